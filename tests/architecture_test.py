@@ -31,6 +31,7 @@ ALLOWED = {
     "maven": set[str](),
     "gc_tuning": set[str](),
     "log": set[str](),
+    "rotation": {"config"},
     "daemon": {"domain", "ports", "pipeline", "state", "web"},
     "audit": {
         *("config", "domain", "kafka", "mirrors", "ports", "sources"),

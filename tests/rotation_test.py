@@ -10,8 +10,8 @@ import yaml
 
 from mirrorwatch.config import Config
 from mirrorwatch.rotation import SecretFiles
-from tests.support.agent_process import begins, running
 from tests.support.influx import PORTS
+from tests.support.run_command import begins, running
 from tests.support.tcp import closed_port
 from tests.support.watch import wait_until
 

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.agent_process import PATIENCE, begins, health, running
 from tests.support.http import HTTP, Answer, answering
 from tests.support.influx import PORTS, dies_with_parent
+from tests.support.run_command import PATIENCE, begins, health, running
 from tests.support.watch import wait_until
 
 pytestmark = pytest.mark.slow

@@ -1,5 +1,7 @@
 """Everything that mirrorwatch raises on purpose."""
 
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from typing import Any, Literal
 
@@ -13,6 +15,7 @@ __all__ = [
     "LayerError",
     "MavenError",
     "MirrorwatchError",
+    "PlacedProblem",
     "SinkError",
     "SinkRejectedError",
     "SourceDeniedError",
@@ -42,9 +45,55 @@ class MirrorwatchError(Exception):
         """Return fields to bind to a log message about this error."""
         return {"error": str(self), "error_type": type(self).__name__}
 
+    def to_document(self) -> dict[str, Any]:
+        """Return what ``--json`` prints of this error."""
+        return {"type": type(self).__name__, "message": str(self)}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlacedProblem:
+    """One thing that is wrong in a configuration file."""
+
+    file: str
+    """Name of the file."""
+
+    line: int | None
+    """Line of the nearest key, counted from 1, if it is known."""
+
+    path: str
+    """Key, as ``flows[0].mirror.kind``; empty for the whole file."""
+
+    message: str
+    """What is wrong, and what is allowed."""
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.line}" if self.line else self.file
+        return ": ".join(filter(None, (where, self.path, self.message)))
+
 
 class ConfigError(MirrorwatchError):
-    """The configuration cannot be used. Retrying will not help."""
+    """The configuration cannot be used. Retrying will not help.
+
+    Parameters
+    ----------
+    message
+        What is wrong; a line for each problem.
+    problems
+        The same one by one, where they have a place in a file.
+    """
+
+    def __init__(
+        self, message: str = "", problems: Sequence[PlacedProblem] = ()
+    ) -> None:
+        super().__init__(message)
+        self.problems = tuple(
+            replace(p, message=hide_secrets(p.message)) for p in problems
+        )
+
+    def to_document(self) -> dict[str, Any]:
+        return super().to_document() | {
+            "problems": [asdict(problem) for problem in self.problems]
+        }
 
 
 class StateError(MirrorwatchError):

@@ -251,6 +251,14 @@ class SiteSecurity:
             },
         }
 
+    def change_password(
+        self, admin: AdminClient, user: str = AGENT_USER
+    ) -> None:
+        """Give a user another password, and write it to its file."""
+        self._passwords[user] = secrets.token_urlsafe(24)
+        self.create_users(admin)
+        write_private(self._files[user], self._passwords[user])
+
     def create_users(self, admin: AdminClient) -> None:
         """Make the users, or give them their passwords again."""
         scram = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, _ITERATIONS)

@@ -368,3 +368,42 @@ def test_a_login_that_would_not_hold_is_refused(
     assert f":9: web.{key}" in result.stderr or key in result.stderr
     assert error in result.stderr
     assert "hunter2" not in result.stderr
+
+
+def test_problems_are_printed_as_json_with_their_places(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(
+        "clusters:\n  a: {kafka: {bootstrap.servers: a, no.such: 1}}\n"
+        "  b: {kafka: {bootstrap.servers: b}}\n"
+        "flows:\n  - {source: a, target: b, intervall: 5s}\n"
+    )
+    result = check(file, "--json")
+    assert result.exit_code == 2
+    error = json.loads(result.stdout)["error"]
+    assert error["type"] == "ConfigError"
+    (problem,) = error["problems"]
+    assert (problem["file"], problem["line"]) == (str(file), 5)
+    assert problem["path"] == "flows[0].intervall"
+    assert error["message"].startswith(f"{file}:5: flows[0].intervall: ")
+    assert result.stderr.startswith("Error: ")
+    # What librdkafka says, too.
+    file.write_text(file.read_text().replace(", intervall: 5s", ""))
+    (problem,) = json.loads(check(file, "--json").stdout)["error"]["problems"]
+    assert problem["path"] == 'clusters.a.kafka["no.such"]'
+    assert problem["line"] == 2
+    file.write_text("a: [")
+    (problem,) = json.loads(check(file, "--json").stdout)["error"]["problems"]
+    assert problem["line"] == 1
+    assert problem["message"].startswith("not YAML: ")
+
+
+def test_a_wrong_option_is_printed_as_json_too() -> None:
+    result = check(EXAMPLE, "--json", "--colour")
+    assert result.exit_code == 2
+    assert json.loads(result.stdout)["error"] == {
+        "type": "UsageError",
+        "message": "No such option '--colour'.",
+    }
+    assert check(EXAMPLE, "--colour").stdout == ""

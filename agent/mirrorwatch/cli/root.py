@@ -1,7 +1,9 @@
 """The command group: loads a command when it is called, maps errors."""
 
 import importlib
+import json
 import os
+from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
@@ -84,16 +86,27 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         before = os.umask(PRIVATE)
+        as_json = "--json" in ctx.args
         try:
             return super().invoke(ctx)
-        except ConfigError as e:
-            click.echo(f"Error: {e}", err=True)
-            ctx.exit(EXIT_USAGE)
+        except click.UsageError as e:
+            if as_json:
+                said = {"type": "UsageError", "message": e.format_message()}
+                _print_json(said)
+            raise
         except MirrorwatchError as e:
+            if as_json:
+                _print_json(e.to_document())
             click.echo(f"Error: {e}", err=True)
-            ctx.exit(EXIT_FAILED)
+            is_usage = isinstance(e, ConfigError)
+            ctx.exit(EXIT_USAGE if is_usage else EXIT_FAILED)
         finally:
             os.umask(before)
+
+
+def _print_json(error: Mapping[str, Any]) -> None:
+    """Print an error where the result would be, as an object of one key."""
+    click.echo(json.dumps({"error": error}, indent=2))
 
 
 def _is_installed(command: _Command) -> bool:

@@ -48,7 +48,7 @@ from pydantic_core import (
     core_schema,
 )
 
-from ..exceptions import ConfigError
+from ..exceptions import ConfigError, PlacedProblem
 from ..secrets import (
     HIDDEN,
     hide_secrets,
@@ -462,13 +462,16 @@ class Document:
         placed = sorted(
             ((self._line(p.path), p) for p in problems), key=lambda x: x[0]
         )
-        rows = []
-        for line, problem in placed:
-            where = f"{self.name}:{line}" if line else self.name
-            path = format_path(problem.path)
-            rows.append(": ".join(filter(None, (where, path))))
-            rows[-1] += f": {problem.message}"
-        return ConfigError("\n".join(dict.fromkeys(rows)))
+        rows = {
+            PlacedProblem(
+                file=self.name,
+                line=line or None,
+                path=format_path(problem.path),
+                message=problem.message,
+            ): None
+            for line, problem in placed
+        }
+        return ConfigError("\n".join(map(str, rows)), list(rows))
 
     def _line(self, path: YamlPath) -> int:
         """Return the line of the nearest key that is in the file."""
@@ -531,7 +534,7 @@ def read_document(path: Path) -> Document:
     try:
         text = read_text(path)
     except ValueError as e:
-        raise ConfigError(f"{path}: {e}") from e
+        raise _to_error(str(path), None, str(e)) from e
     with _said_by_yaml(str(path), text):
         return _Reader(text).read(str(path))
 
@@ -561,16 +564,21 @@ def _said_by_yaml(name: str, text: str) -> Iterator[None]:
     try:
         yield
     except yaml.MarkedYAMLError as e:
-        line = f":{e.problem_mark.line + 1}" if e.problem_mark else ""
+        line = e.problem_mark.line + 1 if e.problem_mark else None
         reason = QUOTED.sub("...", e.problem or "cannot be parsed")
-        raise ConfigError(f"{name}{line}: not YAML: {reason}") from e
+        raise _to_error(name, line, f"not YAML: {reason}") from e
     except yaml.reader.ReaderError as e:
         number = text.count("\n", 0, e.position) + 1
-        raise ConfigError(
-            f"{name}:{number}: not YAML: forbidden characters; remove them"
+        raise _to_error(
+            name, number, "not YAML: forbidden characters; remove them"
         ) from e
     except RecursionError as e:
-        raise ConfigError(f"{name}:1: not YAML: nested too deeply") from e
+        raise _to_error(name, 1, "not YAML: nested too deeply") from e
+
+
+def _to_error(name: str, line: int | None, message: str) -> ConfigError:
+    problem = PlacedProblem(file=name, line=line, path="", message=message)
+    return ConfigError(str(problem), [problem])
 
 
 UNUSABLE = re.compile("[\ud800-\udfff\0-\x08\x0b\x0c\x0e-\x1f\x7f]")

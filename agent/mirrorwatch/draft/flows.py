@@ -700,7 +700,7 @@ def _quote(topic: str) -> str:
 class _RefusedError(ConfigError):
     """A draft is no configuration."""
 
-    problems: Sequence[ConfigProblem] = ()
+    found: Sequence[ConfigProblem] = ()
     """Why."""
 
 
@@ -709,7 +709,7 @@ class _Drafted(Document):
 
     def to_error(self, problems: Sequence[ConfigProblem]) -> ConfigError:
         error = _RefusedError("refused")
-        error.problems = tuple(problems)
+        error.found = tuple(problems)
         return error
 
 
@@ -719,7 +719,7 @@ def _find_problems(draft: Draft) -> Sequence[ConfigProblem]:
     try:
         load_mapping(_Drafted(name="draft", data=known))
     except _RefusedError as e:
-        return e.problems
+        return e.found
     return ()
 
 
