@@ -33,7 +33,7 @@ from tests.support.resets import (
     stop_mirror,
     uncopied,
 )
-from tests.support.skips import leave_uncommitted, tally
+from tests.support.skips import leave_uncommitted, tally, wait_for_sync
 from tests.support.watch import Watch, wait_until
 
 pytestmark = pytest.mark.lab
@@ -122,7 +122,9 @@ def test_records_that_expire_while_the_mirror_is_down_are_counted(
 ) -> None:
     topic, source = "expired", lab.source.topics
     carry(lab, topic, numbers(350, 500))
-    # Killed: its last commit is older than its last copy.
+    # Killed: its last commit is older than its last copy. Not its last sync:
+    # the task before copied some of these, too, and could copy the others.
+    wait_for_sync(lab, topic)
     lab.mirror.kill()
     source.set_configs(topic, RETENTION)
     produce(lab, topic, numbers(500, 700))

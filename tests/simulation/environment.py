@@ -49,6 +49,9 @@ simulated world, nor on a machine that is idle."""
 DROPPED = "dropped "
 """How the value of a record begins that the mirror's transform drops."""
 
+SYNCED_EVERY = 100
+"""Records of a partition between two syncs: ``offset.lag.max``."""
+
 FIRST = 20
 """Records that each topic holds, copied and committed, when the agent
 starts."""
@@ -294,6 +297,10 @@ class Environment(ABC):
         """Return the offset of partition 0 that was committed last."""
 
     @abstractmethod
+    def synced(self, topic: str) -> int:
+        """Return the source offset of the last sync of partition 0."""
+
+    @abstractmethod
     def end(self, topic: str) -> int:
         """Return the source's end of partition 0."""
 
@@ -327,7 +334,8 @@ class Environment(ABC):
     def kill_after(self, records: int) -> None:
         """Kill the mirror when it has copied so many and committed none.
 
-        Just after a commit; again, should the next have come meanwhile.
+        Just after a commit; again, should the next have come meanwhile. Its
+        last sync is written: else nothing but the copies tells where it was.
         """
 
         def is_left() -> bool:
@@ -335,6 +343,12 @@ class Environment(ABC):
             before = self.committed(self.topic)
             self.produce(records)
             self.await_copied()
+            self.wait(
+                lambda: (
+                    self.synced(self.topic)
+                    >= self.end(self.topic) - SYNCED_EVERY
+                )
+            )
             self.freeze_mirror()
             if self.committed(self.topic) == before:
                 return True
@@ -598,6 +612,9 @@ class SimEnvironment(Environment):
 
     def committed(self, topic: str) -> int:
         return self.world.mirror.committed.get((topic, 0), -1)
+
+    def synced(self, topic: str) -> int:
+        return self.world.mirror.synced(topic, 0)
 
     def end(self, topic: str) -> int:
         log = self.world.source.log(topic, 0)

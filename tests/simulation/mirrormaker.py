@@ -407,6 +407,11 @@ class SimMirror:
             part.upstream, part.downstream = upstream, downstream
             self._emit(key, part, upstream, downstream)
 
+    def synced(self, topic: str, partition: int) -> int:
+        """Return the source offset of the last sync, -1 without one."""
+        part = self._parts.get((topic, partition))
+        return part.told[0] if part is not None and part.told else -1
+
     def _emit(
         self,
         key: tuple[str, int],

@@ -24,7 +24,7 @@ from tests.simulation.environment import (
 
 from .lab import FLUSH_SECONDS, produce, values
 from .resets import MISSED_AT_ONCE
-from .skips import committed
+from .skips import committed, synced
 from .watch import Watch, wait_until
 
 __all__ = ["LabEnvironment", "fill", "settings_for"]
@@ -204,6 +204,9 @@ class LabEnvironment(Environment):
 
     def committed(self, topic: str) -> int:
         return committed(self._lab).get((topic, 0), -1)
+
+    def synced(self, topic: str) -> int:
+        return synced(self._lab).get((topic, 0), -1)
 
     def end(self, topic: str) -> int:
         return self._lab.source.topics.ends(topic)[0][1]

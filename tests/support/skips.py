@@ -3,17 +3,21 @@
 import json
 from collections.abc import Callable, Mapping
 
+from mirrorwatch.clock import utc_now
 from mirrorwatch.domain.report import Health
 from mirrorwatch.domain.skips.model import SkipCounters, SkipsObservation
+from mirrorwatch.mirrors.mirrormaker2 import to_sync
 from mirrorwatch_lab import Lab
-from mirrorwatch_lab.settings import SOURCE
+from mirrorwatch_lab.settings import SOURCE, TARGET
+from tests.simulation.environment import SYNCED_EVERY
 
 from .lab import values
 from .watch import Watch, wait_until
 
 __all__ = ["books_of", "committed", "leave_uncommitted", "seen_by"]
-__all__ += ["says", "settled", "tally", "truth", "wait_for_commit"]
-__all__ += ["wait_for_tallies", "wait_for_tally"]
+__all__ += ["says", "settled", "synced", "tally", "truth"]
+__all__ += ["wait_for_commit", "wait_for_sync", "wait_for_tallies"]
+__all__ += ["wait_for_tally"]
 
 
 def truth(lab: Lab, topic: str) -> tuple[int, int]:
@@ -146,4 +150,27 @@ def committed(lab: Lab) -> dict[tuple[str, int], int]:
         if value is not None and "topic" in key[1]:
             place = key[1]["topic"], key[1]["partition"]
             found[place] = json.loads(value)["offset"]
+    return found
+
+
+def wait_for_sync(lab: Lab, topic: str, partition: int = 0) -> None:
+    """Wait until the mirror has written the syncs of all that it copied.
+
+    A mirror that is killed at once may not have: what tells its copies from
+    those of another task is lost then.
+    """
+    end = lab.source.topics.ends(topic)[partition][1]
+    wait_until(
+        lambda: synced(lab).get((topic, partition), -1) >= end - SYNCED_EVERY,
+        what=lambda: (end, synced(lab)),
+    )
+
+
+def synced(lab: Lab) -> dict[tuple[str, int], int]:
+    """Return the source offset of the last sync of each partition."""
+    found: dict[tuple[str, int], int] = {}
+    for record in lab.read("source", f"mm2-offset-syncs.{TARGET}.internal"):
+        sync = to_sync(record.key(), record.value(), utc_now())
+        if sync is not None:
+            found[sync.key] = sync.upstream
     return found
