@@ -54,7 +54,7 @@ UNRULED = {"factory", "cli"}
 """Parts that may import everything."""
 
 LEAVES = {"exceptions", "clock", "bundled_files", "isolation", "secrets"}
-LEAVES |= {"http", "threads"}
+LEAVES |= {"http", "msk", "threads"}
 """Parts that everything but the domain may import."""
 
 BESIDE = ("alerting", "dashboards", "lab", "promotion")

@@ -15,6 +15,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from ..domain.topics import Selection
+from ..msk import find_msk_fault, is_msk_iam
 from ..secrets import HIDDEN, may_quote
 from .base import ConfigProblem, Model, YamlPath, format_path
 from .kafka import SERVERS, KafkaProperties
@@ -49,7 +50,10 @@ REMEDIES = (
     ),
     (
         "No provider for SASL mechanism",
-        "use PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER",
+        (
+            "use PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or "
+            "AWS_MSK_IAM; docs/installation.md says how to get Kerberos"
+        ),
     ),
     (
         "failed",
@@ -121,6 +125,11 @@ def find_client_faults(
         (rest[k] for k in ("sasl.mechanism", "sasl.mechanisms") if k in rest),
         "",
     ).upper()
+    if is_msk_iam(rest):
+        fault = find_msk_fault(properties)
+        if fault is not None:
+            problems.append(ConfigProblem(("sasl.mechanism",), fault))
+        mechanism = "OAUTHBEARER"
     if mechanism == "OAUTHBEARER":
         # Such a client asks for a token, with the secret, once it is made.
         problems += _find_token_faults(rest)

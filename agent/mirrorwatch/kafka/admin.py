@@ -28,6 +28,7 @@ from confluent_kafka.admin import (
 from ..domain.cluster_view import TopicFacts, TopicPartition
 from ..domain.report import Problem
 from ..exceptions import SourceError, SourceUnavailableError
+from ..msk import with_login
 from .errors import (
     QUIET,
     REFUSED,
@@ -122,7 +123,7 @@ class Cluster:
         self.alias = alias
         self._error: KafkaError | None = None
         self._listed: ClusterMetadata | None = None
-        settings: dict[str, Any] = {**properties, **QUIET}
+        settings: dict[str, Any] = {**with_login(properties), **QUIET}
         self._admin = AdminClient(settings | {"error_cb": self._note_error})
 
     def brokers(self) -> Brokers:

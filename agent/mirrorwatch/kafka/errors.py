@@ -10,6 +10,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import TopicDescription
 
 from ..exceptions import SourceDeniedError, SourceError, SourceUnavailableError
+from ..msk import with_login
 
 __all__ = [
     "DENIED",
@@ -77,7 +78,7 @@ def consumer_properties(
     explicit: the library's default is not MirrorMaker 2's.
     """
     return {
-        **properties,
+        **with_login(properties),
         **QUIET,
         "group.id": "mirrorwatch",
         "enable.auto.commit": "false",

@@ -7,6 +7,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from ..msk import with_login
 from .errors import QUIET, to_source_error
 
 __all__ = ["CopiedRecord", "RecordWriter"]
@@ -66,7 +67,7 @@ class RecordWriter:
         make_producer: Callable[[dict[str, Any]], Producer] = Producer,
     ) -> None:
         settings: dict[str, Any] = {
-            **properties,
+            **with_login(properties),
             **QUIET,
             "enable.idempotence": "true",
             "message.max.bytes": LARGEST,

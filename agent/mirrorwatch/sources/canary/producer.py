@@ -14,6 +14,7 @@ from confluent_kafka import Message as KafkaMessage
 
 from ...domain.canary.model import PROBE_BYTES, ProbeMessage
 from ...kafka.errors import DENIED, QUIET, denial
+from ...msk import with_login
 from .encoding import hashed_key
 from .settings import CanarySettings
 
@@ -133,7 +134,7 @@ class CanaryProducer:
     ) -> None:
         timeout = send_timeout(settings.deadline)
         self._properties: dict[str, Any] = {
-            **properties,
+            **with_login(properties),
             **QUIET,
             "enable.idempotence": "true",
             "linger.ms": 0,
