@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 import yaml
+from structlog.testing import capture_logs
 
 from mirrorwatch.config import Config
-from mirrorwatch.rotation import SecretFiles
+from mirrorwatch.rotation import Rotation, SecretFiles
 from tests.support.influx import PORTS
 from tests.support.run_command import begins, running
 from tests.support.tcp import closed_port
@@ -110,6 +112,21 @@ def config(tmp_path: Path) -> dict[str, Any]:
         "web": {"listen": f"127.0.0.1:{PORTS.take()}"},
         "state": {"path": str(tmp_path / "state.db")},
     }
+
+
+def test_a_running_audit_is_waited_for(
+    tmp_path: Path, config: dict[str, Any]
+) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(yaml.safe_dump(config))
+    rotation = Rotation(Config.from_file(file), structlog.get_logger())
+    (tmp_path / "secret").write_text("second")
+    with capture_logs() as logs:
+        looks = [rotation.look(busy=True) for _ in range(4)]
+    assert looks == [False] * 4
+    assert [line["files"] for line in logs] == [[str(tmp_path / "secret")]]
+    # It ended: what was found meanwhile still stands.
+    assert rotation.look()
 
 
 @pytest.mark.slow
