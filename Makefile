@@ -81,7 +81,7 @@ alerts: setup  ## generates alerts/ from the table in agent/mirrorwatch_alerting
 	$(BIN)/python -m mirrorwatch_alerting alerts
 
 sbom: setup  ## what is installed with the agent and for audits, as CycloneDX 1.5
-	@$(BIN)/uv export --quiet --frozen --no-default-groups --extra apprise --extra rmi --extra spark --format cyclonedx1.5 --preview-features sbom-export
+	@$(BIN)/uv export --quiet --frozen --no-default-groups --extra apprise --extra msk-iam --extra rmi --extra spark --format cyclonedx1.5 --preview-features sbom-export
 
 chart: setup  ## generates the schema of the Helm chart's values, and its README where helm-docs is
 	$(BIN)/python deploy/helm/values_schema.py
