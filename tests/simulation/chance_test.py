@@ -15,7 +15,7 @@ from tests.simulation.judge import ViolationError
 
 KNOWN = [1, 2, 4, 5, 6, 7, 8, 10, 25, 178, 279, 350, 396, 458, 527, 965]
 KNOWN += [1721, 1804, 100168, 100209, 100495, 100712]
-KNOWN += [14159041, 14159129, 14159264]
+KNOWN += [14159041, 14159129, 14159264, 20000173]
 """Seeds that are always tried: worlds in which the agent, or what it is held
 to, was wrong once."""
 

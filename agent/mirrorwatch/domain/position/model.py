@@ -87,7 +87,8 @@ class Reset:
 
     proved: int | None = None
     """Up to where the mirror had copied for sure, of what expired: the first
-    offset concerned may be counted back from the target."""
+    offset concerned may be counted back from the target. Of a recreated
+    topic: where copies made since then may be of either topic."""
 
     log_end: int | None = None
     """End of the source's log, as last seen while it was open."""

@@ -160,10 +160,12 @@ class PositionMoves:
             if last is not None and sync.upstream < last:
                 return syncs[n:]
             last = place.upstream = sync.upstream
+            place.downstream = (
+                sync.downstream if self.counted((topic, partition)) else None
+            )
             place.synced_at = _later(place.synced_at, sync.written_at)
             place.copies_end = None
-            end = max(waiting.end or 0, sync.position)
-            waiting = self.state.change(waiting, end=end)
+            waiting = self._copied_before(waiting, sync)
         return ()
 
     def take_commit(self, fact: Committed) -> bool:
@@ -325,12 +327,19 @@ class PositionMoves:
         old = waiting.end or 0
         copied = sync.downstream - (waiting.target_end or 0)
         if copied < 0 and place.origin_of(sync.downstream) == sync.upstream:
-            end = max(old, sync.position)
-            self.state.change(waiting, end=end)
+            self._copied_before(waiting, sync)
             return True  # written late, of what was copied before
-        counted = waiting.target_end is not None and self.counted(sync.key)
-        if counted and copied >= 0:
-            self._settle(waiting, end=sync.upstream - copied)
+        target_end, proved = waiting.target_end, waiting.proved
+        counted = target_end is not None and self.counted(sync.key)
+        if target_end is not None and counted and copied >= 0:
+            first, end = waiting.first or 0, sync.upstream - copied
+            if proved is not None:
+                # Copied before the new topic was seen: of either topic.
+                either = (place.origin_of(target_end) or proved) - proved
+                end = max(first, end - max(0, either))
+            self._settle(
+                waiting, end=end, at_least=proved is not None and end > first
+            )
         else:
             # The copies cannot be counted, and it may have been further on
             # than it had said.
@@ -338,6 +347,17 @@ class PositionMoves:
             self._settle(waiting, end=first, at_least=sync.upstream > old)
         place.reached = sync.position
         return True
+
+    def _copied_before(self, waiting: Reset, sync: Sync) -> Reset:
+        """Note that a record was copied before the new topic was seen.
+
+        Not where the new topic may have been copied by then: the record may
+        be one of it.
+        """
+        if waiting.proved is not None:
+            return waiting
+        end = max(waiting.end or 0, sync.position)
+        return self.state.change(waiting, end=end)
 
     def _decide_by_commit(
         self, waiting: Reset, place: PartitionPosition, position: int

@@ -524,6 +524,13 @@ def _replace(
         waiting = state.open(ResetKind.SOURCE_RECREATED, topic, partition)
         if waiting is not None:
             state.change(waiting, settled=view.at)
+        log_end, target_end = source.ends.get(key), view.target_end(key)
+        # Where the target grew, some copies may be of the new topic already.
+        unsure = (log_end is None or log_end > reached) and (
+            target_end is None
+            or place.target_end is None
+            or target_end > place.target_end
+        )
         state.begin(
             ResetKind.SOURCE_RECREATED,
             topic,
@@ -531,8 +538,10 @@ def _replace(
             partition=partition,
             first=source.starts.get(key, 0),
             end=reached,
-            log_end=source.ends.get(key),
-            target_end=view.target_end(key),
+            proved=reached if unsure else None,
+            at_least=unsure,
+            log_end=log_end,
+            target_end=target_end,
             gone=max(0, (place.source_end or 0) - reached),
             unseen=place.source_end is None,
         )
