@@ -952,6 +952,21 @@ def rewind_world() -> World:
     return World.settled()
 
 
+def test_a_sync_that_was_overtaken_is_no_rewind(rewind_world: World) -> None:
+    grow(rewind_world, 300)
+    rewind_world.sync(299, 299)
+    rewind_world.sync(240, 240)
+    rewind_world.settle()
+    assert (rewind_world.resets, rewind_world.verdict().health) == (
+        (),
+        Health.OK,
+    )
+    # The same record, copied again.
+    rewind_world.sync(240, 300)
+    rewind_world.tick(2)
+    assert (rewind_world.reset().first, rewind_world.reset().end) == (240, 300)
+
+
 def test_a_mirror_that_goes_back_is_a_warning_for_ten_minutes(
     rewind_world: World,
 ) -> None:

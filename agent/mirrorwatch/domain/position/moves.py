@@ -255,6 +255,8 @@ class PositionMoves:
         if place.reached is None:
             place.reached = after
             return True
+        if _is_overtaken(place, sync):
+            return False
         expired = self.state.open(ResetKind.EXPIRED, *where)
         if expired is not None and sync.upstream >= (expired.end or 0):
             self._end_expired(expired, place, sync)
@@ -443,6 +445,22 @@ def _is_known(place: PartitionPosition, sync: Sync) -> bool:
     """Return whether a sync was written again because nothing moved."""
     return sync.upstream == place.upstream and (
         place.downstream in {None, sync.downstream}
+    )
+
+
+def _is_overtaken(place: PartitionPosition, sync: Sync) -> bool:
+    """Return whether a sync reports a copy made before that of the last one.
+
+    Notes
+    -----
+    `OffsetSyncWriter.firePendingOffsetSyncs` takes a sync under its lock and
+    sends it outside: of two threads, the one with the newer sync may be first.
+    What is copied again comes to the end of the target's log.
+    """
+    return (
+        place.downstream is not None
+        and sync.downstream < place.downstream
+        and place.origin_of(sync.downstream) == sync.upstream
     )
 
 
