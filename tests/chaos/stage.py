@@ -10,7 +10,7 @@ from threading import Event
 from types import TracebackType
 from typing import Any, Self
 
-from mirrorwatch_lab import CANARY_TOPIC, TARGET, Lab, LabSettings
+from mirrorwatch_lab import CANARY_TOPIC, SOURCE, TARGET, Lab, LabSettings
 from mirrorwatch_lab.exceptions import LabError
 from mirrorwatch_lab.faults import MARK, drop_marked, expire, recreate_topic
 from mirrorwatch_lab.waiting import wait_until
@@ -32,6 +32,7 @@ from .grading import (
     Injection,
     reports,
 )
+from .internals import InternalTopics
 from .schedule import Kind, Step
 from .truth import Reader, Traffic, written_by
 from .watcher import WatchedAgent
@@ -45,6 +46,9 @@ EXPIRED = "chaos.expired"
 GROWN = "chaos.grown"
 AGAIN = "chaos.again"
 THERE = "chaos.there"
+
+OFFSET_SYNCS = f"mm2-offset-syncs.{TARGET}.internal"
+OFFSETS = f"mm2-offsets.{SOURCE}.internal"
 
 PARTITIONS = {STEADY: 2, DROPPED: 2, EXPIRED: 2, GROWN: 1}
 """Topics that are written to all the time."""
@@ -224,6 +228,16 @@ class Stage:
                 self._folder / "agents",
                 configure(self.lab, self.influx),
                 influx_environment(self.influx),
+            )
+        )
+        self._open.enter_context(
+            InternalTopics(
+                self._folder / "internals.jsonl",
+                {
+                    self.lab.source.bootstrap: OFFSET_SYNCS,
+                    self.lab.target.bootstrap: OFFSETS,
+                },
+                lambda: self.agent.now,
             )
         )
         self.stalls = self._open.enter_context(Stalls(self._folder))
