@@ -1142,6 +1142,28 @@ def test_one_made_again_at_the_target_is_critical() -> None:
     assert world.seen.counts == {"t": 1}
 
 
+def test_one_deleted_at_the_target_a_while_before_is_counted_too() -> None:
+    world = World.settled()
+    deleted = world.target.pop("t")
+    world.tick()
+    world.tick()
+    assert deleted.ends == {0: 100}
+    assert world.resets == ()
+    world.target["t"] = Log("t2", {0: 0})
+    world.tick()
+    assert "1 partition (100 offsets) are gone there" in world.verdict().reason
+
+
+def test_one_deleted_and_created_around_a_restart_has_no_number() -> None:
+    world = World.settled()
+    del world.target["t"]
+    world.tick()
+    world.restart()
+    world.target["t"] = Log("t2", {0: 0})
+    world.settle()
+    assert "1 partition are gone there" in world.verdict().reason
+
+
 # Target topics whose offsets do not count copies: others write there, or the
 # mirror's transactions leave markers.
 

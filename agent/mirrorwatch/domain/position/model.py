@@ -251,6 +251,10 @@ class PositionState:
         self.urgent = False
         """Whether anything else is to be written down now."""
 
+        self.deleted: dict[str, int] = {}
+        """Offsets that topics of the target held when they were deleted, by
+        the name there. After a restart in between, nobody knows."""
+
     def pin(self, kind: str, name: str, id_: str) -> None:
         """Remember an id."""
         if self.pins.get((kind, name)) != id_:

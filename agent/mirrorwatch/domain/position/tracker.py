@@ -561,14 +561,20 @@ def _check_target(
 ) -> None:
     if view.target is None:
         return
-    new = set()
+    seen = before.target if before else None
+    new: dict[str, int] = {}
     for remote in set(view.names.values()):
+        known = seen.topics.get(remote) if seen else None
         facts = view.target.topics.get(remote)
         if facts is None:
+            # Once it is created again, nobody can count what it held.
+            if seen is not None and known is not None:
+                state.deleted[remote] = _copies(seen, remote)
             continue
+        held = state.deleted.pop(remote, 0)
         pinned = state.pins.get(("target", remote))
         if pinned is not None and pinned != facts.id:
-            new.add(remote)
+            new[remote] = _copies(seen, remote) if seen and known else held
         state.pin("target", remote, facts.id)
     for topic, remote in view.names.items():
         places = dict(state.places_of(topic)) if remote in new else {}
@@ -583,19 +589,18 @@ def _check_target(
             view.at,
             settled=view.at,
             places=len(places),
-            gone=_copies(before.target if before else None, remote),
+            gone=new[remote],
             now=remote,
         )
 
 
-def _copies(target: ClusterView | None, remote: str) -> int:
+def _copies(target: ClusterView, remote: str) -> int:
     """Return how many offsets a topic held at the target."""
-    if target is None:
-        return 0
+    places = [(remote, n) for n in range(target.topics[remote].partitions)]
     return sum(
-        end - target.starts.get(place, 0)
-        for place, end in target.ends.items()
-        if place[0] == remote
+        target.ends[place] - target.starts.get(place, 0)
+        for place in places
+        if place in target.ends
     )
 
 
