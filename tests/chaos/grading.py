@@ -4,7 +4,7 @@ Pure: times are seconds since the start of the run.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 
@@ -14,6 +14,9 @@ __all__ = ["LOST_SECONDS", "MAY", "MUST", "WARNED_SECONDS", "Claim"]
 __all__ += ["FalseAlarm", "Injection", "Look", "Must", "Report", "Saying"]
 __all__ += ["false_alarms", "reports", "table", "to_sayings", "unhealed"]
 __all__ += ["wrong_claims"]
+
+TICK_SECONDS = 1.5
+"""Between two reports, and the time to read one."""
 
 LOST_SECONDS = 45
 """How long a loss stays critical, as the agent is configured."""
@@ -541,6 +544,43 @@ def _is_about(saying: Saying, injection: Injection) -> bool:
     if saying.topic is None or saying.name not in RECORDS:
         return True
     return saying.topic in injection.topics
+
+
+def counts_said(
+    looks: Iterable[Look], name: str, topics: Container[str | None]
+) -> list[int]:
+    """Return what each look that spoke of topics counted in all.
+
+    Parameters
+    ----------
+    looks
+        Looks since the fault began.
+    name
+        Name of the sentences.
+    topics
+        Topics that they are about.
+
+    Notes
+    -----
+    The mirror may resume on one partition a tick before the others. What is
+    over for longer than `LOST_SECONDS` is told no more, so the count falls
+    partition by partition at the end: that is not looked at.
+    """
+    counts: list[int] = []
+    over: float | None = None
+    for look in looks:
+        found = [
+            saying
+            for saying in look.sayings
+            if saying.name == name and saying.topic in topics
+        ]
+        if over is None and any("resumed" in s.sentence for s in found):
+            over = look.at + LOST_SECONDS - TICK_SECONDS
+        if over is not None and look.at > over:
+            break
+        if found:
+            counts.append(sum(saying.count or 0 for saying in found))
+    return counts
 
 
 def wrong_claims(injections: Iterable[Injection]) -> list[str]:

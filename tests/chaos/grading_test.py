@@ -19,6 +19,7 @@ from .grading import (
     Injection,
     Look,
     Saying,
+    counts_said,
     false_alarms,
     reports,
     table,
@@ -241,6 +242,32 @@ def test_topics_and_counts_are_read_from_sentences(
 ) -> None:
     (found,) = to_sayings(check, "critical", ["".join(parts)])
     assert (found.name, found.topic, found.count) == (name, "a.b", count)
+
+
+def expired(topic: str, count: int, what: str = "resumed") -> Saying:
+    return Saying(
+        name="position.expired",
+        health="critical",
+        sentence=f"{count} records expired, and MirrorMaker {what}",
+        topic=topic,
+        count=count,
+    )
+
+
+def test_partitions_that_resume_one_after_the_other_are_added_up() -> None:
+    open_, both = expired("a", 42, "does not"), expired("a", 42)
+    first, rest = expired("a", 33), expired("a", 9, "does not")
+    said = looks(
+        (10, 19, open_), (20, 20, first), (20, 20, rest), (21, 64, both),
+        (65, 65, expired("a", 9)),
+    )  # fmt: skip
+    assert set(counts_said(said, "position.expired", {"a"})) == {42}
+
+
+def test_a_count_that_falls_too_early_is_seen() -> None:
+    said = looks((20, 50, expired("a", 42)), (51, 65, expired("a", 9)))
+    assert counts_said(said, "position.expired", {"a"})[-1] == 9
+    assert counts_said(said, "position.expired", {"b"}) == []
 
 
 def test_a_sentence_that_nobody_knows_is_a_false_alarm() -> None:

@@ -30,6 +30,7 @@ from .grading import (
     WARNED_SECONDS,
     Claim,
     Injection,
+    counts_said,
     reports,
 )
 from .internals import InternalTopics
@@ -700,18 +701,16 @@ class Stage:
         self, injection: Injection, name: str, true: int, what: str
     ) -> Claim:
         """Return what a sentence said since a fault began."""
-        counts = [
-            (look.at, saying.count or 0)
-            for look in self.agent.looks
-            if look.at >= injection.began
-            for saying in look.sayings
-            if saying.name == name and saying.topic in injection.topics
-        ]
+        counts = counts_said(
+            [look for look in self.agent.looks if look.at >= injection.began],
+            name,
+            injection.topics,
+        )
         return Claim(
             what=what,
-            said=counts[-1][1] if counts else 0,
+            said=counts[-1] if counts else 0,
             true=true,
-            most=max((n for _, n in counts), default=None),
+            most=max(counts, default=None),
         )
 
     def _heal(self, injections: Iterable[Injection]) -> None:
