@@ -94,6 +94,8 @@ ROLES = {"__init__", "model", "tracker", "check", "metrics"}
 
 BESIDE_ROLES = {
     "audit/facts": "what is read of both clusters to plan an audit",
+    "audit/by_topic": "which offsets are compared where partitions are not "
+    "kept",
     "audit/flow_result": "the model of results, which the check and the API "
     "read",
     "audit/nightly": "when the next audit is due",
