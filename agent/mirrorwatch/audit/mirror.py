@@ -13,7 +13,7 @@ from ..domain.topics import ReplicatedTopics
 from ..kafka.groups import read_source_group
 from ..kafka.reader import read_all, written_at
 from ..sources.mirror_state import MirrorState
-from ..wiring.context import to_mirror
+from ..wiring.context import to_mirror, to_offset_nodes
 from .offsets import AuditedSites
 
 __all__ = ["MirrorReader"]
@@ -79,7 +79,7 @@ class MirrorReader:
         """Whether it skips what a partition held when it found it; `None` if
         that is not known.
         """
-        if self._mirror.group is not None or self._traits.keeps_offsets:
+        if self._traits.only_commits or self._traits.keeps_offsets:
             return self._traits.starts_at_end
         found = self.positions.connectors()
         return any(c.starts_at_end for c in found) if found else None
@@ -116,6 +116,9 @@ class MirrorReader:
         if group is not None:
             self._committed = self._group_offsets(group)
             return
+        if self._traits.in_zookeeper:
+            self._committed = self._zookeeper_offsets()
+            return
         if self._traits.keeps_offsets:
             self._committed = self._target_ends(floors)
             return
@@ -144,6 +147,14 @@ class MirrorReader:
         if self._traits.settles > FLUSHED:
             # What is committed may still be on its way to the target.
             Event().wait(self._traits.settles.total_seconds())
+        return {key: self._to_fact(key, end) for key, end in found.items()}
+
+    def _zookeeper_offsets(self) -> dict[TopicPartition, Committed]:
+        nodes = to_offset_nodes(self.flow)
+        try:
+            found = nodes.read()
+        finally:
+            nodes.close()
         return {key: self._to_fact(key, end) for key, end in found.items()}
 
     def _target_ends(

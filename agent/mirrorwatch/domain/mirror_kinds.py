@@ -23,6 +23,9 @@ class MirrorTraits:
     """Whether its positions are offsets of a consumer group at the source,
     and not records of internal topics."""
 
+    in_zookeeper: bool = False
+    """Whether its positions are offsets in ZooKeeper."""
+
     keeps_offsets: bool = False
     """Whether a record has the same offset on both sides: then the target's
     end is the position, and there is no other."""
@@ -57,6 +60,11 @@ class MirrorTraits:
 
     off: Mapping[str, str] = field(default_factory=dict)
     """Reasons of the checks that cannot be verified, by check."""
+
+    @property
+    def only_commits(self) -> bool:
+        """Whether all that it leaves behind is the next offset to copy."""
+        return self.in_group or self.in_zookeeper
 
     @property
     def copies(self) -> CopyProfile:
@@ -163,6 +171,15 @@ KINDS: Mapping[str, MirrorTraits] = {
             "redpanda-migrator-offset",
             "redpanda-migrator-provenance",
         ),
+    ),
+    "ureplicator": MirrorTraits(
+        title="uReplicator",
+        in_zookeeper=True,
+        keeps_partitions=False,
+        creates_topics=False,
+        settles=FLUSHED,
+        off=_unproved("uReplicator")
+        | {"tasks": "The state of uReplicator's workers is not read"},
     ),
     "linked": _linked("the mirror"),
     "cluster-linking": _linked("Cluster Linking"),
