@@ -18,7 +18,7 @@ setup: .venv/.ready
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0] + ": make PYTHON=python3.12 ...")'
 	@$(PYTHON) -c 'import ensurepip, venv' || { echo 'Python lacks venv (Debian: apt-get install python3-venv)'; exit 1; }
 	test -x $(BIN)/uv || { $(PYTHON) -m venv .venv && $(BIN)/pip install --quiet 'uv>=0.8'; }
-	VIRTUAL_ENV=$(CURDIR)/.venv UV_PYTHON_DOWNLOADS=never $(BIN)/uv sync --quiet --active --frozen --inexact --extra apprise --extra lab --extra rmi --extra spark
+	VIRTUAL_ENV=$(CURDIR)/.venv UV_PYTHON_DOWNLOADS=never $(BIN)/uv sync --quiet --active --frozen --inexact --extra apprise --extra lab --extra rmi --extra spark --extra zookeeper
 	touch $@
 
 demo: setup  ## two sites, a mirror, traffic and the agent; prints the page's address
@@ -81,7 +81,7 @@ alerts: setup  ## generates alerts/ from the table in agent/mirrorwatch_alerting
 	$(BIN)/python -m mirrorwatch_alerting alerts
 
 sbom: setup  ## what is installed with the agent and for audits, as CycloneDX 1.5
-	@$(BIN)/uv export --quiet --frozen --no-default-groups --extra apprise --extra msk-iam --extra rmi --extra spark --format cyclonedx1.5 --preview-features sbom-export
+	@$(BIN)/uv export --quiet --frozen --no-default-groups --extra apprise --extra msk-iam --extra rmi --extra spark --extra zookeeper --format cyclonedx1.5 --preview-features sbom-export
 
 chart: setup  ## generates the schema of the Helm chart's values, and its README where helm-docs is
 	$(BIN)/python deploy/helm/values_schema.py

@@ -440,7 +440,7 @@ class AuditJob:
             pair
             for pair in plan.pairs
             if outdated
-            or kept.get(name(pair), pair).timestamps is not pair.timestamps
+            or _is_hashed_otherwise(kept.get(name(pair), pair), pair)
         ]
         if not other:
             return plan, carry
@@ -454,7 +454,7 @@ class AuditJob:
         gone = {(gap.topic, gap.partition) for gap in lost}
         pairs = tuple(
             replace(pair, exact_start=False)
-            if (pair.topic, pair.partition) in gone
+            if {(pair.topic, pair.partition), (pair.topic, None)} & gone
             else pair
             for pair in plan.pairs
         )
@@ -481,6 +481,10 @@ class AuditJob:
         if rest is not plan:
             self._store.save_plan(replace(run, plan=rest))
         return rest
+
+
+def _is_hashed_otherwise(one: PartitionPair, other: PartitionPair) -> bool:
+    return (one.timestamps, one.copies) != (other.timestamps, other.copies)
 
 
 def _check_not_empty(run: FrozenRun) -> None:

@@ -14,6 +14,10 @@ from mirrorwatch.mirrors import MIRRORS
 from tests.support.builders import NOON
 
 GROUPS = sorted(kind for kind, traits in KINDS.items() if traits.in_group)
+KEYS: dict[str, dict[str, Any]] = {
+    **{kind: {"group": "mm"} for kind in GROUPS},
+    "ureplicator": {"zookeeper": {"servers": "zk:2181"}},
+}
 LINKS = sorted(kind for kind, traits in KINDS.items() if traits.keeps_offsets)
 
 
@@ -34,13 +38,12 @@ def test_each_is_configured_and_read() -> None:
         assert traits.off.keys() <= CHECKS.keys()
 
 
-@pytest.mark.parametrize("kind", [*GROUPS, *LINKS])
+@pytest.mark.parametrize("kind", [*GROUPS, *LINKS, "ureplicator"])
 def test_what_it_cannot_prove_is_off_with_the_reason(kind: str) -> None:
-    group = {"group": "mm"} if kind in GROUPS else {}
-    config = configured(kind=kind, **group)
+    config = configured(kind=kind, **KEYS.get(kind, {}))
     (flow,) = config.flows
     assert flow.naming.policy == "identity"
-    assert flow not in config.audited_flows
+    assert flow in config.audited_flows
     limits = {flow.name: config.to_limits(flow)}
     verdicts = {v.check: v for v in judge(limits, [], NOON)}
     for check, reason in KINDS[kind].off.items():
@@ -54,6 +57,18 @@ def test_what_it_cannot_prove_is_off_with_the_reason(kind: str) -> None:
     [
         ({"kind": "mirrormaker1"}, "mirror.group: is missing"),
         ({"group": "mm"}, "mirror.group: is of no use here"),
+        ({"kind": "ureplicator"}, "mirror.zookeeper: is missing"),
+        (
+            {"zookeeper": {"servers": "zk:2181"}},
+            "mirror.zookeeper: is of no use here",
+        ),
+        (
+            {
+                "kind": "ureplicator",
+                "zookeeper": {"servers": "zk:2181", "user": "agent"},
+            },
+            "mirror.zookeeper.password: is missing beside user",
+        ),
         (
             {"kind": "linked", "group": "mm"},
             "mirror.group: is of no use here",

@@ -4,11 +4,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 
 from mirrorwatch.domain.audit.plan import (
+    AS_THEY_ARE,
     AuditSpan,
+    CopyProfile,
     PartitionPair,
     Plan,
     Side,
@@ -19,6 +22,7 @@ from mirrorwatch_audit.digest.records import (
     RECORDS,
     Times,
     after_first,
+    as_compared,
     name,
     spanned,
 )
@@ -109,6 +113,16 @@ class Logs:
     def __call__(
         self, pairs: Sequence[PartitionPair], side: Side
     ) -> DataFrame:
+        profiles = sorted({pair.copies for pair in pairs}) or [AS_THEY_ARE]
+        parts = [
+            self._read([p for p in pairs if p.copies == copies], side, copies)
+            for copies in profiles
+        ]
+        return reduce(DataFrame.unionByName, parts)
+
+    def _read(
+        self, pairs: Sequence[PartitionPair], side: Side, copies: CopyProfile
+    ) -> DataFrame:
         rows = [
             (
                 pair.flow,
@@ -122,6 +136,7 @@ class Logs:
                 record.value,
                 None if record.headers is None else list(record.headers),
                 record.appended,
+                None,
             )
             for pair in pairs
             for origin, topic, span, committed, skipped in _spans(pair, side)
@@ -133,7 +148,8 @@ class Logs:
             and not (committed and record.aborted)
         ]
         self.rows_read += len(rows)
-        return self._session.createDataFrame(rows, RECORDS)
+        records = self._session.createDataFrame(rows, RECORDS)
+        return as_compared(records, copies)
 
     def since(
         self, pairs: Sequence[PartitionPair], side: Side, times: Times
@@ -181,6 +197,7 @@ def make_pair(
     read_committed: bool | None = False,
     decided: int | None = None,
     exact_start: bool = False,
+    copies: CopyProfile = AS_THEY_ARE,
 ) -> PartitionPair:
     """Return a pair of one topic; what is retained is what is compared.
 
@@ -212,6 +229,7 @@ def make_pair(
         timestamps=timestamps,
         compacted=compacted,
         exact_start=exact_start,
+        copies=copies,
     )
 
 

@@ -1,6 +1,6 @@
 """A stand-in for mirrors that keep the offsets of records."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from threading import Event, Thread
 from types import TracebackType
 from typing import Any, Self
@@ -17,9 +17,29 @@ class OffsetCopier:
 
     It goes on at the target's end, as a link does. Where the log of the source
     begins later, that of the target is made to begin there as well.
+
+    Parameters
+    ----------
+    lab
+        The lab.
+    topics
+        Topics, and how many partitions they have.
+    altered
+        Topic, partition and offset of records that get another value.
+    dropped
+        The same of records that are left out, each with the one behind it: a
+        transaction that is aborted takes their two offsets.
     """
 
-    def __init__(self, lab: Lab, topics: Sequence[tuple[str, int]]) -> None:
+    def __init__(
+        self,
+        lab: Lab,
+        topics: Sequence[tuple[str, int]],
+        *,
+        altered: Collection[tuple[str, int, int]] = (),
+        dropped: Collection[tuple[str, int, int]] = (),
+    ) -> None:
+        self._altered, self._dropped = altered, dropped
         self._lab = lab
         self._topics = topics
         self._stopped = Event()
@@ -111,9 +131,31 @@ class OffsetCopier:
         key = (message.topic() or "", message.partition() or 0)
         assert message.offset() == ends[key], (key, message.offset())
         ends[key] += 1
+        place = (*key, ends[key] - 1)
+        before = (*key, ends[key] - 2)
+        if {place, before} & {*self._dropped}:
+            if place in self._dropped:
+                producer.flush()
+                self._abort(*key)
+            return
         given: dict[str, Any] = {
             "key": message.key(),
             "headers": message.headers() or [],
             "timestamp": message.timestamp()[1],
         }
-        producer.produce(key[0], message.value(), partition=key[1], **given)
+        value = b"altered" if place in self._altered else message.value()
+        producer.produce(key[0], value, partition=key[1], **given)
+
+    def _abort(self, topic: str, partition: int) -> None:
+        """Write a record and a marker that no reader of committed sees."""
+        producer = Producer(
+            {
+                "bootstrap.servers": self._lab.target.bootstrap,
+                "transactional.id": "stand-in",
+            }
+        )
+        producer.init_transactions(60)
+        producer.begin_transaction()
+        producer.produce(topic, b"aborted", partition=partition)
+        producer.flush()
+        producer.abort_transaction(60)

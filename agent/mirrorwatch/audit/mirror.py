@@ -1,16 +1,19 @@
 """What a mirror's internal topics hold, read once."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
+from threading import Event
 
 from ..config import FlowConfig
 from ..domain.audit.facts import IsolationHistory, SyncHistory
 from ..domain.cluster_view import TopicPartition, prove
+from ..domain.mirror_kinds import FLUSHED, KINDS
 from ..domain.mirror_records import Committed, Connector, MirrorFact, Sync
 from ..domain.topics import ReplicatedTopics
+from ..kafka.groups import read_source_group
 from ..kafka.reader import read_all, written_at
 from ..sources.mirror_state import MirrorState
-from ..wiring.context import to_mirror
+from ..wiring.context import to_mirror, to_offset_nodes
 from .offsets import AuditedSites
 
 __all__ = ["MirrorReader"]
@@ -31,7 +34,8 @@ class MirrorReader:
     Notes
     -----
     Where a topic does not exist, a position is not known,
-    and nothing is called dropped.
+    and nothing is called dropped. Nor is it where a consumer group has
+    committed nothing of a partition.
     """
 
     def __init__(
@@ -42,6 +46,7 @@ class MirrorReader:
     ) -> None:
         self.flow = flow
         self.positions = MirrorState()
+        self._traits = KINDS[flow.mirror.kind]
         self._mirror = to_mirror(flow)
         self._sites = sites
         self._clock = clock
@@ -64,6 +69,9 @@ class MirrorReader:
         """Whether it leaves out aborted records; `None` if that is not known,
         or was not always so.
         """
+        if self._traits.keeps_offsets:
+            # The logs are alike, aborted records and markers included.
+            return True
         return self._isolation.read_committed
 
     @property
@@ -71,6 +79,8 @@ class MirrorReader:
         """Whether it skips what a partition held when it found it; `None` if
         that is not known.
         """
+        if self._traits.only_commits or self._traits.keeps_offsets:
+            return self._traits.starts_at_end
         found = self.positions.connectors()
         return any(c.starts_at_end for c in found) if found else None
 
@@ -100,8 +110,18 @@ class MirrorReader:
         Raises
         ------
         SourceError
-            Raised if a topic cannot be read.
+            Raised if a topic or a consumer group cannot be read.
         """
+        group = self._mirror.group
+        if group is not None:
+            self._committed = self._group_offsets(group)
+            return
+        if self._traits.in_zookeeper:
+            self._committed = self._zookeeper_offsets()
+            return
+        if self._traits.keeps_offsets:
+            self._committed = self._target_ends(floors)
+            return
         self._syncs = SyncHistory(floors)
         for fact in self._read("offsets", "syncs"):
             self.positions.note(fact)
@@ -120,6 +140,49 @@ class MirrorReader:
     def syncs(self, partition: TopicPartition) -> tuple[tuple[int, int], ...]:
         """Return syncs of a source partition, ascending on both sides."""
         return self._syncs.of(partition)
+
+    def _group_offsets(self, group: str) -> dict[TopicPartition, Committed]:
+        site = self._sites[self.flow.source]
+        found = read_source_group(site.cluster, group).offsets
+        if self._traits.settles > FLUSHED:
+            # What is committed may still be on its way to the target.
+            Event().wait(self._traits.settles.total_seconds())
+        return {key: self._to_fact(key, end) for key, end in found.items()}
+
+    def _zookeeper_offsets(self) -> dict[TopicPartition, Committed]:
+        nodes = to_offset_nodes(self.flow)
+        try:
+            found = nodes.read()
+        finally:
+            nodes.close()
+        return {key: self._to_fact(key, end) for key, end in found.items()}
+
+    def _target_ends(
+        self, partitions: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, Committed]:
+        """Return ends at the target, below which all was copied."""
+        site = self._sites[self.flow.target]
+        there = site.describe().topics
+        names = {
+            (remote, partition): (topic, partition)
+            for topic, partition in partitions
+            if (remote := self.replicated.naming.remote(topic)) in there
+            and partition < there[remote].partitions
+        }
+        ends = site.ends(names, read_committed=True)
+        return {
+            names[key]: self._to_fact(names[key], end)
+            for key, end in ends.items()
+        }
+
+    def _to_fact(self, key: TopicPartition, position: int) -> Committed:
+        topic, partition = key
+        return Committed(
+            topic=topic,
+            partition=partition,
+            position=position,
+            written_at=self._clock(),
+        )
 
     def _read(self, *kinds: str) -> Iterator[MirrorFact]:
         for topic in self._mirror.internal_topics():

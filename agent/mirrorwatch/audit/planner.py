@@ -6,6 +6,7 @@ from datetime import datetime
 
 from ..config import Config, FlowConfig
 from ..config.audit import AuditConfig
+from ..domain.audit.by_topic import plan_topic_night, plan_topic_window
 from ..domain.audit.facts import (
     FlowTopics,
     Log,
@@ -21,6 +22,7 @@ from ..domain.audit.plan import (
     AuditedEnd,
     AuditedEnds,
     AuditSpan,
+    CopyProfile,
     FilteredTopic,
     PartitionPair,
     Plan,
@@ -30,6 +32,7 @@ from ..domain.audit.plan import (
 from ..domain.audit.ranges import PlanningOutcome
 from ..domain.audit.window import AdHoc, plan_window
 from ..domain.cluster_view import TopicConfigs, TopicFacts, TopicPartition
+from ..domain.mirror_kinds import KINDS
 from ..domain.topics import Selection
 from ..kafka.errors import denial
 from .mirror import MirrorReader
@@ -107,6 +110,7 @@ def find_topics(
                 flow=flow.flow,
                 replicated=mirrors[flow.name].replicated,
                 merged=Selection(include=flow.topics.merged).matches,
+                copies=KINDS[flow.mirror.kind].copies,
             )
             for flow in flows
         ],
@@ -281,13 +285,26 @@ def join_offsets(
     """
     joining = _Joining(topics, offsets, mirrors, ends)
     pairs, gaps = [], list(joining.surplus())
-    for pair in topics.pairs:
+    leaderless: set[tuple[str, str]] = set()
+    # Where partitions are not kept, copies are in any of them.
+    anywhere = [p for p in topics.surplus if not p.copies.partitions]
+    for pair in (*topics.pairs, *anywhere):
         joined = joining.join(pair)
         if joined is None:
             gaps.append(_gap(pair, LEADERLESS))
+            leaderless.add(_target_of(pair))
         else:
             pairs.append(joined)
-    return pairs, gaps
+    whole = [
+        pair
+        for pair in pairs
+        if pair.copies.partitions or _target_of(pair) not in leaderless
+    ]
+    return whole, gaps
+
+
+def _target_of(pair: PairedLogs) -> tuple[str, str]:
+    return pair.cluster, pair.topic_partition[0]
 
 
 class _Joining:
@@ -313,7 +330,7 @@ class _Joining:
                 return None
         sources = []
         for source in pair.sources:
-            joined = self._source(source, target)
+            joined = self._source(source, target, pair.copies)
             if joined is None:
                 return None
             sources.append(joined)
@@ -323,8 +340,11 @@ class _Joining:
             pair,
             sources=tuple(sources),
             target=target,
-            timestamps=target is None
-            or self._configs(target).timestamp_type != APPENDED,
+            timestamps=pair.copies.timestamps
+            and (
+                target is None
+                or self._configs(target).timestamp_type != APPENDED
+            ),
             compacted=any(
                 self._configs(log).compacted
                 for log in (*logs, *([] if target is None else [target]))
@@ -340,6 +360,8 @@ class _Joining:
     def surplus(self) -> Iterator[Unverifiable]:
         """Yield what partitions hold that the source does not have."""
         for pair in self._topics.surplus:
+            if not pair.copies.partitions:
+                continue
             key = (pair.cluster, pair.topic_partition)
             start = self._offsets.starts.get(key)
             end = self._offsets.targets.get(key)
@@ -350,7 +372,7 @@ class _Joining:
                 yield _gap(pair, reason)
 
     def _source(
-        self, source: SourceLog, target: Log | None
+        self, source: SourceLog, target: Log | None, copies: CopyProfile
     ) -> SourceLog | None:
         mirror = self._mirrors[source.flow]
         topic_partition = source.log.topic_partition
@@ -358,7 +380,9 @@ class _Joining:
         level = (key, bool(mirror.read_committed))
         end = self._offsets.sources.get(level)
         later = self._offsets.later.get(level)
-        log = self._log(source.log, end)
+        # Where partitions are not kept, a cut need not be at the same record:
+        # what the target has more is looked for behind it.
+        log = self._log(source.log, end if copies.partitions else later)
         if log is None or later is None:
             return None
         position = mirror.position(topic_partition)
@@ -488,7 +512,10 @@ def freeze(
         )
         pairs, gaps = join_offsets(topics, offsets, mirrors, known)
         plan = _rules(config.audit or AuditConfig(), request, ends, now)
-        outcomes = run_batched([plan(pair) for pair in pairs], Answers(sites))
+        planned = run_batched(
+            [plan(parts) for parts in _together(pairs)], Answers(sites)
+        )
+        outcomes = [outcome for found in planned for outcome in found]
     frozen = tuple(o.pair for o in outcomes if o.pair is not None)
     return Plan(
         id=request.run_id(now.date()),
@@ -505,6 +532,25 @@ def freeze(
         filtered=tuple(_filtered(config, frozen)),
         gone=tuple(topics.gone),
     )
+
+
+def _together(
+    pairs: Iterable[PairedLogs],
+) -> Iterator[tuple[PairedLogs, ...]]:
+    """Yield what is planned together: pairs, or all partitions of a topic."""
+    topics: dict[tuple[str, str], list[PairedLogs]] = {}
+    for pair in pairs:
+        if pair.copies.partitions:
+            yield (pair,)
+        else:
+            topics.setdefault(_target_of(pair), []).append(pair)
+    for parts in topics.values():
+        if not any(part.sources for part in parts):
+            continue
+        if any(part.target is not None for part in parts):
+            yield tuple(parts)
+        else:
+            yield from ((part,) for part in parts)
 
 
 def _filtered(
@@ -529,20 +575,47 @@ def _concerned(config: Config, request: Request) -> Iterable[FlowConfig]:
     return [flow for flow in config.audited_flows if flow.target in targets]
 
 
+_Rules = Callable[[tuple[PairedLogs, ...]], PlanSteps[list[PlanningOutcome]]]
+
+
 def _rules(
     audit: AuditConfig, request: Request, ends: AuditedEnds, now: datetime
-) -> Callable[[PairedLogs], PlanSteps[PlanningOutcome]]:
-    """Return what works out what is compared of a pair."""
+) -> _Rules:
+    """Return what works out what is compared of a pair, or of a topic."""
     if request.window is not None:
         adhoc = AdHoc(now=now, window=request.window, slack=audit.slack)
-        return lambda pair: plan_window(pair, adhoc)
+        return _choose(
+            lambda pair: plan_window(pair, adhoc),
+            lambda parts: plan_topic_window(parts, adhoc),
+        )
     night = NightlyInputs(
         now=now,
         settle=audit.settle,
         slack=audit.slack,
         ends=ends.by_partition(),
     )
-    return lambda pair: plan_night(pair, night)
+    return _choose(
+        lambda pair: plan_night(pair, night),
+        lambda parts: plan_topic_night(parts, night),
+    )
+
+
+def _choose(
+    of_pair: Callable[[PairedLogs], PlanSteps[PlanningOutcome]],
+    of_topic: _Rules,
+) -> _Rules:
+    def alone(pair: PairedLogs) -> PlanSteps[list[PlanningOutcome]]:
+        return [(yield from of_pair(pair))]
+
+    def plan(
+        parts: tuple[PairedLogs, ...],
+    ) -> PlanSteps[list[PlanningOutcome]]:
+        first = parts[0]
+        if first.copies.partitions or all(p.target is None for p in parts):
+            return alone(first)
+        return of_topic(parts)
+
+    return plan
 
 
 EXPIRED = "expired at the {side} during the audit"
@@ -585,16 +658,18 @@ def recheck(config: Config, plan: Plan) -> tuple[Unverifiable, ...]:
             starts[alias] = site.starts(partitions)
             ends[alias] = site.ends(partitions, read_committed=False)
             topics[alias] = site.describe().topics
-    return tuple(
+    found = (
         Unverifiable(
             flow=pair.flow,
             topic=pair.topic,
-            partition=pair.partition,
+            # The copies of the others may have been in this one.
+            partition=pair.partition if pair.copies.partitions else None,
             reason=reason,
         )
         for pair in plan.pairs
         if (reason := _find_reason(pair, topics, starts, ends)) is not None
     )
+    return tuple(dict.fromkeys(found))
 
 
 def _logs_read(pair: PartitionPair) -> Iterator[Log]:

@@ -17,6 +17,7 @@ from ..domain.audit.plan import (
 )
 from ..domain.audit.window import AdHoc, window_span
 from ..domain.cluster_view import TopicFacts
+from ..domain.mirror_kinds import KINDS
 from ..domain.topics import ReplicatedTopics
 from .offsets import Answers, AuditedSites
 
@@ -181,6 +182,7 @@ def _to_pair(
     part: _Part, side: Side, span: AuditSpan, *, read_committed: bool
 ) -> PartitionPair:
     here, log = side == "source", part.log
+    copies = KINDS[part.flow.mirror.kind].copies
     source = SourceRange(
         flow=part.flow.name,
         cluster=part.flow.source,
@@ -200,6 +202,8 @@ def _to_pair(
         sources=(source,),
         span=NOTHING if here else span,
         retained=NOTHING if here else log.retained,
+        timestamps=copies.timestamps,
         compacted=part.compacted,
         topic_id="" if here else log.topic_id,
+        copies=copies,
     )

@@ -48,6 +48,7 @@ __all__ = [
     "Pattern",
     "ReadersConfig",
     "TopicsConfig",
+    "ZooKeeperConfig",
 ]
 
 
@@ -150,6 +151,36 @@ class JmxConfig(Model):
         return None
 
 
+class ZooKeeperConfig(Model):
+    """A ZooKeeper that holds positions. Needs the extra `zookeeper`."""
+
+    servers: str = Field(title="Servers", min_length=1)
+    """uReplicator's `commit.zookeeper.connect`, or its source's
+    `zookeeper.connect`: addresses with commas, and a chroot behind the last,
+    as in `zk-1:2181,zk-2:2181/kafka`."""
+
+    user: str | None = Field(None, title="User name")
+    """User name of the scheme `digest`, if not everybody may read the
+    znodes."""
+
+    password: SecretStr | None = Field(None, title="Password")
+    """Password of that user."""
+
+    ca: PemFile | None = Field(None, title="CA certificate")
+    """PEM file with the CA that signed the servers' certificates. If
+    configured, ZooKeeper is reached by TLS."""
+
+    @model_validator(mode="after")
+    def _check_login(self) -> Self:
+        if (self.user is None) != (self.password is None):
+            missing = "user" if self.user is None else "password"
+            other = "password" if self.user is None else "user"
+            raise ProblemsError(
+                [ConfigProblem((missing,), f"is missing beside {other}")]
+            )
+        return self
+
+
 class MirrorConfig(Model):
     """The MirrorMaker that replicates a flow."""
 
@@ -159,6 +190,7 @@ class MirrorConfig(Model):
         "mirrormaker1",
         "brooklin",
         "redpanda-migrator",
+        "ureplicator",
         "linked",
         "cluster-linking",
         "shadowing",
@@ -172,7 +204,11 @@ class MirrorConfig(Model):
     group: str | None = Field(None, title="Consumer group", min_length=1)
     """Consumer group at the source that holds the mirror's positions:
     MirrorMaker 1's `group.id`, Brooklin's datastream. Required for
-    `mirrormaker1`, `brooklin`, `redpanda-migrator` and `group`."""
+    `mirrormaker1`, `brooklin`, `redpanda-migrator` and `group`. With
+    `ureplicator` it is that in ZooKeeper, by default `ureplicator`."""
+
+    zookeeper: ZooKeeperConfig | None = Field(None, title="ZooKeeper")
+    """Where `ureplicator` keeps its positions."""
 
     mode: Literal["dedicated", "connect"] = Field("dedicated", title="Mode")
     """`dedicated` for `connect-mirror-maker.sh`, `connect` for connectors on a
@@ -250,11 +286,17 @@ class MirrorConfig(Model):
     def _find_mismatches(self) -> Iterator[tuple[tuple[str, ...], str]]:
         """Yield keys that do not go with the kind."""
         traits = KINDS[self.kind]
-        if self.group is not None and not traits.in_group:
+        if self.group is not None and not traits.only_commits:
             yield ("group",), f"is of no use here (as kind is {self.kind})"
         if traits.in_group:
             yield from self._find_group_faults()
-        if not (traits.in_group or traits.keeps_offsets):
+        if traits.in_zookeeper and self.zookeeper is None:
+            message = f"is missing (as kind is {self.kind})"
+            yield ("zookeeper",), message
+        if self.zookeeper is not None and not traits.in_zookeeper:
+            message = f"is of no use here (as kind is {self.kind})"
+            yield ("zookeeper",), message
+        if not (traits.only_commits or traits.keeps_offsets):
             return
         for key in ("connect", "jmx"):
             if getattr(self, key) is not None:

@@ -18,6 +18,7 @@ from ..domain.doctor import (
     SetupConnector,
     find_traps,
 )
+from ..domain.mirror_kinds import KINDS
 from ..domain.mirror_records import Companion, Connector
 from ..exceptions import SourceDeniedError, SourceError
 from ..kafka.admin import Cluster, describe_topics
@@ -33,7 +34,11 @@ from .internal_topics import (
     examine_internal,
     find_not_ours,
 )
-from .other_mirror import examine_group, find_mirroring_groups
+from .other_mirror import (
+    examine_group,
+    examine_zookeeper,
+    find_mirroring_groups,
+)
 from .rights import add_lacking, find_lacking, wanted_on
 
 __all__ = ["Connectors", "examine_flow"]
@@ -142,6 +147,9 @@ def _is_another(
 ) -> bool:
     """Return whether another mirror was found than the configured one."""
     carried = {t for t in source.topics if carriage_of(flow).carries(t)}
+    if KINDS[flow.mirror.kind].in_zookeeper:
+        examine_zookeeper(flow, carried, findings)
+        return False
     group = to_mirror(flow).group
     if group is not None:
         examine_group(flow, group, source, carried, findings, others=others)

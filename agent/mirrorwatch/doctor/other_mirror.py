@@ -8,12 +8,13 @@ from collections.abc import Set as AbstractSet
 from ..config import FlowConfig
 from ..domain.mirror_kinds import KINDS
 from ..domain.report import counted
-from ..exceptions import SourceDeniedError, SourceError
+from ..exceptions import ConfigError, SourceDeniedError, SourceError
 from ..kafka.groups import (
     list_groups,
     read_group_offsets,
     read_source_group,
 )
+from ..wiring.context import to_offset_nodes
 from .findings import Findings, ReachedCluster
 
 __all__ = ["examine_group", "find_mirroring_groups"]
@@ -104,6 +105,46 @@ def examine_group(
         f"topics of {flow.name}",
         remedy,
     )
+
+
+def examine_zookeeper(
+    flow: FlowConfig, carried: AbstractSet[str], findings: Findings
+) -> None:
+    """Ask for the positions that are configured to be in ZooKeeper.
+
+    Parameters
+    ----------
+    flow
+        The flow.
+    carried
+        Topics of the flow that are seen at the source.
+    findings
+        Where to add what is found.
+    """
+    try:
+        nodes = to_offset_nodes(flow)
+    except ConfigError as e:
+        findings.add(CHECK, str(e), "Install mirrorwatch[zookeeper]")
+        return
+    try:
+        found = nodes.read()
+    except SourceError as e:
+        findings.add(
+            CHECK,
+            str(e),
+            "Correct mirror.zookeeper, or mirror.group: znodes of positions "
+            f"are {nodes.path}/TOPIC/PARTITION",
+        )
+        return
+    finally:
+        nodes.close()
+    if carried and not any(topic in carried for topic, _ in found):
+        findings.add(
+            CHECK,
+            f"{nodes.path} in ZooKeeper has no positions in topics of "
+            f"{flow.name}",
+            "Start the mirror, or correct mirror.group",
+        )
 
 
 def find_mirroring_groups(

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-__all__ = ["KINDS", "MirrorTraits"]
+from .audit.plan import CopyProfile
+
+__all__ = ["FLUSHED", "KINDS", "MirrorTraits"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -21,6 +23,9 @@ class MirrorTraits:
     """Whether its positions are offsets of a consumer group at the source,
     and not records of internal topics."""
 
+    in_zookeeper: bool = False
+    """Whether its positions are offsets in ZooKeeper."""
+
     keeps_offsets: bool = False
     """Whether a record has the same offset on both sides: then the target's
     end is the position, and there is no other."""
@@ -33,6 +38,19 @@ class MirrorTraits:
     keeps_partitions: bool = True
     """Whether a record goes to the partition of its number."""
 
+    keeps_timestamps: bool = True
+    """Whether a copy has the timestamp of its record."""
+
+    keeps_tombstones: bool = True
+    """Whether the copy of a record without a value has none either."""
+
+    added_headers: tuple[str, ...] = ()
+    """Headers that it adds to copies: no audit compares them."""
+
+    starts_at_end: bool | None = None
+    """Whether it skips what a partition held when it found it; `None` if its
+    configuration decides, and no topic of its own shows that."""
+
     creates_topics: bool = True
     """Whether it creates topics at the target as they are at the source."""
 
@@ -43,27 +61,32 @@ class MirrorTraits:
     off: Mapping[str, str] = field(default_factory=dict)
     """Reasons of the checks that cannot be verified, by check."""
 
+    @property
+    def only_commits(self) -> bool:
+        """Whether all that it leaves behind is the next offset to copy."""
+        return self.in_group or self.in_zookeeper
 
-def _unproved(title: str, audit: str | None) -> dict[str, str]:
-    """Return why checks are off that live on MirrorMaker 2's own records.
+    @property
+    def copies(self) -> CopyProfile:
+        """What an audit compares of its copies."""
+        return CopyProfile(
+            partitions=self.keeps_partitions,
+            offsets=self.keeps_offsets,
+            timestamps=self.keeps_timestamps,
+            tombstones=self.keeps_tombstones,
+            added_headers=self.added_headers,
+        )
 
-    Parameters
-    ----------
-    title
-        Name of the mirror.
-    audit
-        Why records cannot be compared; `None` if they can.
-    """
-    found = {
+
+def _unproved(title: str) -> dict[str, str]:
+    """Return why checks are off that live on MirrorMaker 2's own records."""
+    return {
         "heartbeats": f"{title} writes no heartbeats",
         "checkpoints": f"{title} writes no checkpoints",
         "failover": "Starts of consumer groups cannot be verified: "
         f"{title} writes no checkpoints and no offset-syncs",
         "bottleneck": f"JMX metrics of {title} are not supported",
     }
-    if audit is not None:
-        found["audit"] = f"Records cannot be compared by partition: {audit}"
-    return found
 
 
 FLUSHED = timedelta(seconds=15)
@@ -73,27 +96,30 @@ UNFLUSHED = timedelta(seconds=150)
 """Of one that may commit what its producer still sends: longer than the two
 minutes that Kafka's producers try (``delivery.timeout.ms``)."""
 
-_ANYWHERE = "{} does not keep the partition of a record"
-
 
 def _in_group(
     title: str,
     *,
     always_members: bool,
     keeps_partitions: bool,
+    keeps_timestamps: bool = True,
+    keeps_tombstones: bool = True,
+    added_headers: tuple[str, ...] = (),
+    starts_at_end: bool | None = None,
     settles: timedelta = FLUSHED,
 ) -> MirrorTraits:
-    lost = None if keeps_partitions else _ANYWHERE.format(title)
     return MirrorTraits(
         title=title,
         in_group=True,
         always_members=always_members,
         keeps_partitions=keeps_partitions,
+        keeps_timestamps=keeps_timestamps,
+        keeps_tombstones=keeps_tombstones,
+        added_headers=added_headers,
+        starts_at_end=starts_at_end,
         creates_topics=False,
         settles=settles,
-        off=_unproved(
-            title, lost or f"positions of {title} are not audited yet"
-        ),
+        off=_unproved(title),
     )
 
 
@@ -105,7 +131,8 @@ def _linked(title: str) -> MirrorTraits:
     return MirrorTraits(
         title=title,
         keeps_offsets=True,
-        off=_unproved(title, f"offsets that {title} keeps are not audited yet")
+        starts_at_end=False,
+        off=_unproved(title)
         | {
             "skips": f"Skipped records cannot be verified: {gaps}",
             "tasks": f"The state of {title} is not read",
@@ -129,10 +156,30 @@ KINDS: Mapping[str, MirrorTraits] = {
     ),
     # With enablePartitionAssignment it assigns partitions to itself.
     "brooklin": _in_group(
-        "Brooklin", always_members=False, keeps_partitions=False
+        "Brooklin",
+        always_members=False,
+        keeps_partitions=False,
+        keeps_timestamps=False,
+        keeps_tombstones=False,
+        starts_at_end=False,
     ),
     "redpanda-migrator": _in_group(
-        "Redpanda Migrator", always_members=True, keeps_partitions=True
+        "Redpanda Migrator",
+        always_members=True,
+        keeps_partitions=True,
+        added_headers=(
+            "redpanda-migrator-offset",
+            "redpanda-migrator-provenance",
+        ),
+    ),
+    "ureplicator": MirrorTraits(
+        title="uReplicator",
+        in_zookeeper=True,
+        keeps_partitions=False,
+        creates_topics=False,
+        settles=FLUSHED,
+        off=_unproved("uReplicator")
+        | {"tasks": "The state of uReplicator's workers is not read"},
     ),
     "linked": _linked("the mirror"),
     "cluster-linking": _linked("Cluster Linking"),

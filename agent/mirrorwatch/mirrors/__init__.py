@@ -9,6 +9,7 @@ from .group import GroupMirror
 from .linked import LinkedMirror
 from .mirrormaker2 import MirrorMaker2
 from .mirrormaker2_jmx import MirrorMaker2Jmx
+from .ureplicator import UReplicatorMirror
 
 __all__ = ["MIRRORS", "MirrorAdapter"]
 
@@ -38,5 +39,6 @@ MIRRORS: Mapping[str, MirrorAdapter] = {
         for kind, traits in KINDS.items()
         if traits.keeps_offsets
     },
+    "ureplicator": MirrorAdapter(topics=UReplicatorMirror),
 }
 """By ``mirror.kind`` of the configuration."""

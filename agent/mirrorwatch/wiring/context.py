@@ -21,6 +21,7 @@ from ..domain.topics import ReplicatedTopics, compile_pattern
 from ..exceptions import ConfigError
 from ..http import HttpAddress
 from ..kafka.admin import Cluster
+from ..kafka.zookeeper import OffsetNodes, ZooKeeperAccess
 from ..mirrors import MIRRORS
 from ..ports import Mirror, MirrorJmx, MirrorSettings, Source, Worker
 from ..sources.canary.settings import Headers, no_headers
@@ -43,6 +44,7 @@ __all__ = [
     "to_address",
     "to_mirror",
     "to_mirror_jmx",
+    "to_offset_nodes",
 ]
 
 LONGEST_LOOK = timedelta(seconds=30)
@@ -154,6 +156,33 @@ def to_address(config: HttpServer) -> HttpAddress:
 def to_mirror(flow: FlowConfig) -> Mirror:
     """Return what reads the internal topics of a flow's mirror."""
     return MIRRORS[flow.mirror.kind].topics(_to_settings(flow))
+
+
+def to_offset_nodes(flow: FlowConfig) -> OffsetNodes:
+    """Return what reads a mirror's positions in ZooKeeper.
+
+    Raises
+    ------
+    ConfigError
+        Raised if its client is not installed.
+    """
+    mirror, given = flow.mirror, flow.mirror.zookeeper
+    assert given is not None  # noqa: S101 - the kind needs it
+    password = given.password
+    return OffsetNodes(
+        flow.source,
+        ZooKeeperAccess(
+            servers=given.servers,
+            user=given.user,
+            password=None if password is None else password.get_secret_value(),
+            ca=None if given.ca is None else str(given.ca),
+        ),
+        mirror.group or UREPLICATOR,
+    )
+
+
+UREPLICATOR = "ureplicator"
+"""The group of uReplicator's example configuration."""
 
 
 def to_mirror_jmx(flow: FlowConfig) -> MirrorJmx:

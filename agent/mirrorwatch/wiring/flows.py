@@ -67,6 +67,7 @@ from ..sources.tasks import (
     TasksState,
     UnassignedPartitions,
 )
+from ..sources.zookeeper import ZooKeeperWorker
 from ..state.canary import CanaryStore
 from ..state.documents import DocumentStore, FirstSeenStore
 from ..state.failover import GroupStore, SourceEndStore
@@ -80,6 +81,7 @@ from .context import (
     to_address,
     to_mirror,
     to_mirror_jmx,
+    to_offset_nodes,
 )
 
 __all__ = ["to_jmx_reader", "wire_flows", "wire_position"]
@@ -594,7 +596,7 @@ def wire_skips(parts: FlowParts, around: WiringContext) -> WiredParts:
         Raised if the state file cannot be used.
     """
     flow = parts.config
-    if parts.mirror.group is not None:
+    if KINDS[flow.mirror.kind].only_commits:
         return _wire_balance(parts, around)
     limits = flow.limits.skips
     watch = SkipsWorker(
@@ -750,6 +752,8 @@ def wire_tasks(parts: FlowParts, around: WiringContext) -> WiredParts:
     flow, positions = parts.config, parts.positions
     if parts.mirror.group is not None:
         return _wire_source_group(parts, around, parts.mirror.group)
+    if KINDS[flow.mirror.kind].in_zookeeper:
+        return _wire_zookeeper(parts, around)
     topics = {t.kind: t.name for t in parts.mirror.internal_topics()}
     state = TasksState()
     facts = TaskFacts(
@@ -802,6 +806,18 @@ def _wire_source_group(
     )
     parts.listeners.append(worker)
     return WiredParts(workers=(worker,), sources=(worker,))
+
+
+def _wire_zookeeper(parts: FlowParts, around: WiringContext) -> WiredParts:
+    flow = parts.config
+    worker = ZooKeeperWorker(
+        flow=flow.name,
+        nodes=to_offset_nodes(flow),
+        positions=parts.positions,
+        interval=around.interval,
+        clock=around.clock,
+    )
+    return WiredParts(workers=(worker,))
 
 
 def _wire_connect(

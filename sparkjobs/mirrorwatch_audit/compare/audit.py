@@ -43,6 +43,7 @@ from ..digest.records import (
     PairName,
     Read,
     groups,
+    log_name,
     name,
     named,
     narrowed,
@@ -152,7 +153,9 @@ def look_into(
             narrowed(
                 pair,
                 source.get(name(pair), {}),
-                target.get(name(pair), {}).get((pair.flow, pair.target_topic)),
+                target.get(name(pair), {}).get(
+                    (pair.flow, log_name(pair, pair.target_topic))
+                ),
             )
             for pair in pairs
         ),
@@ -209,7 +212,7 @@ def count_topics(
         for side in SIDES
     ]
     sums: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0] * 4)
-    for pair in pairs:
+    for pair in {name(pair): pair for pair in pairs}.values():
         total = sums[pair.flow, pair.topic]
         for side, (read, left_out) in enumerate(columns):
             records, size = read.get(name(pair), (0, 0))

@@ -242,11 +242,12 @@ def as_digested(plan: Plan, source: Plan, target: Plan) -> Plan:
     Plan
         The plan without what either could not read.
     """
-    sources = {name(pair): pair for pair in source.pairs}
-    targets = {name(pair): pair for pair in target.pairs}
+    sources = {(name(p), p.partition): p for p in source.pairs}
+    targets = {(name(p), p.partition): p for p in target.pairs}
     pairs = []
     for pair in plan.pairs:
-        here, there = sources.get(name(pair)), targets.get(name(pair))
+        key = (name(pair), pair.partition)
+        here, there = sources.get(key), targets.get(key)
         if here is None or there is None:
             continue
         # What is read later must leave out the same records on both sides.

@@ -270,6 +270,9 @@ def hashed(records: DataFrame, *, timestamps: bool) -> DataFrame:
     if timestamps:
         fields.append(sf.col("timestamp"))
         crcs.append(sf.col("timestamp"))
+    # Null, and then left out, where offsets do not count.
+    fields.append(sf.col("same_offset"))
+    crcs.append(sf.col("same_offset"))
     first, second = (sf.lit(seed) for seed in _SEEDS)
     return written.select(
         *HASHED[:7],

@@ -14,6 +14,7 @@ from pyspark.sql import functions as sf
 
 from mirrorwatch.domain.audit.plan import (
     AuditSpan,
+    CopyProfile,
     PartitionPair,
     Side,
     SourceRange,
@@ -25,13 +26,16 @@ from mirrorwatch.kafka.offsets import read_first_since
 from .digest import to_time
 from .records import (
     RECORDS,
+    PairName,
     Times,
     after_first,
+    as_compared,
     renamed,
     small_table,
     spanned,
     without,
 )
+from .records import name as pair_name
 
 __all__ = ["KafkaReader", "to_spark_options"]
 
@@ -224,6 +228,8 @@ class _Stretch:
     partition: int
     target_topic: str
     span: AuditSpan
+    pair: PairName
+    copies: CopyProfile
     number: int = 0
     """Spark reads one range of a partition at once: the ranges between
     skipped offsets, counted from 0."""
@@ -271,7 +277,8 @@ class KafkaReader:
         self, pairs: Sequence[PartitionPair], side: Side
     ) -> DataFrame:
         group = attrgetter(
-            "cluster", "read_committed", "flow", "origin", "number"
+            *("cluster", "read_committed", "flow", "origin", "number"),
+            "copies",
         )
         wanted = sorted(
             (s for s in _stretches(pairs, side) if len(s.span)), key=group
@@ -286,8 +293,7 @@ class KafkaReader:
         asked = {
             (s.cluster, s.topic, s.partition): times[key]
             for s in _stretches(pairs, side)
-            if len(s.span)
-            and (key := (s.flow, s.target_topic, s.partition)) in times
+            if len(s.span) and (key := s.pair) in times
         }
         firsts: dict[_Log, int | None] = {}
         for alias in {cluster for cluster, _, _ in asked}:
@@ -335,7 +341,7 @@ class KafkaReader:
             .load()
         )
         named = self._name_targets(found, stretches)
-        return named.select(
+        records = named.select(
             sf.lit(first.flow).alias("flow"),
             "target_topic",
             "partition",
@@ -348,6 +354,7 @@ class KafkaReader:
             "headers",
             (sf.col("timestampType") == _APPENDED).alias("appended"),
         )
+        return as_compared(records, first.copies)
 
     def _name_targets(
         self, found: DataFrame, stretches: Sequence[_Stretch]
@@ -380,6 +387,8 @@ def _stretches(
                     partition=log.partition,
                     target_topic=pair.target_topic,
                     span=span,
+                    pair=pair_name(pair),
+                    copies=pair.copies,
                     number=number,
                 )
 

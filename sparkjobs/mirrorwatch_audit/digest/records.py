@@ -11,13 +11,16 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import ArrayType, StructType
 
 from mirrorwatch.domain.audit.plan import (
+    AS_THEY_ARE,
     AuditSpan,
+    CopyProfile,
     PartitionPair,
     Side,
     SourceRange,
 )
 
 __all__ = [
+    "ALL_PARTITIONS",
     "NAMES",
     "RECORDS",
     "SIDES",
@@ -27,9 +30,12 @@ __all__ = [
     "Times",
     "after",
     "after_first",
+    "as_compared",
     "before",
     "first_records",
     "groups",
+    "is_by_topic",
+    "log_name",
     "name",
     "named",
     "narrowed",
@@ -37,6 +43,7 @@ __all__ = [
     "small_table",
     "span_table",
     "spanned",
+    "split_log",
     "streams",
     "without",
 ]
@@ -48,12 +55,59 @@ RECORDS = (
     "flow string, target_topic string, partition int, origin string, "
     "topic string, offset bigint, timestamp bigint, key binary, "
     "value binary, headers array<struct<key: string, value: binary>>, "
-    "appended boolean"
+    "appended boolean, same_offset bigint"
 )
 """What a record is: its pair (`flow`, `target_topic`, `partition`), the flow
 that copies it (`origin`: the pair's but for merged topics), where it was read
 (`topic`, `offset`), milliseconds since 1970 (-1 where it has none), what
-is compared, and whether the timestamp is the broker's (`LogAppendTime`)."""
+is compared, whether the timestamp is the broker's (`LogAppendTime`), and the
+offset again where that of a copy must be the same."""
+
+ALL_PARTITIONS = -1
+"""`partition` of the pairs of a topic that are compared as one, as the mirror
+does not keep partitions. Their `topic` has the partition behind a slash, which
+no name of a topic can have: ``telemetry/3``."""
+
+
+def as_compared(records: DataFrame, copies: CopyProfile) -> DataFrame:
+    """Return records with what is compared of them.
+
+    Parameters
+    ----------
+    records
+        Records as they were read: columns as in `RECORDS`, but the last.
+    copies
+        What copies have in common with their records.
+    """
+    columns: dict[str, Column] = {}
+    if copies.added_headers:
+        columns["headers"] = sf.filter(
+            "headers", lambda h: ~h["key"].isin(*copies.added_headers)
+        )
+    if not copies.tombstones:
+        columns["value"] = sf.coalesce("value", sf.lit(b""))
+    if not copies.partitions:
+        columns["topic"] = sf.concat_ws("/", "topic", "partition")
+        columns["partition"] = sf.lit(ALL_PARTITIONS)
+    same = sf.col("offset") if copies.offsets else sf.lit(None)
+    columns["same_offset"] = same.cast("bigint")
+    return records.withColumns(columns)
+
+
+def is_by_topic(pairs: Sequence[PartitionPair]) -> bool:
+    """Return whether pairs that are hashed alike are compared by topic."""
+    return any(not pair.copies.partitions for pair in pairs)
+
+
+def log_name(pair: PartitionPair, topic: str) -> str:
+    """Return what a log of a pair is called in the column `topic`."""
+    return topic if pair.copies.partitions else f"{topic}/{pair.partition}"
+
+
+def split_log(log: str) -> tuple[str, int | None]:
+    """Return the topic of a log, and its partition where the log has it."""
+    topic, slash, partition = log.partition("/")
+    return topic, int(partition) if slash else None
 
 
 PairName = tuple[str, str, int]
@@ -145,9 +199,18 @@ def streams(pairs: Sequence[PartitionPair], side: Side) -> list[Stream]:
     ]
 
 
-def renamed(names: Mapping[str, str]) -> Column | None:
+def renamed(
+    names: Mapping[str, str], *, by_topic: bool = False
+) -> Column | None:
     """Return what topics are called at the target, as it follows from the
     column `topic`; `None` if that needs a table.
+
+    Parameters
+    ----------
+    names
+        Names at the target, by topic.
+    by_topic
+        Whether the column has partitions too, as `as_compared` writes them.
     """
     prefixes = {
         target.removesuffix(topic) if target.endswith(topic) else None
@@ -157,6 +220,8 @@ def renamed(names: Mapping[str, str]) -> Column | None:
     if prefix is None:
         return None
     topic_column = sf.col("topic")
+    if by_topic:
+        topic_column = sf.substring_index(topic_column, "/", 1)
     return sf.concat(sf.lit(prefix), topic_column) if prefix else topic_column
 
 
@@ -171,10 +236,23 @@ def _stream(
         for pair in pairs
         for source in pair.sources
     }
-    target = renamed(names)
+    by_topic = is_by_topic(pairs)
+    target = renamed(names, by_topic=by_topic)
     if target is not None:
         known["target_topic"] = target
-    return Stream(known=known, topics=tuple(names), pairs=pairs)
+    topics = tuple(names)
+    if by_topic:
+        known["partition"] = sf.lit(ALL_PARTITIONS)
+        topics = tuple(
+            log_name(pair, topic)
+            for pair in pairs
+            for topic in (
+                [source.topic for source in pair.sources]
+                if side == "source"
+                else [pair.target_topic]
+            )
+        )
+    return Stream(known=known, topics=topics, pairs=pairs)
 
 
 def small_table(
@@ -219,31 +297,43 @@ class Group:
     compacted: bool
     """As in `PartitionPair`."""
 
+    copies: CopyProfile = AS_THEY_ARE
+    """As in `PartitionPair`."""
+
     pairs: tuple[PartitionPair, ...]
     """The pairs."""
 
 
 def groups(pairs: Sequence[PartitionPair]) -> list[Group]:
-    """Return the pairs in groups; there are at most four."""
-    found: dict[tuple[bool, bool], list[PartitionPair]] = defaultdict(list)
+    """Return the pairs in groups; there are at most four of each profile."""
+    found: dict[tuple[bool, bool, CopyProfile], list[PartitionPair]]
+    found = defaultdict(list)
     for pair in pairs:
-        found[pair.timestamps, pair.compacted].append(pair)
+        found[pair.timestamps, pair.compacted, pair.copies].append(pair)
     return [
-        Group(timestamps=timestamps, compacted=compacted, pairs=tuple(members))
-        for (timestamps, compacted), members in sorted(
+        Group(
+            timestamps=timestamps,
+            compacted=compacted,
+            copies=copies,
+            pairs=tuple(members),
+        )
+        for (timestamps, compacted, copies), members in sorted(
             found.items(), key=lambda item: item[0]
         )
     ]
 
 
 def name(pair: PartitionPair) -> PairName:
-    """Return what a pair is called in every table."""
-    return pair.flow, pair.target_topic, pair.partition
+    """Return what a pair is called in every table: all pairs of a topic that
+    are compared as one have one name.
+    """
+    partition = pair.partition if pair.copies.partitions else ALL_PARTITIONS
+    return pair.flow, pair.target_topic, partition
 
 
 def named(session: SparkSession, pairs: Iterable[PartitionPair]) -> DataFrame:
     """Return the names of pairs as a table, in columns as in `PAIR`."""
-    return small_table(session, map(name, pairs), NAMES)
+    return small_table(session, dict.fromkeys(map(name, pairs)), NAMES)
 
 
 def span_table(
@@ -258,7 +348,7 @@ def span_table(
         `span_end`.
     """
     rows = [
-        (*name(pair), origin, topic, span.start, span.end)
+        (*name(pair), origin, log_name(pair, topic), span.start, span.end)
         for pair in pairs
         for origin, topic, span in (
             [(s.flow, s.topic, s.span) for s in pair.sources]
@@ -307,12 +397,17 @@ def narrowed(
     pair
         The pair.
     source
-        Stretches of its sources, by flow and topic.
+        Stretches of its sources, by flow and name of the log.
     target
         Stretch of the target.
     """
     sources = tuple(
-        replace(s, span=_within(s.span, source.get((s.flow, s.topic))))
+        replace(
+            s,
+            span=_within(
+                s.span, source.get((s.flow, log_name(pair, s.topic)))
+            ),
+        )
         for s in pair.sources
     )
     return replace(pair, span=_within(pair.span, target), sources=sources)

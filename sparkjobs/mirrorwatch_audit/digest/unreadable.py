@@ -55,7 +55,7 @@ def without_unreadable(
     for pair in plan.pairs:
         if name(pair) in gone:
             continue
-        own = [f for f in found if name(f.pair) == name(pair)]
+        own = [f for f in found if _is_of(f, pair)]
         pairs.append(reduce(lambda p, f: f.skipped(p), own, pair))
     return replace(
         with_gaps(plan, (gap for f in found for gap in f.gaps(plan))),
@@ -63,6 +63,12 @@ def without_unreadable(
         # The next piece of this night would fail alike, without an end.
         more=plan.more and not gone,
     )
+
+
+def _is_of(found: "UnreadLog", pair: PartitionPair) -> bool:
+    """Return whether a log is one of a pair, and not of another partition."""
+    same = found.pair.partition == pair.partition
+    return same and name(found.pair) == name(pair)
 
 
 def with_gaps(plan: Plan, gaps: Iterable[Unverifiable]) -> Plan:
@@ -113,7 +119,7 @@ class UnreadLog:
 
     def gaps(self, plan: Plan) -> Iterator[Unverifiable]:
         """Yield what cannot be verified of a plan for it."""
-        (pair,) = (p for p in plan.pairs if name(p) == name(self.pair))
+        (pair,) = (p for p in plan.pairs if _is_of(self, p))
         compared, tried = (
             (p.span if self.side == "target" else p.sources[0].span)
             for p in (pair, self.pair)
@@ -183,7 +189,8 @@ def gap_of(
     return Unverifiable(
         flow=pair.flow,
         topic=pair.topic,
-        partition=pair.partition,
+        # The copies of the other partitions may be in this one.
+        partition=pair.partition if pair.copies.partitions else None,
         reason=reason,
         records=records,
     )
@@ -195,7 +202,8 @@ def _failing_offsets(
     """Return the records of a pair that alone cannot be read; none if there
     are too many, or if the other side could not leave their copies out too.
     """
-    if len(pair.sources) > 1 or not pair.timestamps:
+    by_topic = not pair.copies.partitions
+    if len(pair.sources) > 1 or not pair.timestamps or by_topic:
         return ()
     at = pair.span if side == "target" else pair.sources[0].span
     found: list[int] = []

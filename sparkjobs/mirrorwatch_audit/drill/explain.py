@@ -8,7 +8,14 @@ from pyspark.sql import functions as sf
 from mirrorwatch.domain.audit.plan import PartitionPair
 
 from ..digest.digest import PAIR
-from ..digest.records import NAMES, SIDES, name, small_table
+from ..digest.records import (
+    ALL_PARTITIONS,
+    NAMES,
+    SIDES,
+    log_name,
+    name,
+    small_table,
+)
 
 __all__ = [
     "HASH",
@@ -91,7 +98,8 @@ def positions(
     """
     rows = [
         (
-            *(*name(pair), source.flow, source.topic, source.position),
+            *(*name(pair), source.flow, log_name(pair, source.topic)),
+            source.position,
             *(source.retained.start, source.decided, pair.exact_start),
         )
         for pair in pairs
@@ -218,7 +226,9 @@ def reach(oldest: DataFrame, pairs: Sequence[PartitionPair]) -> DataFrame:
     timestamps of its own on records, all but equal ones say when copying
     began: that a record was written before says that its copy is no late one.
     """
-    whole = [(*name(pair), -1) for pair in pairs if remembers_all(pair)]
+    forgetful = {name(pair) for pair in pairs if not remembers_all(pair)}
+    names = dict.fromkeys(name(pair) for pair in pairs)
+    whole = [(*pair, -1) for pair in names if pair not in forgetful]
     everything = small_table(
         oldest.sparkSession, whole, f"{NAMES}, timestamp bigint"
     )
@@ -351,6 +361,7 @@ def explained_surplus(
     written_at = sf.coalesce("first.timestamp", "t_timestamp")
     # Comparing with a null is no: then it does not go back at all.
     remembered = written_at >= sf.col("reach")
+    by_topic = sf.col("partition") == ALL_PARTITIONS
     known = sf.col("first_copy").isNotNull() | sf.col("first").isNotNull()
     kind = (
         sf.when(_blurred(), "undecided")
@@ -363,8 +374,14 @@ def explained_surplus(
         found.withColumns(
             {
                 "origin": sf.coalesce("first_copy.s_origin", "first.origin"),
-                "topic": sf.coalesce("first_copy.s_topic", "first.topic"),
-                "s_offset": sf.coalesce("first_copy.s_offset", "first.offset"),
+                # What is by topic names the log of the copy itself.
+                "topic": sf.when(by_topic, sf.col("t_topic")).otherwise(
+                    sf.coalesce("first_copy.s_topic", "first.topic")
+                ),
+                "s_offset": sf.when(
+                    ~by_topic,
+                    sf.coalesce("first_copy.s_offset", "first.offset"),
+                ),
             }
         ),
         "t",

@@ -29,9 +29,11 @@ from ..digest.records import (
     SIDES,
     PairName,
     Read,
+    log_name,
     name,
     narrowed,
     small_table,
+    split_log,
 )
 
 __all__ = [
@@ -238,8 +240,7 @@ def stated_of(
     for tally in tallies:
         pair, kind = known[tally.key[0]], _STATED.get(tally.key[3])
         if kind is not None:
-            flow, topic = _names(pair, tally.key)
-            counts[flow, topic, pair.partition, kind] += tally.count
+            counts[*_names(pair, tally.key, tally.side), kind] += tally.count
     return tuple(
         Stated(flow=flow, topic=topic, partition=p, kind=kind, count=count)
         for (flow, topic, p, kind), count in sorted(counts.items())
@@ -256,12 +257,13 @@ def unverifiable_of(
         reason = _REASONS.get(tally.key[3])
         if reason is None:
             continue
-        flow, topic = _names(known[tally.key[0]], tally.key)
+        pair = known[tally.key[0]]
+        flow, topic, partition = _names(pair, tally.key, tally.side)
         found.append(
             Unverifiable(
                 flow=flow,
                 topic=topic,
-                partition=tally.key[0][2],
+                partition=partition,
                 reason=reason,
                 records=tally.count,
             )
@@ -275,12 +277,13 @@ def _finding(
     parts: Sequence[OutcomeCounts],
     ranges: Mapping[tuple[OutcomeKey, Side], OffsetRanges],
 ) -> AuditFinding:
-    flow, topic = _names(pair, key)
+    # A record of one kind is found on one side.
+    flow, topic, partition = _names(pair, key, parts[0].side)
     (kind,) = (kind for kind in FINDINGS if kind == key[3])
     return AuditFinding(
         flow=flow,
         topic=topic,
-        partition=pair.partition,
+        partition=partition,
         kind=kind,
         count=sum(part.count for part in parts),
         source_offsets=ranges.get((key, "source"), ()),
@@ -294,9 +297,19 @@ def _known(times: Iterable[datetime | None]) -> list[datetime]:
     return [time for time in times if time is not None]
 
 
-def _names(pair: PartitionPair, key: OutcomeKey) -> tuple[str, str]:
-    _, origin, topic, _ = key
-    return origin or pair.flow, topic or pair.topic
+def _names(
+    pair: PartitionPair, key: OutcomeKey, side: Side
+) -> tuple[str, str, int]:
+    """Return flow, source topic and partition of an outcome: where partitions
+    are not kept, the partition is that of the side on which it was found.
+    """
+    _, origin, log, _ = key
+    topic, partition = split_log(log or "")
+    if partition is None:
+        partition = pair.partition
+    elif side == "target":
+        topic = pair.topic
+    return origin or pair.flow, topic or pair.topic, partition
 
 
 _SampledRecord = tuple[PairName, str, str, int]
@@ -367,7 +380,7 @@ def _sample(
     flow = finding.flow if at_source else pair.flow
     topic = finding.topic if at_source else pair.target_topic
     for offset in islice(offsets, most):
-        yield name(pair), flow, topic, offset
+        yield name(pair), flow, log_name(pair, topic), offset
 
 
 def _keys(
@@ -408,5 +421,8 @@ def _narrow(
         stretches[flow, topic] = AuditSpan(
             min(old.start, offset), max(old.end, offset + 1)
         )
-    whole = next(iter(stretches.values())) if side == "target" else None
+    whole = None
+    if side == "target":
+        log = log_name(pair, pair.target_topic)
+        whole = stretches.get((pair.flow, log))
     return narrowed(pair, stretches, whole)

@@ -1,7 +1,7 @@
 """Records that one night leaves to the next."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import reduce
@@ -22,7 +22,17 @@ from mirrorwatch.domain.audit.plan import (
 )
 
 from ..digest.digest import HASHED, PAIR, hashed, in_buckets
-from ..digest.records import SIDES, Read, name, named, small_table, spanned
+from ..digest.records import (
+    ALL_PARTITIONS,
+    NAMES,
+    SIDES,
+    Read,
+    log_name,
+    name,
+    named,
+    small_table,
+    spanned,
+)
 
 __all__ = [
     "CARRY",
@@ -72,7 +82,8 @@ def carry_out(
     waiting = carry.join(names, [*PAIR], "left_anti")
     source = sf.col("side") == "source"
     offset = sf.when(source, sf.col("source_offset"))
-    topic = sf.when(source, sf.col("topic"))
+    by_topic = sf.col("partition") == ALL_PARTITIONS
+    topic = sf.when(source | by_topic, sf.col("topic"))
     found = outcomes.where(sf.col("kind").isin(*WAITING)).withColumns(
         {
             "offset": offset.otherwise(sf.col("target_offset")),
@@ -156,9 +167,13 @@ def usable_carry(
     broken = {
         name(pair): pair for pair in plan.pairs if not _goes_on(pair, known)
     }
+    if any(not pair.copies.partitions for pair in plan.pairs) or (
+        carry.where(sf.col("partition") == ALL_PARTITIONS).head() is not None
+    ):
+        broken |= dict(_compared_otherwise(plan.pairs))
     if not broken:
         return carry, ()
-    names = sf.broadcast(named(carry.sparkSession, broken.values()))
+    names = sf.broadcast(small_table(carry.sparkSession, broken, NAMES))
     lost = carry.join(names, [*PAIR], "left_semi")
     at_source = sf.sum((sf.col("side") == "source").cast("long"))
     sums = lost.groupBy(*PAIR).agg(at_source).collect()
@@ -166,13 +181,27 @@ def usable_carry(
         Unverifiable(
             flow=flow,
             topic=broken[flow, target_topic, partition].topic,
-            partition=partition,
+            partition=None if partition == ALL_PARTITIONS else partition,
             reason=BROKEN,
             records=records,
         )
         for flow, target_topic, partition, records in sums
     )
     return carry.join(names, [*PAIR], "left_anti"), gaps
+
+
+def _compared_otherwise(
+    pairs: Iterable[PartitionPair],
+) -> Iterator[tuple[PartitionKey, PartitionPair]]:
+    """Yield what was called otherwise the night before, if the mirror has
+    begun to keep partitions since, or no longer does.
+    """
+    for pair in pairs:
+        key = (pair.flow, pair.target_topic)
+        if pair.copies.partitions:
+            yield (*key, ALL_PARTITIONS), pair
+        else:
+            yield (*key, pair.partition), pair
 
 
 OTHERWISE = (
@@ -245,11 +274,11 @@ def hashed_again(
         Unverifiable(
             flow=pair.flow,
             topic=pair.topic,
-            partition=pair.partition,
+            partition=pair.partition if pair.copies.partitions else None,
             reason=OTHERWISE.format(why=why),
             records=left[name(pair)],
         )
-        for pair in pairs
+        for pair in {name(pair): pair for pair in pairs}.values()
         if left[name(pair)] > 0
     )
     return rest.unionByName(new), gaps
@@ -264,7 +293,8 @@ def _at(
 
     def chosen(x: PartitionPair | SourceRange) -> AuditSpan:
         topic = x.topic if isinstance(x, SourceRange) else x.target_topic
-        return spans.get((*name(pair), side, x.flow, topic), NOTHING)
+        log = log_name(pair, topic)
+        return spans.get((*name(pair), side, x.flow, log), NOTHING)
 
     return spanned(pair, chosen)
 

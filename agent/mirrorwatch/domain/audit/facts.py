@@ -10,13 +10,21 @@ from collections.abc import (
 )
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import reduce
 from typing import TypeVar
 
 from ..cluster_view import FOR_EVER, TopicFacts, TopicPartition
 from ..mirror_records import Connector, Sync
 from ..report import Flow
 from ..topics import ReplicatedTopics
-from .plan import NOTHING, AuditSpan, Side, Unverifiable
+from .plan import (
+    AS_THEY_ARE,
+    NOTHING,
+    AuditSpan,
+    CopyProfile,
+    Side,
+    Unverifiable,
+)
 
 __all__ = [
     "AuditFound",
@@ -173,6 +181,9 @@ class PairedLogs:
     """Whether the mirror skips what a partition held when it found it; `None`
     if that is not known."""
 
+    copies: CopyProfile = AS_THEY_ARE
+    """What its copies have in common with the records."""
+
 
 @dataclass(frozen=True, slots=True)
 class FirstSince:
@@ -251,6 +262,9 @@ class FlowTopics:
     merged: Callable[[str], bool]
     """Returns whether other flows write to the target of a source topic."""
 
+    copies: CopyProfile = AS_THEY_ARE
+    """What copies of its mirror have in common with the records."""
+
 
 def pair_partitions(
     flows: Sequence[FlowTopics],
@@ -310,6 +324,7 @@ def _pairs_of_topic(
     facts = [topics[one.flow.source][topic] for one, topic in feeders]
     existing = 0 if there is None else there.partitions
     first, topic = feeders[0]
+    copies = reduce(CopyProfile.joined, [one.copies for one, _ in feeders])
     for partition in range(max(existing, *(f.partitions for f in facts))):
         target = None
         if there is not None and partition < existing:
@@ -338,6 +353,7 @@ def _pairs_of_topic(
                 if partition < here.partitions
             ),
             target=target,
+            copies=copies,
         )
 
 

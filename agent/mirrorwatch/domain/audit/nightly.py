@@ -18,7 +18,14 @@ from .ranges import (
     to_pair,
 )
 
-__all__ = ["NOWHERE", "NightlyInputs", "plan_night"]
+__all__ = [
+    "NOWHERE",
+    "UNCUT",
+    "UNPAIRED",
+    "NightlyInputs",
+    "plan_night",
+    "waiting",
+]
 
 
 NOWHERE = (
@@ -171,7 +178,7 @@ def plan_night(
         )
     more = cut.kind != "idle" and cut.at == limit < night.newest
     at = night.newest if cut.kind == "idle" else cut.at
-    stuck, stated = yield from _waiting(pair, night, settled)
+    stuck, stated = yield from waiting(pair, night, settled)
     return PlanningOutcome(
         pair=to_pair(
             pair,
@@ -187,7 +194,7 @@ def plan_night(
     )
 
 
-def _waiting(
+def waiting(
     pair: PairedLogs, night: NightlyInputs, settled: Sequence[Settled]
 ) -> PlanSteps[tuple[list[Unverifiable], list[Stated]]]:
     """Return settled records that the mirror has not copied."""

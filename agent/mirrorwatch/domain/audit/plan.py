@@ -9,10 +9,13 @@ from typing import Literal
 from ..topics import compile_pattern
 
 __all__ = [
+    "AS_THEY_ARE",
     "NOTHING",
     "AuditSpan",
     "AuditedEnd",
     "AuditedEnds",
+    "CopyProfile",
+    "Cut",
     "FilteredTopic",
     "PartitionPair",
     "Plan",
@@ -29,6 +32,11 @@ __all__ = [
 
 Side = Literal["source", "target"]
 """Which cluster of a flow."""
+
+Cut = Literal["idle", "sync", "offset", "timestamp", "position", "window"]
+"""How ends of both sides are made to agree: nothing more was written, the last
+pair of offsets, the same offset, by time, the mirror's position, or the window
+of an ad hoc audit."""
 
 StatedKind = Literal["in_flight", "expired", "compacted", "carried", "aborted"]
 """What is different on both sides and not wrong."""
@@ -47,6 +55,48 @@ class AuditSpan:
     def __len__(self) -> int:
         return max(self.end - self.start, 0)
 
+
+@dataclass(frozen=True, kw_only=True, slots=True, order=True)
+class CopyProfile:
+    """What the copies of a mirror have in common with their records.
+
+    The defaults are MirrorMaker 2's.
+    """
+
+    partitions: bool = True
+    """Whether a copy is in the partition of its record. If not, whole topics
+    are compared."""
+
+    offsets: bool = False
+    """Whether a copy has the offset of its record, which is then compared
+    too."""
+
+    timestamps: bool = True
+    """Whether it has the timestamp."""
+
+    tombstones: bool = True
+    """Whether it has no value where the record has none; if not it has an
+    empty one, and both are taken for equal."""
+
+    added_headers: tuple[str, ...] = ()
+    """Headers that the mirror adds; they are not compared."""
+
+    def joined(self, other: "CopyProfile") -> "CopyProfile":
+        """Return what the copies of two mirrors have in common."""
+        return CopyProfile(
+            partitions=self.partitions and other.partitions,
+            # Of two that write one topic, neither can keep them.
+            offsets=False,
+            timestamps=self.timestamps and other.timestamps,
+            tombstones=self.tombstones and other.tombstones,
+            added_headers=tuple(
+                sorted({*self.added_headers, *other.added_headers})
+            ),
+        )
+
+
+AS_THEY_ARE = CopyProfile()
+"""Of a mirror that changes nothing but offsets."""
 
 NOTHING = AuditSpan(0, 0)
 """The span of a log that does not exist, or is not read."""
@@ -145,9 +195,8 @@ class PartitionPair:
     """Whether either side removes all but the newest record of a key: then
     the newest value of each key is compared."""
 
-    cut: Literal["idle", "sync", "timestamp", "window"] = "window"
-    """How the two ends were made to agree: nothing more was written, the last
-    pair of offsets, by time, or the window of an ad hoc audit."""
+    cut: Cut = "window"
+    """How the two ends were made to agree."""
 
     topic_id: str = ""
     """Id of the target topic; empty if there is none, and then the span is
@@ -164,6 +213,11 @@ class PartitionPair:
     skipped: tuple[int, ...] = ()
     """Target offsets that are not read, as Spark cannot represent their
     records."""
+
+    copies: CopyProfile = AS_THEY_ARE
+    """What is compared of each record. Where partitions are not kept, all
+    pairs of a topic are compared as one; one of them whose partition does not
+    exist at the source has a source without offsets."""
 
     @property
     def topic(self) -> str:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Literal
 
 from .facts import (
     AuditFound,
@@ -21,6 +20,7 @@ from .plan import (
     NOTHING,
     AuditedEnd,
     AuditSpan,
+    Cut,
     PartitionPair,
     SourceRange,
     Stated,
@@ -28,12 +28,16 @@ from .plan import (
 )
 
 __all__ = [
+    "EPOCH",
+    "SKIPPED",
     "AlignedOffsets",
     "PlanningOutcome",
     "Settled",
     "align",
     "cut_of",
+    "find_loss",
     "first_record",
+    "hides_its_time",
     "later",
     "limit_of",
     "settled_of",
@@ -106,6 +110,9 @@ def align(
     if not target.retained.end:
         # Nothing was ever written there, so nothing is paired with anything.
         return AlignedOffsets(sources=least, target=0)
+    if pair.copies.offsets:
+        both = max(*least, target_floor)
+        return AlignedOffsets(sources=(both,), target=both)
     found: list[AlignedOffsets] = []
     if use_syncs and len(pair.sources) == 1:
         sync = oldest_sync(pair.sources[0].syncs, (least[0], target_floor))
@@ -186,7 +193,7 @@ def to_pair(
     end: AlignedOffsets,
     *,
     positions: Sequence[int | None],
-    cut: Literal["idle", "sync", "timestamp", "window"],
+    cut: Cut,
     cut_at: datetime | None = None,
 ) -> PartitionPair:
     """Return what is compared.
@@ -240,6 +247,7 @@ def to_pair(
         cut=cut,
         topic_id="" if target is None else target.topic_id,
         cut_at=cut_at,
+        copies=facts.copies,
     )
 
 
@@ -279,8 +287,9 @@ RECREATED = (
 
 SKIPPED = (
     "before the first record known to be copied, and auto.offset.reset of "
-    "MirrorMaker is unknown. Check that mirror.topics.configs names the "
-    "config topic of its Connect workers and that its connectors are in it"
+    "the mirror is unknown. With MirrorMaker 2, check that "
+    "mirror.topics.configs names the config topic of its Connect workers and "
+    "that its connectors are in it"
 )
 
 
@@ -335,7 +344,7 @@ def start_of(
     )
     since = min(end.cut_at for end in known if end is not None)
     reasons = [
-        None if end is None else _find_loss(source, end, target)
+        None if end is None else find_loss(source, end, target)
         for source, end in zip(pair.sources, known, strict=True)
     ]
     if not any(reasons):
@@ -404,7 +413,7 @@ def _is_another(source: SourceLog, end: AuditedEnd, target: Log) -> bool:
     }
 
 
-def _find_loss(source: SourceLog, end: AuditedEnd, target: Log) -> str | None:
+def find_loss(source: SourceLog, end: AuditedEnd, target: Log) -> str | None:
     """Return why a pair cannot go on where it was audited up to."""
     if end.source_id != source.log.topic_id:
         return RECREATED.format(side="source")
@@ -544,7 +553,7 @@ class RangeEnds:
     aligned: AlignedOffsets
     """Offsets after the last ones."""
 
-    kind: Literal["idle", "sync", "timestamp"]
+    kind: Cut
     """How they were found."""
 
     at: datetime
@@ -585,6 +594,8 @@ def cut_of(
     the target's: so the target's end covers the copies of all its records and
     of no other.
 
+    A mirror that keeps offsets is cut at the same one on both sides.
+
     Else behind the newest sync: source record *u* is target record *d*, and
     what is below *u* was copied below *d*, for a mirror keeps the order of a
     partition. A mirror before 3.5 writes them when offsets drift only, so
@@ -604,6 +615,14 @@ def cut_of(
         default=limit,
     )
     at = min(at, limit)
+    if pair.copies.offsets:
+        copied = min(settled[0].copied, target.retained.end)
+        end = max(*start.sources, start.target, copied)
+        return RangeEnds(
+            aligned=AlignedOffsets(sources=(end,), target=end),
+            kind="offset",
+            at=at,
+        )
     sync = _find_sync(pair, target, start, settled)
     if sync is not None:
         return RangeEnds(aligned=sync, kind="sync", at=at)
@@ -611,7 +630,7 @@ def cut_of(
         s.copied > first
         for s, first in zip(settled, start.sources, strict=True)
     )
-    if not pair.timestamps or any(map(_hides_its_time, settled)):
+    if not pair.timestamps or any(map(hides_its_time, settled)):
         stay = RangeEnds(aligned=start, kind="timestamp", at=at)
         return None if waiting else stay
     timed = yield from _cut_by_time(pair, target, start, settled, at)
@@ -635,7 +654,7 @@ def _rests(
     )
 
 
-def _hides_its_time(settled: Settled) -> bool:
+def hides_its_time(settled: Settled) -> bool:
     """Return whether what waits at the position has no known timestamp."""
     return (
         settled.position is not None

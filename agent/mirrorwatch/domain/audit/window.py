@@ -23,7 +23,14 @@ from .ranges import (
     to_pair,
 )
 
-__all__ = ["AdHoc", "plan_window", "window_span"]
+__all__ = [
+    "EXPIRED",
+    "UNTIMED",
+    "AdHoc",
+    "has_expired",
+    "plan_window",
+    "window_span",
+]
 
 
 EXPIRED = (
@@ -71,7 +78,7 @@ def plan_window(pair: PairedLogs, adhoc: AdHoc) -> PlanSteps[PlanningOutcome]:
     spans, expired = [], None
     for log in logs:
         spans.append((yield from window_span(log, adhoc)))
-        if expired is None and (yield from _has_expired(log, adhoc)):
+        if expired is None and (yield from has_expired(log, adhoc)):
             expired = log
     if expired is not None and (
         any(map(len, spans))
@@ -143,7 +150,7 @@ def window_span(log: Log, adhoc: AdHoc) -> PlanSteps[AuditSpan]:
     return AuditSpan(first.within(log.retained), last.within(log.retained))
 
 
-def _has_expired(log: Log, adhoc: AdHoc) -> PlanSteps[bool]:
+def has_expired(log: Log, adhoc: AdHoc) -> PlanSteps[bool]:
     """Return whether records of the window may no longer be there."""
     if not log.retained.start:
         return False

@@ -1,0 +1,114 @@
+"""Reads the positions that a mirror keeps in ZooKeeper."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from ..domain.cluster_view import TopicPartition
+from ..domain.mirror_records import Committed
+from ..exceptions import SourceError
+from ..kafka.zookeeper import CONNECT_SECONDS, READ_SECONDS, OffsetNodes
+from .mirror_state import PAUSED, MirrorState
+
+__all__ = ["ZooKeeperWorker"]
+
+
+OFTEN = timedelta(seconds=15)
+"""How often positions are read at most: each is a request, and a mirror writes
+them once a minute."""
+
+
+class ZooKeeperWorker:
+    """Reads positions of a mirror from ZooKeeper.
+
+    Parameters
+    ----------
+    flow
+        Name of the flow.
+    nodes
+        Reads ZooKeeper.
+    positions
+        Where positions go.
+    interval
+        How often.
+    clock
+        Gives the time.
+
+    Notes
+    -----
+    While ZooKeeper cannot be read, positions are as old as the last reading:
+    what depends on them is unknown, and never well.
+    """
+
+    def __init__(
+        self,
+        *,
+        flow: str,
+        nodes: OffsetNodes,
+        positions: MirrorState,
+        interval: timedelta,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self.name = f"mirror zookeeper {flow}"
+        self.interval = max(interval, OFTEN)
+        self.up = False
+        """Whether the last reading succeeded."""
+        self._nodes = nodes
+        self._positions = positions
+        self._clock = clock
+        self._absent: set[TopicPartition] = set()
+        # Until it was read, no position is known.
+        self._positions.catch_up(nodes.path, 1)
+
+    def step(self) -> None:
+        """Read all positions once.
+
+        Raises
+        ------
+        SourceError
+            Raised if they cannot be read.
+        """
+        at = self._clock()
+        try:
+            found = self._nodes.read()
+        except SourceError as e:
+            self.up = False
+            self._positions.fail(self._nodes.path, str(e))
+            self._positions.catch_up(self._nodes.path, 1)
+            raise
+        known = self._positions.all_committed()
+        for key, offset in found.items():
+            before = known.get(key)
+            if before is None or before.position != offset:
+                self._commit(key, offset, at)
+        gone = {
+            key
+            for key, fact in known.items()
+            if fact.position is not None and key not in found
+        }
+        # Twice, as the topic itself may be on its way out.
+        for key in gone & self._absent:
+            self._commit(key, None, at)
+        self._absent = gone
+        self._positions.fail(self._nodes.path, None)
+        self._positions.catch_up(self._nodes.path, 0)
+        longest = timedelta(seconds=CONNECT_SECONDS + READ_SECONDS)
+        due = self._clock() + longest + self.interval + PAUSED
+        self._positions.expect(self.name, due)
+        self.up = True
+
+    def close(self) -> None:
+        """Let go of the session."""
+        self._nodes.close()
+
+    def _commit(
+        self, key: TopicPartition, position: int | None, at: datetime
+    ) -> None:
+        topic, partition = key
+        self._positions.note(
+            Committed(
+                topic=topic,
+                partition=partition,
+                position=position,
+                written_at=at,
+            )
+        )

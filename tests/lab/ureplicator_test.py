@@ -1,0 +1,171 @@
+"""uReplicator by a stand-in: positions are znodes in a real ZooKeeper."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+from kazoo.client import KazooClient
+
+from mirrorwatch.domain.report import Health
+from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
+from mirrorwatch_lab.lifeline import Lifeline
+from mirrorwatch_lab.link import Ports
+from mirrorwatch_lab.zookeeper import ZooKeeper
+from tests.support.copier import Copier, Places
+from tests.support.lab import copied, numbered, produce
+from tests.support.watch import Watch, wait_until
+
+pytestmark = [pytest.mark.lab, pytest.mark.long]
+
+TOPICS = ((CANARY_TOPIC, 3), ("x", 2))
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    settings = LabSettings(topics=dict(TOPICS), start_mirror=False)
+    with Lab(settings) as lab:
+        for topic, partitions in TOPICS:
+            lab.target.topics.create(topic, partitions, {})
+        yield lab
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ZooKeeper]:
+    lifeline, ports = Lifeline(), Ports()
+    server = ZooKeeper(
+        port=ports.take(),
+        folder=tmp_path / "zookeeper",
+        log=tmp_path / "zookeeper.log",
+        lifeline=lifeline,
+    )
+    try:
+        server.start()
+        yield server
+    finally:
+        server.end()
+        lifeline.close()
+        ports.close()
+
+
+class Znodes:
+    """Writes positions as uReplicator's workers do."""
+
+    def __init__(self, server: ZooKeeper) -> None:
+        self.writes = True
+        self._client = KazooClient(server.servers)
+        self._written: dict[tuple[str, int], int] = {}
+
+    def __enter__(self) -> Self:
+        self._client.start(60)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.stop()
+        self._client.close()
+
+    def commit(self, places: Places) -> None:
+        for key, offset in places.items() if self.writes else ():
+            if self._written.get(key) == offset:
+                continue
+            path = "/consumers/ureplicator/offsets/{}/{}".format(*key)
+            self._client.ensure_path(path)
+            self._client.set(path, b"%d" % offset)
+            self._written[key] = offset
+
+    def delete(self, topic: str) -> None:
+        path = f"/consumers/ureplicator/offsets/{topic}"
+        self._client.delete(path, recursive=True)
+
+
+def watching(lab: Lab, server: ZooKeeper, state: Path) -> Watch:
+    limits = {
+        "position": {"lost_window": "5s", "rewind_window": "5s"},
+        "skips": {"warning_window": "5s"},
+        "latency": {"warning": "5m", "critical": "10m"},
+    }
+    mirror: dict[str, Any] = {
+        "kind": "ureplicator",
+        "zookeeper": {"servers": server.servers},
+    }
+    return Watch(
+        lab,
+        state=state,
+        canary={"deadline": "60s"},
+        flow={"limits": limits, "mirror": mirror},
+    )
+
+
+def unhealthy(watch: Watch) -> dict[str, str]:
+    report = watch.agent.latest.get()
+    healthy = {Health.OK, Health.OFF}
+    return {
+        v.check: f"{v.health}: {v.reason}"
+        for v in (report.verdicts if report else ())
+        if v.health not in healthy
+    }
+
+
+def only(watch: Watch, *checks: str) -> None:
+    """Wait until these checks alone are not well."""
+    wait_until(
+        lambda: (
+            watch.agent.latest.get() is not None
+            and set(unhealthy(watch)) == set(checks)
+        ),
+        what=lambda: unhealthy(watch),
+    )
+
+
+def evidence(watch: Watch, check: str) -> Mapping[str, object]:
+    verdict = watch.verdict(check)
+    return {} if verdict is None else verdict.evidence
+
+
+def test_what_znodes_tell(lab: Lab, server: ZooKeeper, tmp_path: Path) -> None:
+    produce(lab, "x", numbered("x", 0, 150))
+    state = tmp_path / "state.db"
+    with (
+        Znodes(server) as znodes,
+        Copier(lab, TOPICS, commit=znodes.commit) as copier,
+        watching(lab, server, state) as watch,
+    ):
+        copied(lab, "x", ["x 149"])
+        watch.wait_for_count("delivered", 40)
+        watch.wait_for(Health.OK, "on 1 topic", check="skips")
+        watch.wait_for(Health.OFF, "not read", check="tasks")
+        only(watch)
+        assert watch.counts["lost"] == 0
+        # ZooKeeper is frozen, and its sessions expire: nothing is known.
+        server.freeze()
+        watch.wait_for(Health.UNKNOWN, "does not answer", check="position")
+        wait_until(
+            lambda: (
+                Health.OK
+                not in {
+                    verdict.health
+                    for check in ("lag", "position", "retention")
+                    if (verdict := watch.verdict(check)) is not None
+                }
+            ),
+            what=lambda: unhealthy(watch),
+        )
+        server.thaw()
+        watch.wait_for(Health.OK, check="position")
+        only(watch)
+        # Dropped by the mirror: known once the topic rests.
+        copier.dropped = {b"more 3", b"more 7"}
+        produce(lab, "x", numbered("more", 0, 40))
+        lost = "At least 2 records of x are missing"
+        watch.wait_for(Health.CRITICAL, lost, check="skips")
+        only(watch, "skips")
+        # It goes on copying, and its znodes stand.
+        znodes.writes = False
+        produce(lab, "x", numbered("late", 0, 9))
+        copied(lab, "x", ["late 8"])
+        wait_until(
+            lambda: evidence(watch, "lag").get("topics_behind") == 2,
+            what=lambda: watch.verdict("lag"),
+        )
+        znodes.writes = True
+        only(watch, "skips")

@@ -1,0 +1,156 @@
+"""A stand-in for mirrors that are a consumer and a producer."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from threading import Event, Thread
+from types import TracebackType
+from typing import Any, Self
+
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
+
+from mirrorwatch_lab import Lab
+
+__all__ = ["Copier", "migrator_headers"]
+
+Places = Mapping[tuple[str, int], int]
+"""Next offset to copy, by topic and partition."""
+
+
+def migrator_headers(message: Message) -> list[tuple[str, bytes]]:
+    """Return the header with the source's offset that Redpanda's migrator
+    adds.
+    """
+    offset = message.offset()
+    assert offset is not None
+    return [("redpanda-migrator-offset", offset.to_bytes(8, "big"))]
+
+
+class Copier:
+    """Copies each record to the partition of its number.
+
+    Parameters
+    ----------
+    lab
+        The lab.
+    topics
+        Topics, and how many partitions they have.
+    commit
+        Takes the next offset of each partition after each round, once all
+        that is before it was acknowledged. By default they are committed as
+        a consumer group.
+    headers
+        Makes headers that are added to a copy.
+    group
+        The consumer group.
+    """
+
+    def __init__(
+        self,
+        lab: Lab,
+        topics: Sequence[tuple[str, int]],
+        *,
+        commit: Callable[[Places], None] | None = None,
+        headers: Callable[[Message], list[tuple[str, bytes]]] | None = None,
+        group: str = "stand-in",
+    ) -> None:
+        self.dropped: Collection[bytes] = ()
+        """Values of records that are not copied."""
+        self._lab = lab
+        self._topics = topics
+        self._commit = commit
+        self._headers = headers
+        self._group = group
+        self._next: dict[tuple[str, int], int] = {}
+        self._stopped = Event()
+        self._thread: Thread | None = None
+        self._failed: Exception | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        self._stopped.clear()
+        self._thread = Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop it, and see that it has not failed."""
+        self._stopped.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        if self._failed is not None:
+            raise self._failed
+
+    def _run(self) -> None:
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self._lab.source.bootstrap,
+                "group.id": self._group,
+                "client.id": f"{self._group}-0",
+                "enable.auto.commit": False,
+                "auto.offset.reset": "earliest",
+                "fetch.wait.max.ms": 50,
+                "metadata.max.age.ms": 1000,
+            }
+        )
+        producer = Producer(
+            {
+                "bootstrap.servers": self._lab.target.bootstrap,
+                "enable.idempotence": True,
+                "linger.ms": 5,
+            }
+        )
+        try:
+            if self._commit is None:
+                consumer.subscribe([topic for topic, _ in self._topics])
+            else:
+                for topic, partitions in self._topics:
+                    for partition in range(partitions):
+                        self._next.setdefault((topic, partition), 0)
+                consumer.assign(
+                    [TopicPartition(*k, o) for k, o in self._next.items()]
+                )
+            while not self._stopped.is_set():
+                messages = consumer.consume(500, 0.1)
+                for message in messages:
+                    self._copy(producer, message)
+                producer.flush()
+                if self._commit is not None:
+                    self._commit(self._next)
+                elif messages:
+                    consumer.commit(
+                        offsets=[
+                            TopicPartition(*key, offset)
+                            for key, offset in self._next.items()
+                        ],
+                        asynchronous=False,
+                    )
+        except Exception as e:  # noqa: BLE001 - raised by stop
+            self._failed = e
+        finally:
+            consumer.close()
+
+    def _copy(self, producer: Producer, message: Message) -> None:
+        assert message.error() is None, message.error()
+        key = (message.topic() or "", message.partition() or 0)
+        offset = message.offset()
+        assert offset is not None
+        self._next[key] = offset + 1
+        if message.value() in self.dropped:
+            return
+        own = self._headers(message) if self._headers else []
+        given: dict[str, Any] = {
+            "key": message.key(),
+            "headers": [*(message.headers() or []), *own],
+            "timestamp": message.timestamp()[1],
+        }
+        producer.produce(key[0], message.value(), partition=key[1], **given)
