@@ -14,6 +14,7 @@ from mirrorwatch.mirrors import MIRRORS
 from tests.support.builders import NOON
 
 GROUPS = sorted(kind for kind, traits in KINDS.items() if traits.in_group)
+ON_CONNECT = sorted(kind for kind, t in KINDS.items() if t.in_connect)
 LINKS = sorted(kind for kind, traits in KINDS.items() if traits.keeps_offsets)
 
 
@@ -34,10 +35,19 @@ def test_each_is_configured_and_read() -> None:
         assert traits.off.keys() <= CHECKS.keys()
 
 
-@pytest.mark.parametrize("kind", [*GROUPS, *LINKS])
+ON_A_WORKER = {
+    "connectors": ["c"],
+    "topics": {"offsets": "o", "configs": "c"},
+}
+"""What a mirror on Kafka Connect needs."""
+
+
+@pytest.mark.parametrize("kind", [*GROUPS, *ON_CONNECT, *LINKS])
 def test_what_it_cannot_prove_is_off_with_the_reason(kind: str) -> None:
-    group = {"group": "mm"} if kind in GROUPS else {}
-    config = configured(kind=kind, **group)
+    given: dict[str, Any] = {"group": "mm"} if kind in GROUPS else {}
+    config = configured(
+        kind=kind, **(ON_A_WORKER if kind in ON_CONNECT else given)
+    )
     (flow,) = config.flows
     assert flow.naming.policy == "identity"
     assert flow not in config.audited_flows
@@ -61,6 +71,32 @@ def test_what_it_cannot_prove_is_off_with_the_reason(kind: str) -> None:
         (
             {"kind": "orbit", "connect": {"url": "http://h:1"}},
             "mirror.connect: is of no use here",
+        ),
+        ({"kind": "mirus", **ON_A_WORKER, "group": "mm"}, "mirror.group: is"),
+        (
+            {"kind": "mirus", "topics": ON_A_WORKER["topics"]},
+            "mirror.connectors: is missing",
+        ),
+        (
+            {"kind": "mirus", "connectors": ["c"], "topics": {"configs": "c"}},
+            "mirror.topics.offsets: is missing.*offset.storage.topic",
+        ),
+        (
+            {
+                "kind": "replicator",
+                "connectors": ["c"],
+                "group": "g",
+                "topics": {"offsets": "o"},
+            },
+            "mirror.topics.configs: is missing",
+        ),
+        (
+            {
+                "kind": "replicator",
+                **ON_A_WORKER,
+                "jmx": {"format": "jolokia", "urls": ["http://h:1"]},
+            },
+            "mirror.jmx: is of no use here",
         ),
         (
             {"kind": "brooklin", "group": "x-topic-partition-listener"},

@@ -159,6 +159,8 @@ class MirrorConfig(Model):
         "mirrormaker1",
         "brooklin",
         "redpanda-migrator",
+        "mirus",
+        "replicator",
         "linked",
         "cluster-linking",
         "shadowing",
@@ -172,7 +174,9 @@ class MirrorConfig(Model):
     group: str | None = Field(None, title="Consumer group", min_length=1)
     """Consumer group at the source that holds the mirror's positions:
     MirrorMaker 1's `group.id`, Brooklin's datastream. Required for
-    `mirrormaker1`, `brooklin`, `redpanda-migrator` and `group`."""
+    `mirrormaker1`, `brooklin`, `redpanda-migrator` and `group`; for
+    `replicator`, set it to `src.consumer.group.id` if `offset.start` is
+    `consumer`."""
 
     mode: Literal["dedicated", "connect"] = Field("dedicated", title="Mode")
     """`dedicated` for `connect-mirror-maker.sh`, `connect` for connectors on a
@@ -250,17 +254,39 @@ class MirrorConfig(Model):
     def _find_mismatches(self) -> Iterator[tuple[tuple[str, ...], str]]:
         """Yield keys that do not go with the kind."""
         traits = KINDS[self.kind]
-        if self.group is not None and not traits.in_group:
+        takes_group = traits.in_group or self.kind == "replicator"
+        if self.group is not None and not takes_group:
             yield ("group",), f"is of no use here (as kind is {self.kind})"
         if traits.in_group:
             yield from self._find_group_faults()
-        if not (traits.in_group or traits.keeps_offsets):
+        if traits.in_connect:
+            yield from self._find_connect_faults()
+        if self.kind == "mirrormaker2":
             return
         for key in ("connect", "jmx"):
+            if key == "connect" and traits.in_connect:
+                continue
             if getattr(self, key) is not None:
                 yield (
                     (key,),
                     f"is of no use here (as kind is {self.kind})",
+                )
+
+    def _find_connect_faults(self) -> Iterator[tuple[tuple[str, ...], str]]:
+        because = f"is missing (as kind is {self.kind}):"
+        if not self.connectors:
+            message = (
+                f"{because} name the connectors of this flow, as their "
+                "positions name no cluster"
+            )
+            yield ("connectors",), message
+        for key in ("offsets", "configs"):
+            needed = key == "configs" or self.group is None
+            if needed and getattr(self.topics, key) is None:
+                setting = f"{key.removesuffix('s')}.storage.topic"
+                yield (
+                    ("topics", key),
+                    f"{because} it is the worker's {setting}",
                 )
 
     def _find_group_faults(self) -> Iterator[tuple[tuple[str, ...], str]]:

@@ -442,7 +442,9 @@ def _usual_naming(mirror: Any) -> str:
     """Return how a mirror names topics where nobody says it."""
     kind = mirror.get("kind") if isinstance(mirror, dict) else None
     traits = KINDS.get(kind) if isinstance(kind, str) else None
-    keeps = traits is not None and (traits.in_group or traits.keeps_offsets)
+    keeps = traits is not None and (
+        traits.in_group or traits.in_connect or traits.keeps_offsets
+    )
     return "identity" if keeps else "default"
 
 

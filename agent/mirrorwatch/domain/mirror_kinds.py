@@ -25,6 +25,10 @@ class MirrorTraits:
     """Whether a record has the same offset on both sides: then the target's
     end is the position, and there is no other."""
 
+    in_connect: bool = False
+    """Whether its positions are records of Connect's offsets topic, without
+    offset-syncs beside them."""
+
     always_members: bool = True
     """Whether its consumers join their group: only then does a group without
     members show that it has stopped, and only then do offsets of a mirror
@@ -97,6 +101,22 @@ def _in_group(
     )
 
 
+def _in_connect(
+    title: str, *, keeps_partitions: bool, creates_topics: bool
+) -> MirrorTraits:
+    lost = None if keeps_partitions else _ANYWHERE.format(title)
+    return MirrorTraits(
+        title=title,
+        in_connect=True,
+        keeps_partitions=keeps_partitions,
+        creates_topics=creates_topics,
+        settles=FLUSHED,
+        off=_unproved(
+            title, lost or f"positions of {title} are not audited yet"
+        ),
+    )
+
+
 def _linked(title: str) -> MirrorTraits:
     gaps = (
         f"{title} keeps the offsets of records, so that ends show no gap "
@@ -133,6 +153,13 @@ KINDS: Mapping[str, MirrorTraits] = {
     ),
     "redpanda-migrator": _in_group(
         "Redpanda Migrator", always_members=True, keeps_partitions=True
+    ),
+    # Only with enable.partition.matching it keeps partitions.
+    "mirus": _in_connect(
+        "Mirus", keeps_partitions=False, creates_topics=False
+    ),
+    "replicator": _in_connect(
+        "Replicator", keeps_partitions=True, creates_topics=True
     ),
     "linked": _linked("the mirror"),
     "cluster-linking": _linked("Cluster Linking"),
