@@ -21,6 +21,7 @@ from ..domain.tasks.model import Restarts
 from ..domain.topics import Selection, compile_pattern
 from ..exceptions import ConfigError
 from ..kafka.offsets import EndOffsets
+from ..mirrors.connect import ConnectMirror
 from ..ports import Worker
 from ..secrets import hide_secrets
 from ..sources.balance import BalanceWorker
@@ -756,8 +757,8 @@ def wire_tasks(parts: FlowParts, around: WiringContext) -> WiredParts:
         Raised if the state file cannot be used.
     """
     flow, positions = parts.config, parts.positions
-    group, traits = parts.mirror.group, KINDS[flow.mirror.kind]
-    if group is not None and traits.in_group:
+    group = parts.mirror.group
+    if group is not None and KINDS[flow.mirror.kind].in_group:
         worker = _to_source_group(parts, around, group)
         parts.listeners.append(worker)
         return WiredParts(workers=(worker,), sources=(worker,))
@@ -771,7 +772,7 @@ def wire_tasks(parts: FlowParts, around: WiringContext) -> WiredParts:
         has_rest=flow.mirror.connect is not None,
     )
     parts.listeners.append(UnassignedPartitions(positions, state))
-    if traits.in_connect:
+    if isinstance(parts.mirror, ConnectMirror):
         parts.listeners.append(
             ExpectedSettings(positions, flow.topic_naming, group)
         )

@@ -193,10 +193,10 @@ class BalanceTracker:
                 for p in range(0 if facts is None else facts.partitions)
             ]
             now = None if facts is None else _rest(seen_all, facts.id, ends)
-            if topic not in self.state.topics and (
-                start := _start(
-                    seen_all, "" if facts is None else facts.id, ends
-                )
+            if (
+                facts is not None
+                and topic not in self.state.topics
+                and (start := _start(seen_all, facts.id, ends)) is not None
             ):
                 self.state.topics[topic] = start
                 self.changed = True
@@ -348,7 +348,7 @@ def _start(
             return None
         starts.append(each.source_start)
         source_id = each.source_id
-    if not starts or any(end != 0 for end in ends):
+    if not starts or not ends or any(end != 0 for end in ends):
         return None
     return TopicBalance(
         source_id=source_id,
@@ -386,7 +386,7 @@ def _is_same(before: TopicBalance, now: TopicBalance) -> bool:
     """
     return (
         before.source_id == now.source_id
-        and before.target_id in {now.target_id, ""}
+        and before.target_id == now.target_id
         and len(before.committed) <= len(now.committed)
         and all(
             first <= after
