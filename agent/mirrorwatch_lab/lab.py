@@ -19,6 +19,7 @@ from .lifeline import Lifeline
 from .link import LOOPBACK, Link, Ports
 from .mirror import LabMirror, mirror_properties
 from .mirrormaker1 import LabMirrorMaker1, mirrormaker1_properties
+from .mirus import LabMirus, mirus_connector, mirus_worker
 from .process import JvmSettings
 from .registry import SchemaRegistry
 from .security import SiteSecurity, secure
@@ -65,8 +66,10 @@ class Assembly:
         self._lifeline = lifeline
         self._resources = resources
         self._runtime = JvmSettings.prepare(settings.kafka)
-        self._mirror_runtime = JvmSettings.prepare(
-            settings.mirror_kafka or settings.kafka
+        self._mirror_runtime = (
+            JvmSettings.prepare_mirus()
+            if settings.mirror == "mirus"
+            else JvmSettings.prepare(settings.mirror_kafka or settings.kafka)
         )
         self._ports = Ports()
         resources.callback(self._ports.close)
@@ -138,6 +141,19 @@ class Assembly:
             if logins:
                 raise LabError("A Connect worker has no secured lab")
             return self._connect_mirror(name, common, **sites)
+        if self._settings.mirror == "mirus":
+            port = self._ports.take()
+            return LabMirus(
+                name,
+                configure=lambda more: mirus_worker(
+                    self._settings, sites["target"], port, more
+                ),
+                connectors=lambda more, digest: mirus_connector(
+                    self._settings, **sites, digest=digest, more=more
+                ),
+                rest_port=port,
+                **common,
+            )
         if self._settings.mirror == "mirrormaker1":
             return LabMirrorMaker1(
                 name,

@@ -318,6 +318,12 @@ KAFKA_VERSIONS = ("4.3.1", "3.9.2")
 MIRROR_VERSIONS = ("4.1.2", "3.4.1", "2.8.2")
 """Versions of MirrorMaker 2 alone, which copies between brokers of another."""
 
+MIRUS = "0.6.9"
+"""Version of Mirus, the last one that is published."""
+
+MIRUS_KAFKA = "2.6.2"
+"""Version of the Kafka Connect in it."""
+
 
 def manifest(kafka: str) -> tuple[Artifact, ...]:
     """Return every jar that brokers, Connect and MirrorMaker 2 need.
@@ -404,8 +410,25 @@ class JvmSettings:
         LabError
             Raised if one or the other is not to be had.
         """
+        return cls._prepare(kafka, manifest(kafka))
+
+    @classmethod
+    def prepare_mirus(cls) -> "JvmSettings":
+        """Do the same for Mirus, which brings a Kafka Connect of its own.
+
+        Raises
+        ------
+        LabError
+            Raised if one or the other is not to be had.
+        """
+        return cls._prepare(MIRUS_KAFKA, read_manifest(f"mirus-{MIRUS}"))
+
+    @classmethod
+    def _prepare(
+        cls, kafka: str, artifacts: Sequence[Artifact]
+    ) -> "JvmSettings":
         java = find_java()
-        jars = fetch(manifest(kafka), cache_folder() / "jars")
+        jars = fetch(artifacts, cache_folder() / "jars")
         (agent,) = [jar for jar in jars if "jolokia" in jar.name]
         return cls(
             java=java,

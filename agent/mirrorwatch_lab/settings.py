@@ -29,9 +29,12 @@ class LabSettings:
     mirror_kafka: str = ""
     """Version of MirrorMaker 2, where it is not that of the brokers."""
 
-    mirror: Literal["dedicated", "connect", "mirrormaker1"] = "dedicated"
+    mirror: Literal["dedicated", "connect", "mirrormaker1", "mirus"] = (
+        "dedicated"
+    )
     """Whether MirrorMaker 2 runs on its own or on a Connect cluster, which it
-    shares with another connector there; or MirrorMaker 1 in its place."""
+    shares with another connector there; or MirrorMaker 1 or Mirus in its
+    place."""
 
     aliases: tuple[str, str] = (SOURCE, TARGET)
     """The mirror's own aliases of source and target, on a Connect cluster."""

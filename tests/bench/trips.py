@@ -104,12 +104,14 @@ TRIPS = (
             Leg("Delivery.step|NoticeDelivery.step|DeliveryWorker.step"),
         ),
         stops=("Pipeline.tick",),
-        # Mirrors that commit as a consumer group write no syncs, and a notice
-        # takes one of two ways.
+        # Other mirrors write no syncs, and a notice takes one of two ways.
         avoids=(
             "InfluxDbOutlet",
             "GroupMirror",
             "LinkedMirror",
+            "ConnectMirror",
+            "Mirus",
+            "Replicator",
             "AppriseReceiver",
             "OtlpOutlet",
         ),

@@ -18,6 +18,7 @@ KEYS: dict[str, dict[str, Any]] = {
     **{kind: {"group": "mm"} for kind in GROUPS},
     "ureplicator": {"zookeeper": {"servers": "zk:2181"}},
 }
+ON_CONNECT = sorted(kind for kind, t in KINDS.items() if t.in_connect)
 LINKS = sorted(kind for kind, traits in KINDS.items() if traits.keeps_offsets)
 
 
@@ -38,12 +39,21 @@ def test_each_is_configured_and_read() -> None:
         assert traits.off.keys() <= CHECKS.keys()
 
 
-@pytest.mark.parametrize("kind", [*GROUPS, *LINKS, "ureplicator"])
+ON_A_WORKER = {
+    "connectors": ["c"],
+    "topics": {"offsets": "o", "configs": "c"},
+}
+"""What a mirror on Kafka Connect needs."""
+
+KEYS |= dict.fromkeys(ON_CONNECT, ON_A_WORKER)
+
+
+@pytest.mark.parametrize("kind", [*GROUPS, *ON_CONNECT, *LINKS, "ureplicator"])
 def test_what_it_cannot_prove_is_off_with_the_reason(kind: str) -> None:
     config = configured(kind=kind, **KEYS.get(kind, {}))
     (flow,) = config.flows
     assert flow.naming.policy == "identity"
-    assert flow in config.audited_flows
+    assert (flow in config.audited_flows) == ("audit" not in KINDS[kind].off)
     limits = {flow.name: config.to_limits(flow)}
     verdicts = {v.check: v for v in judge(limits, [], NOON)}
     for check, reason in KINDS[kind].off.items():
@@ -76,6 +86,32 @@ def test_what_it_cannot_prove_is_off_with_the_reason(kind: str) -> None:
         (
             {"kind": "orbit", "connect": {"url": "http://h:1"}},
             "mirror.connect: is of no use here",
+        ),
+        ({"kind": "mirus", **ON_A_WORKER, "group": "mm"}, "mirror.group: is"),
+        (
+            {"kind": "mirus", "topics": ON_A_WORKER["topics"]},
+            "mirror.connectors: is missing",
+        ),
+        (
+            {"kind": "mirus", "connectors": ["c"], "topics": {"configs": "c"}},
+            "mirror.topics.offsets: is missing.*offset.storage.topic",
+        ),
+        (
+            {
+                "kind": "replicator",
+                "connectors": ["c"],
+                "group": "g",
+                "topics": {"offsets": "o"},
+            },
+            "mirror.topics.configs: is missing",
+        ),
+        (
+            {
+                "kind": "replicator",
+                **ON_A_WORKER,
+                "jmx": {"format": "jolokia", "urls": ["http://h:1"]},
+            },
+            "mirror.jmx: is of no use here",
         ),
         (
             {"kind": "brooklin", "group": "x-topic-partition-listener"},

@@ -191,6 +191,8 @@ class MirrorConfig(Model):
         "brooklin",
         "redpanda-migrator",
         "ureplicator",
+        "mirus",
+        "replicator",
         "linked",
         "cluster-linking",
         "shadowing",
@@ -205,7 +207,9 @@ class MirrorConfig(Model):
     """Consumer group at the source that holds the mirror's positions:
     MirrorMaker 1's `group.id`, Brooklin's datastream. Required for
     `mirrormaker1`, `brooklin`, `redpanda-migrator` and `group`. With
-    `ureplicator` it is that in ZooKeeper, by default `ureplicator`."""
+    `ureplicator` it is that in ZooKeeper, by default `ureplicator`; with
+    `replicator` it is `src.consumer.group.id`, if `offset.start` is
+    `consumer`."""
 
     zookeeper: ZooKeeperConfig | None = Field(None, title="ZooKeeper")
     """Where `ureplicator` keeps its positions."""
@@ -286,23 +290,46 @@ class MirrorConfig(Model):
     def _find_mismatches(self) -> Iterator[tuple[tuple[str, ...], str]]:
         """Yield keys that do not go with the kind."""
         traits = KINDS[self.kind]
-        if self.group is not None and not traits.only_commits:
+        takes_group = traits.in_group or traits.in_zookeeper
+        takes_group |= self.kind == "replicator"
+        if self.group is not None and not takes_group:
             yield ("group",), f"is of no use here (as kind is {self.kind})"
         if traits.in_group:
             yield from self._find_group_faults()
+        if traits.in_connect:
+            yield from self._find_connect_faults()
         if traits.in_zookeeper and self.zookeeper is None:
             message = f"is missing (as kind is {self.kind})"
             yield ("zookeeper",), message
         if self.zookeeper is not None and not traits.in_zookeeper:
             message = f"is of no use here (as kind is {self.kind})"
             yield ("zookeeper",), message
-        if not (traits.only_commits or traits.keeps_offsets):
+        if self.kind == "mirrormaker2":
             return
         for key in ("connect", "jmx"):
+            if key == "connect" and traits.in_connect:
+                continue
             if getattr(self, key) is not None:
                 yield (
                     (key,),
                     f"is of no use here (as kind is {self.kind})",
+                )
+
+    def _find_connect_faults(self) -> Iterator[tuple[tuple[str, ...], str]]:
+        because = f"is missing (as kind is {self.kind}):"
+        if not self.connectors:
+            message = (
+                f"{because} name the connectors of this flow, as their "
+                "positions name no cluster"
+            )
+            yield ("connectors",), message
+        for key in ("offsets", "configs"):
+            needed = key == "configs" or self.group is None
+            if needed and getattr(self.topics, key) is None:
+                setting = f"{key.removesuffix('s')}.storage.topic"
+                yield (
+                    ("topics", key),
+                    f"{because} it is the worker's {setting}",
                 )
 
     def _find_group_faults(self) -> Iterator[tuple[tuple[str, ...], str]]:

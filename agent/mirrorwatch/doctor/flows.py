@@ -167,11 +167,12 @@ def _is_another(
     if likely:
         findings.add(
             "mirror",
-            f"MirrorMaker 2 has left no trace at {flow.source} and "
+            f"{KINDS[flow.mirror.kind].title} has left no trace at "
+            f"{flow.source} and "
             f"{flow.target}: none of its internal topics; at {flow.source} "
             f"there is group {', '.join(likely)}",
             "If that is the mirror, set mirror.kind and mirror.group; if "
-            "not, start MirrorMaker 2",
+            f"not, start {KINDS[flow.mirror.kind].title}",
         )
     return bool(likely)
 
@@ -258,6 +259,17 @@ def _add_other_mirror(
     """
     if any(isinstance(c.fact, Connector) for c in known):
         return False
+    traits = KINDS[flow.mirror.kind]
+    if traits.in_connect:
+        names = ", ".join(sorted(raw)[:5])
+        findings.add(
+            "connectors",
+            f"none of mirror.connectors is a connector of {traits.title}"
+            + (f"; there are {names}" if names else ""),
+            "Set mirror.connectors to the names of its connectors, or correct "
+            "mirror.topics.configs",
+        )
+        return bool(names)
     pairs = sorted(
         {
             f"{p['source.cluster.alias']}->"

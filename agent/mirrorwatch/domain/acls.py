@@ -77,6 +77,38 @@ def group_rights(group: str) -> tuple[Right, ...]:
     )
 
 
+def connect_rights(
+    topics: Mapping[str, str], group: str | None
+) -> tuple[Right, ...]:
+    """Return the rights on where a mirror on Connect keeps its positions.
+
+    Parameters
+    ----------
+    topics
+        Its internal topics at the target, by kind.
+    group
+        Consumer group at the source with its positions, if there is one.
+    """
+    purposes = {
+        "offsets": "a loss is proved by the committed position",
+        "configs": "it is known whether the mirror wants the canary topic",
+    }
+    return (
+        *(group_rights(group) if group is not None else ()),
+        *(
+            _read("target", name, "tasks", "failed tasks are known")
+            if kind == "status"
+            else Right(
+                side="target",
+                operation="READ",
+                topic=name,
+                purpose=purposes[kind],
+            )
+            for kind, name in topics.items()
+        ),
+    )
+
+
 def internal_rights(
     *,
     syncs: str,

@@ -30,6 +30,10 @@ class MirrorTraits:
     """Whether a record has the same offset on both sides: then the target's
     end is the position, and there is no other."""
 
+    in_connect: bool = False
+    """Whether its positions are records of Connect's offsets topic, without
+    offset-syncs beside them."""
+
     always_members: bool = True
     """Whether its consumers join their group: only then does a group without
     members show that it has stopped, and only then do offsets of a mirror
@@ -64,7 +68,7 @@ class MirrorTraits:
     @property
     def only_commits(self) -> bool:
         """Whether all that it leaves behind is the next offset to copy."""
-        return self.in_group or self.in_zookeeper
+        return self.in_group or self.in_zookeeper or self.in_connect
 
     @property
     def copies(self) -> CopyProfile:
@@ -120,6 +124,23 @@ def _in_group(
         creates_topics=False,
         settles=settles,
         off=_unproved(title),
+    )
+
+
+def _in_connect(
+    title: str, *, keeps_partitions: bool, creates_topics: bool
+) -> MirrorTraits:
+    return MirrorTraits(
+        title=title,
+        in_connect=True,
+        keeps_partitions=keeps_partitions,
+        creates_topics=creates_topics,
+        settles=FLUSHED,
+        off=_unproved(title)
+        | {
+            "audit": "Records cannot be compared: positions of "
+            f"{title} are not audited yet"
+        },
     )
 
 
@@ -180,6 +201,13 @@ KINDS: Mapping[str, MirrorTraits] = {
         settles=FLUSHED,
         off=_unproved("uReplicator")
         | {"tasks": "The state of uReplicator's workers is not read"},
+    ),
+    # Only with enable.partition.matching it keeps partitions.
+    "mirus": _in_connect(
+        "Mirus", keeps_partitions=False, creates_topics=False
+    ),
+    "replicator": _in_connect(
+        "Replicator", keeps_partitions=True, creates_topics=True
     ),
     "linked": _linked("the mirror"),
     "cluster-linking": _linked("Cluster Linking"),

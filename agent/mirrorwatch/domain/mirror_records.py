@@ -109,6 +109,18 @@ class Connector:
     """Whether partitions without a position are read from their end
     (``auto.offset.reset`` is ``latest``): what they held is skipped."""
 
+    resumes_at_end: bool = False
+    """Whether a partition whose position has expired is read from its end:
+    what it still held is skipped."""
+
+    renames: str | None = None
+    """What it calls a topic at the target, with a placeholder for its name;
+    `None` if that is not said."""
+
+    obeys_group: str | None = None
+    """Consumer group at the source whose offsets it starts from, where it has
+    others, too; `None` if it does not."""
+
     tolerates_errors: bool = False
     """Whether records that fail are dropped (``errors.tolerance``)."""
 

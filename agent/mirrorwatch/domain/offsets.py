@@ -22,6 +22,7 @@ __all__ = [
     "newest",
     "to_number",
     "to_ranges",
+    "to_record_offset",
     "unite",
 ]
 
@@ -48,6 +49,19 @@ def to_number(value: Any, most: int = LARGEST) -> int:
     if not 0 <= number <= most:
         raise ValueError(f"a number that is not from 0 to {most}")
     return number
+
+
+def to_record_offset(value: Any) -> int:
+    """Return the offset of a record, which is below the largest position.
+
+    Raises
+    ------
+    TypeError
+        Raised if it is no number.
+    ValueError
+        Raised if it is no such number, or a larger one.
+    """
+    return to_number(value, LARGEST - 1)
 
 
 class RangeSet:

@@ -9,6 +9,8 @@ from .group import GroupMirror
 from .linked import LinkedMirror
 from .mirrormaker2 import MirrorMaker2
 from .mirrormaker2_jmx import MirrorMaker2Jmx
+from .mirus import Mirus
+from .replicator import Replicator
 from .ureplicator import UReplicatorMirror
 
 __all__ = ["MIRRORS", "MirrorAdapter"]
@@ -29,6 +31,8 @@ MIRRORS: Mapping[str, MirrorAdapter] = {
     "mirrormaker2": MirrorAdapter(
         topics=MirrorMaker2.of, jmx=MirrorMaker2Jmx.of
     ),
+    "mirus": MirrorAdapter(topics=Mirus),
+    "replicator": MirrorAdapter(topics=Replicator),
     **{
         kind: MirrorAdapter(topics=GroupMirror)
         for kind, traits in KINDS.items()

@@ -1,6 +1,5 @@
 """MirrorMaker 2: its internal topics and what their records say."""
 
-import re
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,14 +18,24 @@ from ..domain.mirror_records import (
     Heartbeat,
     MirrorFact,
     Sync,
-    TaskCount,
-    TaskState,
     is_readable,
 )
-from ..domain.offsets import LARGEST, LARGEST_INT, to_number
+from ..domain.offsets import LARGEST_INT, to_number, to_record_offset
 from ..domain.topics import MM2_EXCLUDED, Selection, split_patterns
 from ..exceptions import ConfigError
 from ..ports import InternalTopic, MirrorSettings
+from .connect import (
+    IN_FLIGHT,
+    LEVELS,
+    UNCOMMITTED,
+    Properties,
+    first_of,
+    is_word,
+    to_interval,
+    to_state,
+    to_task_count,
+    to_text,
+)
 
 __all__ = ["MirrorMaker2"]
 
@@ -49,8 +58,8 @@ def to_sync(
     return Sync(
         topic=topic,
         partition=to_number(partition),
-        upstream=_offset(upstream),
-        downstream=_offset(downstream),
+        upstream=to_record_offset(upstream),
+        downstream=to_record_offset(downstream),
         written_at=written_at,
     )
 
@@ -70,8 +79,8 @@ def to_checkpoint(
         group=group,
         topic=topic,
         partition=to_number(partition),
-        upstream=_offset(upstream),
-        downstream=_offset(downstream),
+        upstream=to_record_offset(upstream),
+        downstream=to_record_offset(downstream),
         written_at=written_at,
     )
 
@@ -98,11 +107,6 @@ def to_heartbeat(
     )
 
 
-def _offset(value: Any) -> int:
-    """Return the offset of a record, which is below the largest position."""
-    return to_number(value, LARGEST - 1)
-
-
 def _string(data: bytes, at: int) -> tuple[str, int]:
     """Return a string of Kafka's protocol, and where it ends."""
     (length,) = struct.unpack_from(">h", data, at)
@@ -125,36 +129,6 @@ def _check(version: int) -> None:
 ASSIGNED = "task.assigned.partitions"
 
 
-def to_state(
-    key: bytes | None, value: bytes | None, written_at: datetime
-) -> TaskState | None:
-    """Read the state of a connector or a task; `None` if it is neither."""
-    name = (key or b"").decode()
-    if name.startswith("status-connector-"):
-        connector, task = name.removeprefix("status-connector-"), None
-    elif found := re.fullmatch(r"status-task-(.+)-(\d+)", name, re.DOTALL):
-        connector, task = found[1], to_number(found[2], LARGEST_INT)
-    else:
-        # Topics that connectors use, and what later versions may add.
-        return None
-    said = from_json(value) if value else {}
-    return TaskState(
-        connector=connector,
-        task=task,
-        state=_text(said["state"]) if value else None,
-        worker=_text(said.get("worker_id") or ""),
-        trace=_text(said.get("trace") or ""),
-        generation=to_number(said.get("generation") or 0, LARGEST_INT),
-        written_at=written_at,
-    )
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{type(value).__name__} where a text belongs")
-    return value
-
-
 def to_offset(
     key: bytes | None, value: bytes | None
 ) -> tuple[str, Mapping[str, Any], int | None]:
@@ -167,8 +141,8 @@ def to_offset(
     last = None if value is None else from_json(value)
     if not isinstance(partition, dict):
         raise TypeError("a source partition is an object")
-    position = None if last is None else _offset(last["offset"]) + 1
-    return _text(connector), partition, position
+    position = None if last is None else to_record_offset(last["offset"]) + 1
+    return to_text(connector), partition, position
 
 
 def to_assignment(
@@ -209,15 +183,6 @@ def to_partitions(assigned: str) -> frozenset[tuple[str, int]]:
     )
 
 
-def to_task_count(connector: str, value: Mapping[str, Any]) -> TaskCount:
-    """Read how many tasks a connector was given."""
-    return TaskCount(
-        connector=connector, tasks=to_number(value["tasks"], LARGEST_INT)
-    )
-
-
-Properties = Mapping[str, Any]
-
 PACKAGE = "org.apache.kafka.connect.mirror."
 
 SOURCE = f"{PACKAGE}MirrorSourceConnector"
@@ -229,10 +194,6 @@ EMIT_CHECKPOINTS = 60
 
 EMIT_HEARTBEATS = 1
 """Seconds of ``emit.heartbeats.interval.seconds``."""
-
-IN_FLIGHT = 1
-"""Connect's own ``max.in.flight.requests.per.connection`` for the producers
-of source tasks (``Worker.baseProducerConfigs``)."""
 
 EXCLUDED_CONFIGS = (
     r"follower\.replication\.throttled\.replicas",
@@ -250,13 +211,6 @@ what 4.3 adds no topic has under these names."""
 
 EXCLUDED_GROUPS = (r"console-consumer-.*", r"connect-.*", r"__.*")
 """``groups.exclude`` of MirrorMaker 2 (``DefaultGroupFilter``)."""
-
-UNCOMMITTED = "read_uncommitted"
-"""``isolation.level`` of Kafka's own consumers, where it is not said."""
-
-_LEVELS = {UNCOMMITTED: False, "read_committed": True}
-"""Whether aborted records are left out. What ``${vault:...}`` stands for only
-the worker knows."""
 
 
 def to_connector(
@@ -293,9 +247,9 @@ def to_connector(
         max_request_bytes=None
         if request is None
         else to_number(request, LARGEST_INT),
-        read_committed=_LEVELS.get(isolation.lower()),
-        starts_at_end=_is(reset, "latest"),
-        tolerates_errors=_is(properties.get("errors.tolerance"), "all"),
+        read_committed=LEVELS.get(isolation.lower()),
+        starts_at_end=is_word(reset, "latest"),
+        tolerates_errors=is_word(properties.get("errors.tolerance"), "all"),
         transforms=bool((properties.get("transforms") or "").strip()),
         flush=_flush(properties),
         exactly_once=_writes_in_transactions(properties),
@@ -364,10 +318,6 @@ def _is_class(given: Any, wanted: str) -> bool:
     return given in (wanted, wanted.removeprefix(PACKAGE))
 
 
-def _is(given: Any, wanted: str) -> bool:
-    return str(given).lower() == wanted
-
-
 def _enabled(properties: Properties, name: str) -> bool:
     return str(properties.get(name, "true")).lower() == "true"
 
@@ -380,23 +330,7 @@ def _either(properties: Properties, name: str, before: str) -> Any:
 
 def _seconds(properties: Properties, name: str, default: int) -> timedelta:
     given = properties.get(name)
-    return _interval(default if given is None else int(given), 1000)
-
-
-LONGEST = timedelta(days=36500)
-"""Longest interval: as good as never, and short enough to be multiplied and
-added to a time."""
-
-
-def _interval(count: int, milliseconds: int) -> timedelta:
-    """Return an interval of so many units; negative ones are of no length."""
-    unit = timedelta(milliseconds=milliseconds)
-    return min(max(count, 0), LONGEST // unit) * unit
-
-
-def _first(properties: Properties, *names: str) -> str | None:
-    found = (properties.get(name) for name in names)
-    return next((str(value) for value in found if value is not None), None)
+    return to_interval(default if given is None else int(given), 1000)
 
 
 def _producer(properties: Properties, name: str) -> str | None:
@@ -404,7 +338,7 @@ def _producer(properties: Properties, name: str) -> str | None:
 
     The second form is how a dedicated mirror passes its worker's settings on.
     """
-    return _first(
+    return first_of(
         properties,
         f"producer.override.{name}",
         f"target.producer.{name}",
@@ -417,7 +351,7 @@ def _consumer(properties: Properties, name: str) -> str | None:
     The source connector makes it by itself (``sourceConsumerConfig``), so
     Connect's ``consumer.override.`` does not concern it.
     """
-    return _first(
+    return first_of(
         properties,
         f"source.consumer.{name}",
         f"consumer.{name}",
@@ -431,12 +365,12 @@ def _flush(properties: Properties) -> timedelta | None:
     It is a setting of the worker. A dedicated mirror hands those of the
     target's worker on to its connectors; a Connect cluster does not.
     """
-    found = _first(
+    found = first_of(
         properties,
         "target.cluster.offset.flush.interval.ms",
         "offset.flush.interval.ms",
     )
-    return None if found is None else _interval(int(found), 1)
+    return None if found is None else to_interval(int(found), 1)
 
 
 def _writes_in_transactions(properties: Properties) -> bool:
@@ -445,12 +379,12 @@ def _writes_in_transactions(properties: Properties) -> bool:
     It is a setting of the worker, handed on as that of `_flush`. A connector
     may require it, and fails where the worker does not have it.
     """
-    support = _first(
+    support = first_of(
         properties,
         "target.cluster.exactly.once.source.support",
         "exactly.once.source.support",
     )
-    return _is(support, "enabled") or _is(
+    return is_word(support, "enabled") or is_word(
         properties.get("exactly.once.support"), "required"
     )
 
@@ -612,7 +546,7 @@ class MirrorMaker2:
         if self.connectors and connector not in self.connectors:
             return None
         return Committed(
-            topic=_text(partition["topic"]),
+            topic=to_text(partition["topic"]),
             partition=to_number(partition["partition"], LARGEST_INT),
             position=position,
             written_at=written_at,

@@ -11,6 +11,7 @@ from ..domain.skips.balance import (
     BalanceRequest,
     BalanceState,
     BalanceTracker,
+    TopicsAtRest,
 )
 from ..domain.skips.model import SkipCounters, SkipsObservation
 from ..exceptions import SourceError
@@ -121,6 +122,13 @@ class BalanceWorker:
 
     def close(self) -> None:
         """Do nothing: a reading ends with its step."""
+
+    def at_rest(self) -> TopicsAtRest:
+        """Return what was compared, for who judges positions."""
+        with self._lock:
+            return TopicsAtRest(
+                exact=self._tracker.exact, found=self._tracker.state.found
+            )
 
     def observe(self, now: datetime) -> Sequence[SkipsObservation]:
         """Return what was compared; its age shows if it is old."""

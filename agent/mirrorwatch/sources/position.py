@@ -8,6 +8,7 @@ from ..domain.cluster_view import FlowView, TopicPartition
 from ..domain.mirror_records import LONGEST_FLUSH
 from ..domain.position.model import PositionObservation
 from ..domain.position.tracker import PositionInputs, PositionTracker
+from ..domain.skips.balance import TopicsAtRest
 from ..state.position import PositionStore
 from .mirror_state import MirrorState
 
@@ -37,6 +38,8 @@ class PositionWorker:
     foreign
         Returns the source partitions at whose copies others write, too, or
         two tasks of the mirror.
+    balance
+        Returns what comparing topics at rest says, where there are no syncs.
     """
 
     def __init__(
@@ -48,6 +51,7 @@ class PositionWorker:
         positions: MirrorState,
         empty_until: Callable[[], Mapping[TopicPartition, int]],
         foreign: Callable[[], AbstractSet[TopicPartition]] = frozenset,
+        balance: Callable[[], TopicsAtRest] = TopicsAtRest,
     ) -> None:
         self.name = f"position {flow}"
         self._watch = watch
@@ -55,6 +59,7 @@ class PositionWorker:
         self._positions = positions
         self._empty_until = empty_until
         self._foreign = foreign
+        self._balance = balance
         self._saved_at: datetime | None = None
         self._seen: PositionObservation | None = None
 
@@ -67,6 +72,7 @@ class PositionWorker:
             Raised if the state cannot be kept; it is with the next one.
         """
         connectors = self._positions.connectors()
+        balance = self._balance()
         news = PositionInputs(
             homes=self._positions.homes(),
             empty_until=self._empty_until(),
@@ -77,6 +83,9 @@ class PositionWorker:
                 default=LONGEST_FLUSH,
             ),
             problems=self._positions.problems(),
+            exact=balance.exact,
+            resumes_at_end=any(c.resumes_at_end for c in connectors),
+            shortfalls=balance.found,
         )
         self._seen = self._watch.take(view, news)
         self._save(view.at)

@@ -10,6 +10,7 @@ from ..clock import Clock
 from ..config import FlowConfig, HttpServer, SchemaRegistryConfig
 from ..domain.acls import (
     Right,
+    connect_rights,
     group_rights,
     internal_rights,
     minimal_rights,
@@ -224,11 +225,12 @@ def _to_settings(flow: FlowConfig) -> MirrorSettings:
 
 
 def _internal_rights(mirror: Mirror) -> tuple[Right, ...]:
-    if mirror.group is not None:
-        return group_rights(mirror.group)
     topics = {t.kind: t for t in mirror.internal_topics()}
-    if not topics:
-        return ()
+    if mirror.group is not None and not topics:
+        return group_rights(mirror.group)
+    if "syncs" not in topics:
+        names = {kind: topic.name for kind, topic in topics.items()}
+        return connect_rights(names, mirror.group)
     status = topics.get("status")
     return internal_rights(
         syncs=topics["syncs"].name,

@@ -16,11 +16,12 @@ from ..domain.mirror_kinds import KINDS
 from ..domain.position.tracker import PositionTracker
 from ..domain.readers.model import ReadersState
 from ..domain.schemas.model import SchemasState
-from ..domain.skips.balance import BalanceState, BalanceTracker
+from ..domain.skips.balance import BalanceState, BalanceTracker, TopicsAtRest
 from ..domain.tasks.model import Restarts
 from ..domain.topics import Selection, compile_pattern
 from ..exceptions import ConfigError
 from ..kafka.offsets import EndOffsets
+from ..mirrors.connect import ConnectMirror
 from ..ports import Worker
 from ..secrets import hide_secrets
 from ..sources.balance import BalanceWorker
@@ -35,6 +36,7 @@ from ..sources.connect import (
     ConnectWorker,
     TaskRestarter,
 )
+from ..sources.expected_settings import ExpectedSettings
 from ..sources.failed_tasks import FailedTaskWorker
 from ..sources.failover import FailoverSource
 from ..sources.groups import GroupListener, GroupsWorker
@@ -383,6 +385,11 @@ def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
             for partition in watch.foreign()
         }
 
+    def at_rest() -> TopicsAtRest:
+        """Return what comparing topics at rest says, if that is done."""
+        found = [r for r in parts.listeners if isinstance(r, BalanceWorker)]
+        return found[0].at_rest() if found else TopicsAtRest()
+
     def empty_until() -> Mapping[TopicPartition, int]:
         """Return up to where no data follows positions, as far as known."""
         others = foreign()
@@ -412,6 +419,7 @@ def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
         positions=parts.positions,
         empty_until=empty_until,
         foreign=foreign,
+        balance=at_rest,
     )
     parts.listeners.append(reader)
     return WiredParts(sources=(reader,))
@@ -750,8 +758,11 @@ def wire_tasks(parts: FlowParts, around: WiringContext) -> WiredParts:
         Raised if the state file cannot be used.
     """
     flow, positions = parts.config, parts.positions
-    if parts.mirror.group is not None:
-        return _wire_source_group(parts, around, parts.mirror.group)
+    group = parts.mirror.group
+    if group is not None and KINDS[flow.mirror.kind].in_group:
+        worker = _to_source_group(parts, around, group)
+        parts.listeners.append(worker)
+        return WiredParts(workers=(worker,), sources=(worker,))
     if KINDS[flow.mirror.kind].in_zookeeper:
         return _wire_zookeeper(parts, around)
     topics = {t.kind: t.name for t in parts.mirror.internal_topics()}
@@ -764,6 +775,10 @@ def wire_tasks(parts: FlowParts, around: WiringContext) -> WiredParts:
         has_rest=flow.mirror.connect is not None,
     )
     parts.listeners.append(UnassignedPartitions(positions, state))
+    if isinstance(parts.mirror, ConnectMirror):
+        parts.listeners.append(
+            ExpectedSettings(positions, flow.topic_naming, group)
+        )
     inspector = FailedTaskWorker(
         flow=flow.name,
         source=around.clusters[flow.source],
@@ -784,18 +799,20 @@ def wire_tasks(parts: FlowParts, around: WiringContext) -> WiredParts:
         stood=lags[0] if lags else lambda _: None,
         aliases=(flow.mirror.source_alias, flow.mirror.target_alias),
     )
-    workers: tuple[Worker, ...] = (inspector,)
+    workers: list[Worker] = [inspector]
     if flow.mirror.connect is not None:
-        worker = _wire_connect(parts, around, state, facts)
-        workers = (inspector, worker)
-    return WiredParts(workers=workers, sources=(source,))
+        workers.append(_wire_connect(parts, around, state, facts))
+    if group is not None:
+        # For its positions; the tasks are Connect's.
+        workers.append(_to_source_group(parts, around, group))
+    return WiredParts(workers=tuple(workers), sources=(source,))
 
 
-def _wire_source_group(
+def _to_source_group(
     parts: FlowParts, around: WiringContext, group: str
-) -> WiredParts:
+) -> SourceGroupWorker:
     flow = parts.config
-    worker = SourceGroupWorker(
+    return SourceGroupWorker(
         flow=flow.name,
         group=group,
         traits=KINDS[flow.mirror.kind],
@@ -804,8 +821,6 @@ def _wire_source_group(
         interval=around.interval,
         clock=around.clock,
     )
-    parts.listeners.append(worker)
-    return WiredParts(workers=(worker,), sources=(worker,))
 
 
 def _wire_zookeeper(parts: FlowParts, around: WiringContext) -> WiredParts:

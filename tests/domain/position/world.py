@@ -14,6 +14,7 @@ from mirrorwatch.domain.position.model import (
 )
 from mirrorwatch.domain.position.tracker import PositionInputs, PositionTracker
 from mirrorwatch.domain.report import Verdict
+from mirrorwatch.domain.skips.balance import Shortfall
 from mirrorwatch.exceptions import StateError
 from mirrorwatch.state import Database
 from mirrorwatch.state.position import PositionStore
@@ -61,6 +62,9 @@ class World:
         self.empty_until: dict[Place, int] = {}
         self.foreign: set[Place] = set()
         self.from_end = False
+        self.exact: frozenset[str] = frozenset()
+        self.resumes_at_end = False
+        self.shortfalls: tuple[Shortfall, ...] = ()
         self.committed: dict[Place, Committed] = {}
         self.store = PositionStore(Database(None), FLOW)
         self._estimates = estimates
@@ -143,6 +147,9 @@ class World:
                 empty_until=self.empty_until,
                 from_end=self.from_end,
                 foreign=self.foreign,
+                exact=self.exact,
+                resumes_at_end=self.resumes_at_end,
+                shortfalls=self.shortfalls,
             )
             view = replace(self.view(), new_syncs=tuple(self.take_unread()))
             self.seen = self.watch.take(view, news)

@@ -228,3 +228,70 @@ def test_an_old_reading_of_the_group_proves_nothing(world: World) -> None:
     world.write(10, copied=7)
     world.whole = False
     assert world.rest() == []
+
+
+def fresh() -> World:
+    """Return one of which nothing was copied yet."""
+    world = World()
+    world.committed = [None, None]
+    world.copies = [0, 0]
+    world.look()
+    return world
+
+
+def test_what_is_left_out_at_the_beginning_is_missing() -> None:
+    world = fresh()
+    # It starts at the end: 30 records are there, and then come 5.
+    world.write(5, copied=5)
+    world.committed[1] = 20
+    (request,) = world.rest()
+    assert request.missing == 30
+    assert request.size == 35
+
+
+def test_what_is_copied_from_the_beginning_adds_up() -> None:
+    world = fresh()
+    world.starts = [4, 0]  # what expires before is told by the position
+    world = World(world.state)
+    world.copies = [0, 30]
+    assert world.rest() == []
+    assert world.state.found == ()
+
+
+@pytest.mark.parametrize("known", ["committed", "copies"])
+def test_a_beginning_is_believed_only_where_nothing_was_copied(
+    known: str,
+) -> None:
+    world = World()
+    if known == "committed":
+        world.copies = [0, 0]
+    else:
+        world.committed = [None, None]
+    world.look()
+    assert world.state.topics == {}
+
+
+def test_commits_are_exact_where_nothing_was_copied_since(
+    world: World,
+) -> None:
+    world.rest()
+    assert world.tracker.exact == {"x"}
+    world.ends[0] += 10
+    world.look()
+    assert world.tracker.exact == {"x"}
+    # Copied, and not committed yet; nor once the copies stand again.
+    world.copies[0] += 1
+    world.look()
+    assert world.tracker.exact == frozenset()
+    # An end that a new leader tells too low is not believed at once.
+    world.copies[0] -= 1
+    for _ in range(5):
+        world.look()
+        assert world.tracker.exact == frozenset()
+    # Nor by an agent that was just started.
+    again = World(world.state)
+    again.look()
+    assert again.tracker.exact == frozenset()
+    for _ in range(6):
+        again.look()
+    assert again.tracker.exact == {"x"}

@@ -59,8 +59,8 @@ def reason_of(
     match first.kind:
         case ResetKind.EXPIRED | ResetKind.UNVERIFIED:
             return _expired(resets, source, target, moves=moves)
-        case ResetKind.BEYOND:
-            return _beyond(resets, source)
+        case ResetKind.BEYOND | ResetKind.JUMPED:
+            return _beyond(resets, source, target)
         case ResetKind.REWIND:
             copies = "copies" if first.settled is None else "copied"
             return (
@@ -125,6 +125,13 @@ def _expired(
         f"{at_most}{_records(resets)} expired at {source} before MirrorMaker "
         f"copied {them}"
     )
+    if resets[0].settled is None and resets[0].from_end:
+        return (
+            f"{what}: {_where(resets)}. The mirror resumes at the log end "
+            "(auto.offset.reset is latest), so that records up to there are "
+            "skipped, too. Set its committed offset to the log start before "
+            "it resumes"
+        )
     if resets[0].settled is None and moves:
         return (
             f"{what}, and more expire until it copies there: "
@@ -149,8 +156,21 @@ def _expired(
     )
 
 
-def _beyond(resets: Sequence[Reset], source: str) -> str:
+def _jumped(resets: Sequence[Reset], target: str) -> str:
+    number = sum(reset.gone for reset in resets)
+    return (
+        f"{counted(number, 'record')} of {resets[0].topic} "
+        f"{agree(number, 'are')} missing at {target}: the mirror's position "
+        "had expired, and it resumed at the log end (auto.offset.reset is "
+        "latest). To copy what the source still holds, set its committed "
+        "offset back to the log start"
+    )
+
+
+def _beyond(resets: Sequence[Reset], source: str, target: str) -> str:
     first = resets[0]
+    if first.kind is ResetKind.JUMPED:
+        return _jumped(resets, target)
     place = f"{first.topic}[{first.partition}]"
     if first.settled is None:
         passed = [r for r in resets if (r.log_end or 0) >= (r.end or 0)]

@@ -27,6 +27,9 @@ class ResetKind(StrEnum):
     """Offsets left the source, and nobody can say whether these were records
     that had not been copied."""
 
+    JUMPED = "jumped"
+    """A position had expired, and the mirror went on at the end."""
+
     BEYOND = "beyond"
     """The mirror is past the end of the source's log."""
 

@@ -14,6 +14,7 @@ from ..cluster_view import (
     TopicPartition,
 )
 from ..mirror_records import LONGEST_FLUSH, Committed, Sync
+from ..skips.balance import Shortfall
 from .growth import UnprovedGrowth
 from .model import (
     PartitionPosition,
@@ -234,6 +235,12 @@ class OutOfRangePositions:
     foreign: AbstractSet[TopicPartition] = frozenset()
     """Places with records of others at the target."""
 
+    exact: AbstractSet[str] = frozenset()
+    """Topics without syncs of which nothing is copied beyond commits."""
+
+    resumes_at_end: bool = False
+    """Whether a mirror goes on at the end where its position has expired."""
+
     growth: UnprovedGrowth = field(default_factory=UnprovedGrowth)
     """Where the target's end grows and nothing is committed."""
 
@@ -371,6 +378,7 @@ class OutOfRangePositions:
             )
             return
         reached, sure = self._reached(seen, place)
+        sure = sure or (key[0] in self.exact and place.upstream is None)
         if reached >= start:
             return
         if key in self.fresh and start == end:
@@ -395,6 +403,7 @@ class OutOfRangePositions:
             "at_most": not sure,
             "end": start,
             "log_end": end,
+            "from_end": self.resumes_at_end,
         }
         # Once more: the mirror may have gone on between the two questions.
         patience = timedelta() if sure else UNSURE_AFTER
@@ -643,6 +652,15 @@ class PositionInputs:
     problems: Sequence[str] = ()
     """What keeps the mirror's own topics from being read."""
 
+    exact: AbstractSet[str] = frozenset()
+    """Topics without syncs of which nothing is copied beyond commits."""
+
+    resumes_at_end: bool = False
+    """Whether a mirror goes on at the end where its position has expired."""
+
+    shortfalls: Sequence[Shortfall] = ()
+    """What did not add up between two rests of topics without syncs."""
+
 
 class PositionTracker:
     """Finds resets of the positions of one flow.
@@ -803,8 +821,45 @@ class PositionTracker:
             moves.take_syncs(topic, partition, left)
         self._gaps.look(state, view)
         self._take_commits(view, moves, news)
+        self._standing.exact = news.exact
+        self._standing.resumes_at_end = news.resumes_at_end
         self._standing.look(view, news.empty_until)
+        self._take_shortfalls(news.shortfalls, view.at)
         self._before = view
+
+    def _take_shortfalls(
+        self, shortfalls: Iterable[Shortfall], at: datetime
+    ) -> None:
+        """Report what a mirror skipped that went on at the end of a log.
+
+        Where it went on, no position says: what it committed next is behind
+        records that it copied. But at rest, all that was passed and has no
+        copy is known by topic, and what had expired is part of it.
+        """
+        for found in shortfalls:
+            known = self.state.newest(ResetKind.JUMPED, found.topic)
+            since = None if known is None else known.settled
+            expired = [
+                reset
+                for reset in self.state.resets.values()
+                if reset.kind is ResetKind.EXPIRED
+                and reset.topic == found.topic
+                and reset.from_end
+                and reset.settled is not None
+                and reset.settled <= found.at
+                and (since is None or reset.settled > since)
+            ]
+            number = found.missing + found.unverifiable
+            if expired and number > sum(reset.count for reset in expired):
+                self.state.begin(
+                    ResetKind.JUMPED,
+                    found.topic,
+                    at,
+                    counted=(),
+                    settled=at,
+                    places=len(expired),
+                    gone=number,
+                )
 
     def _keep(self, syncs: Iterable[Sync]) -> None:
         """Keep syncs of a topic that is not seen now, for when it is: it may

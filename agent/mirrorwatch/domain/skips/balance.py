@@ -21,6 +21,7 @@ __all__ = [
     "BalanceTracker",
     "Shortfall",
     "TopicBalance",
+    "TopicsAtRest",
     "find_balance",
     "show_balance",
 ]
@@ -71,6 +72,17 @@ class Shortfall:
 
     unverifiable: int = 0
     """Offsets that expired before it was known whether they were copied."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TopicsAtRest:
+    """What comparing topics at rest says of positions."""
+
+    exact: frozenset[str] = frozenset()
+    """Topics of which nothing is copied beyond what is committed."""
+
+    found: tuple[Shortfall, ...] = ()
+    """What did not add up lately, the newest last."""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -148,6 +160,10 @@ class BalanceTracker:
         """Topics that have rested within the last hour."""
         self.moving: frozenset[str] = frozenset()
         """All others."""
+        self.exact: frozenset[str] = frozenset()
+        """Topics of which nothing is copied beyond what is committed: their
+        copies are as many as when they rested last."""
+        self._unmoved: dict[str, datetime] = {}
         self._ignored = ignored
         # An end of the target may be too low for some seconds.
         self._patience = max(patience, STALE_END)
@@ -157,12 +173,14 @@ class BalanceTracker:
     def take(self, view: FlowView) -> list[BalanceRequest]:
         """Learn from a survey; return what has to be read."""
         if view.source is None or view.target is None or not view.caught_up:
-            self._resting = {}
+            self._resting, self._unmoved = {}, {}
+            self.exact = frozenset()
             return []
         by_topic: dict[str, list[PartitionView | None]] = {}
         for (topic, _), seen in view.partitions.items():
             by_topic.setdefault(topic, []).append(seen)
         resting: dict[str, tuple[datetime, TopicBalance]] = {}
+        unmoved: dict[str, datetime] = {}
         requests: list[BalanceRequest] = []
         rested, moving = set[str](), set[str]()
         for topic, seen_all in by_topic.items():
@@ -175,6 +193,17 @@ class BalanceTracker:
                 for p in range(0 if facts is None else facts.partitions)
             ]
             now = None if facts is None else _rest(seen_all, facts.id, ends)
+            if (
+                facts is not None
+                and topic not in self.state.topics
+                and (start := _start(seen_all, facts.id, ends)) is not None
+            ):
+                self.state.topics[topic] = start
+                self.changed = True
+            if facts is not None and _stands(
+                self.state.topics.get(topic), seen_all, facts.id, ends
+            ):
+                unmoved[topic] = self._unmoved.get(topic, view.at)
             if now is not None:
                 since, before = self._resting.get(topic, (view.at, now))
                 since = since if before == now else view.at
@@ -186,7 +215,12 @@ class BalanceTracker:
             last = self._rested_at.get(topic)
             fresh = last is not None and view.at - last <= FRESH
             (rested if fresh else moving).add(topic)
-        self._resting = resting
+        self._resting, self._unmoved = resting, unmoved
+        self.exact = frozenset(
+            topic
+            for topic, since in unmoved.items()
+            if view.at - since >= STALE_END
+        )
         self.rested, self.moving = frozenset(rested), frozenset(moving)
         return requests
 
@@ -297,6 +331,52 @@ def _rest(
         committed=tuple(committed),
         copies=copies,
     )
+
+
+def _start(
+    seen: Sequence[PartitionView | None],
+    target_id: str,
+    ends: Sequence[int | None],
+) -> TopicBalance | None:
+    """Return both sides of a topic of which nothing was copied yet.
+
+    From there on, what a mirror leaves out at its beginning is missing, too.
+    """
+    starts, source_id = [], ""
+    for each in seen:
+        if each is None or each.source_start is None or each.committed:
+            return None
+        starts.append(each.source_start)
+        source_id = each.source_id
+    if not starts or not ends or any(end != 0 for end in ends):
+        return None
+    return TopicBalance(
+        source_id=source_id,
+        target_id=target_id,
+        committed=tuple(starts),
+        copies=0,
+    )
+
+
+def _stands(
+    known: TopicBalance | None,
+    seen: Sequence[PartitionView | None],
+    target_id: str,
+    ends: Sequence[int | None],
+) -> bool:
+    """Return whether nothing was committed or copied since a topic rested."""
+    if known is None or known.target_id != target_id:
+        return False
+    for number, each in enumerate(seen):
+        fact = None if each is None else each.committed
+        if each is None or each.source_id != known.source_id:
+            return False
+        committed = known.committed[number : number + 1] or (0,)
+        position = None if fact is None else fact.position
+        if (position or 0) != committed[0]:
+            return False
+    copies = sum(end or 0 for end in ends)
+    return all(end is not None for end in ends) and copies == known.copies
 
 
 def _is_same(before: TopicBalance, now: TopicBalance) -> bool:

@@ -1,0 +1,123 @@
+"""Mirus: Salesforce's mirror, on a Kafka Connect of its own.
+
+Names and defaults are those of its ``SourceConfigDefinition`` and
+``TaskConfigDefinition``, in 0.6.9 as in 0.6.18.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_core import from_json
+
+from ..domain.mirror_records import Connector
+from ..domain.offsets import LARGEST, LARGEST_INT, to_number
+from ..domain.topics import TOPIC_PLACEHOLDER, Selection, split_patterns
+from .connect import (
+    IN_FLIGHT,
+    LEVELS,
+    UNCOMMITTED,
+    ConnectMirror,
+    Properties,
+    first_of,
+    is_word,
+    to_interval,
+    to_text,
+)
+
+__all__ = ["Mirus"]
+
+
+SOURCE = "com.salesforce.mirus.MirusSourceConnector"
+
+MONITOR_POLL = 60_000
+"""Milliseconds of ``monitor.poll.wait.ms``."""
+
+LATEST = "latest"
+"""``auto.offset.reset`` of Kafka's consumers, where it is not said."""
+
+
+@dataclass(frozen=True)
+class Mirus(ConnectMirror):
+    """One flow's Mirus."""
+
+    def copies(self, properties: Properties) -> bool:
+        return properties.get("connector.class") in (
+            SOURCE,
+            SOURCE.rpartition(".")[2],
+        )
+
+    def to_connector(self, name: str, properties: Properties) -> Connector:
+        in_flight = first_of(
+            properties,
+            "producer.override.max.in.flight.requests.per.connection",
+        )
+        request = first_of(properties, "producer.override.max.request.size")
+        reset = properties.get("consumer.auto.offset.reset")
+        isolation = properties.get("consumer.isolation.level") or UNCOMMITTED
+        return Connector(
+            name=name,
+            selection=_to_selection(properties),
+            refresh=to_interval(
+                int(properties.get("monitor.poll.wait.ms") or MONITOR_POLL), 1
+            ),
+            max_in_flight=self.settings.max_in_flight
+            or to_number(in_flight or IN_FLIGHT, LARGEST_INT),
+            max_request_bytes=None
+            if request is None
+            else to_number(request, LARGEST_INT),
+            read_committed=LEVELS.get(str(isolation).lower()),
+            # A partition without a position is read from its start, unless
+            # that is set; an expired one is left to the consumer.
+            starts_at_end=is_word(reset, LATEST),
+            resumes_at_end=is_word(reset or LATEST, LATEST),
+            tolerates_errors=is_word(
+                properties.get("errors.tolerance"), "all"
+            ),
+            transforms=bool(str(properties.get("transforms") or "").strip()),
+            emits_syncs=False,
+            renames=_to_format(properties),
+        )
+
+    def to_position(self, value: Mapping[str, Any]) -> int | None:
+        # The next offset, and not the last one as MirrorMaker 2's: see
+        # ``MirusSourceTask.toSourceRecord``. Its offset tool writes null.
+        found = value["offset"]
+        return None if found is None else to_number(found, LARGEST)
+
+    def to_partitions(
+        self, properties: Properties
+    ) -> frozenset[tuple[str, int]] | None:
+        # A JSON text within the JSON.
+        given = properties.get("partitions")
+        if given is None:
+            return None
+        return frozenset(
+            (
+                to_text(each["topic"]),
+                to_number(each["partition"], LARGEST_INT),
+            )
+            for each in from_json(given)
+        )
+
+
+def _to_selection(properties: Properties) -> Selection:
+    """Return the topics that it copies: all three settings add to them."""
+    named = split_patterns(properties.get("topics.whitelist") or "")
+    regex = properties.get("topics.regex")
+    return Selection(
+        include=(
+            *(name.replace(".", "[.]") for name in named),
+            *((str(regex),) if regex else ()),
+            *split_patterns(properties.get("topics.regex.list") or ""),
+        )
+    )
+
+
+def _to_format(properties: Properties) -> str | None:
+    """Return how it renames topics; `None` where a transform may do so."""
+    if str(properties.get("transforms") or "").strip():
+        return None
+    prefix = properties.get("destination.topic.name.prefix") or ""
+    suffix = properties.get("destination.topic.name.suffix") or ""
+    return f"{prefix}{TOPIC_PLACEHOLDER}{suffix}"

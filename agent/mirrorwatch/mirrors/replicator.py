@@ -1,0 +1,115 @@
+"""Confluent Replicator: a connector on any Kafka Connect.
+
+By its documentation and by records that users show; its artifacts are not
+public. Unlike MirrorMaker 2's, its positions name no cluster.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..domain.mirror_records import Connector
+from ..domain.offsets import LARGEST_INT, to_number, to_record_offset
+from ..domain.topics import TOPIC_PLACEHOLDER, Selection, split_patterns
+from .connect import (
+    IN_FLIGHT,
+    LEVELS,
+    UNCOMMITTED,
+    ConnectMirror,
+    Properties,
+    first_of,
+    is_word,
+    to_interval,
+)
+
+__all__ = ["Replicator"]
+
+
+SOURCE = "io.confluent.connect.replicator.ReplicatorSourceConnector"
+
+TOPIC_POLL = 120_000
+"""Milliseconds of ``topic.poll.interval.ms``."""
+
+
+@dataclass(frozen=True)
+class Replicator(ConnectMirror):
+    """One flow's Replicator.
+
+    Notes
+    -----
+    It keeps its positions twice, and obeys one of them after a restart
+    (``offset.start``): Connect's offsets, or the offsets of a consumer group
+    at the source (``src.consumer.group.id``). The configured group says which
+    of them is read.
+    """
+
+    @property
+    def group(self) -> str | None:
+        return self.settings.group
+
+    def copies(self, properties: Properties) -> bool:
+        return properties.get("connector.class") in (
+            SOURCE,
+            SOURCE.rpartition(".")[2],
+        )
+
+    def to_connector(self, name: str, properties: Properties) -> Connector:
+        in_flight = first_of(
+            properties,
+            "producer.override.max.in.flight.requests.per.connection",
+        )
+        request = first_of(properties, "producer.override.max.request.size")
+        isolation = (
+            properties.get("src.consumer.isolation.level") or UNCOMMITTED
+        )
+        obeys_group = is_word(properties.get("offset.start"), "consumer")
+        return Connector(
+            name=name,
+            selection=_to_selection(properties),
+            refresh=to_interval(
+                int(properties.get("topic.poll.interval.ms") or TOPIC_POLL), 1
+            ),
+            max_in_flight=self.settings.max_in_flight
+            or to_number(in_flight or IN_FLIGHT, LARGEST_INT),
+            max_request_bytes=None
+            if request is None
+            else to_number(request, LARGEST_INT),
+            read_committed=LEVELS.get(str(isolation).lower()),
+            tolerates_errors=is_word(
+                properties.get("errors.tolerance"), "all"
+            ),
+            transforms=bool(str(properties.get("transforms") or "").strip()),
+            emits_syncs=False,
+            renames=str(
+                properties.get("topic.rename.format") or TOPIC_PLACEHOLDER
+            ),
+            obeys_group=(
+                str(properties.get("src.consumer.group.id") or name)
+                if obeys_group
+                else None
+            ),
+        )
+
+    def to_position(self, value: Mapping[str, Any]) -> int | None:
+        # The last offset that was copied, as MirrorMaker 2's.
+        return to_record_offset(value["offset"]) + 1
+
+    def to_partitions(
+        self, properties: Properties
+    ) -> frozenset[tuple[str, int]] | None:
+        # Binary, in base64 (``partition.assignment``), and not documented.
+        del properties
+        return None
+
+
+def _to_selection(properties: Properties) -> Selection:
+    named = split_patterns(properties.get("topic.whitelist") or "")
+    regex = properties.get("topic.regex")
+    excluded = split_patterns(properties.get("topic.blacklist") or "")
+    return Selection(
+        include=(
+            *(name.replace(".", "[.]") for name in named),
+            *((str(regex),) if regex else ()),
+        ),
+        exclude=tuple(name.replace(".", "[.]") for name in excluded),
+    )

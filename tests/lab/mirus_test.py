@@ -1,0 +1,174 @@
+"""Mirus, real, read by Connect's offsets topic at the target.
+
+It copies clean traffic, is killed, drops records, meets one that is too large,
+and is stopped until its position expires; then it resumes at the log end.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from mirrorwatch.domain.report import Health
+from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
+from mirrorwatch_lab.faults import MARK, drop_marked
+from tests.support.lab import copied, numbered, produce, values
+from tests.support.watch import Watch, wait_until
+
+pytestmark = [pytest.mark.lab, pytest.mark.long]
+
+LARGE = 200_000
+"""Bytes of a record that the mirror's producer refuses."""
+
+TOPICS = ((CANARY_TOPIC, 3), ("x", 2), ("expires", 1))
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    settings = LabSettings(
+        mirror="mirus",
+        kafka="3.9.2",
+        intervals="fast",
+        topics=dict(TOPICS),
+        mirror_properties={"worker.producer.max.request.size": "100000"},
+        start_mirror=False,
+    )
+    with Lab(settings) as lab:
+        for topic, partitions in TOPICS:
+            # Mirus creates no topics, and waits for those that are missing.
+            lab.target.topics.create(topic, partitions, {})
+        lab.mirror.start()
+        yield lab
+
+
+def watching(lab: Lab, state: Path) -> Watch:
+    limits = {
+        "canary": {"warning_window": "5s"},
+        "position": {"rewind_window": "5s"},
+        "skips": {"warning_window": "5s"},
+        "latency": {"warning": "5m", "critical": "10m"},
+    }
+    return Watch(
+        lab, state=state, canary={"deadline": "60s"}, flow={"limits": limits}
+    )
+
+
+def unhealthy(watch: Watch) -> dict[str, str]:
+    report = watch.agent.latest.get()
+    healthy = {Health.OK, Health.OFF}
+    return {
+        v.check: f"{v.health}: {v.reason}"
+        for v in (report.verdicts if report else ())
+        if v.health not in healthy
+    }
+
+
+def evidence(watch: Watch, check: str) -> Mapping[str, object]:
+    verdict = watch.verdict(check)
+    return {} if verdict is None else verdict.evidence
+
+
+def only(watch: Watch, *checks: str) -> None:
+    """Wait until these checks alone are not well."""
+    wait_until(
+        lambda: (
+            watch.agent.latest.get() is not None
+            and set(unhealthy(watch)) == set(checks)
+        ),
+        what=lambda: unhealthy(watch),
+    )
+
+
+def test_clean_traffic_and_a_kill(lab: Lab, tmp_path: Path) -> None:
+    for topic in ("x", "expires"):
+        produce(lab, topic, numbered(topic, 0, 150))
+        copied(lab, topic, [f"{topic} 149"])
+    with watching(lab, tmp_path / "state.db") as watch:
+        watch.wait_for_count("delivered", 40)
+        watch.wait_for(Health.OK, "on 2 topics", check="skips")
+        watch.wait_for(Health.OK, check="tasks")
+        only(watch)
+        # Killed, it copies some records again: none is lost.
+        lab.mirror.kill()
+        produce(lab, "x", numbered("more", 0, 20))
+        lab.mirror.start()
+        copied(lab, "x", ["more 19"])
+        watch.wait_for_count("delivered", watch.counts["delivered"] + 40)
+        wait_until(lambda: watch.counts["outstanding"] < 12)
+        assert watch.counts["lost"] == 0
+        only(watch)
+        # Both sides get another partition, and Mirus finds it by itself.
+        for site in (lab.target, lab.source):
+            site.topics.grow("x", 3)
+        produce(lab, "x", numbered("third", 0, 10), partition=2)
+        copied(lab, "x", ["third 9"])
+        only(watch)
+
+
+def test_what_is_dropped_between_copies(lab: Lab, tmp_path: Path) -> None:
+    with watching(lab, tmp_path / "state.db") as watch:
+        watch.wait_for(Health.OK, "on 2 topics", check="skips")
+        lab.mirror.stop()
+        lab.mirror.start(drop_marked())
+        produce(lab, "x", ["first"])
+        produce(lab, "x", numbered("gone", 0, 7), headers={MARK: b"1"})
+        produce(lab, "x", ["last"])
+        copied(lab, "x", ["last"])
+        lost = "At least 7 records of x are missing"
+        watch.wait_for(Health.CRITICAL, lost, check="skips")
+        only(watch, "skips")
+        lab.mirror.stop()
+        lab.mirror.start()
+
+
+def test_a_position_that_expired(lab: Lab, tmp_path: Path) -> None:
+    state = tmp_path / "state.db"
+    with watching(lab, state) as watch:
+        watch.wait_for(Health.OK, "on 2 topics", check="skips")
+        lab.mirror.stop()
+        produce(lab, "expires", numbered("unread", 0, 20))
+        wait_until(
+            lambda: evidence(watch, "lag").get("topics_behind") == 2,
+            what=lambda: watch.verdict("lag"),
+        )
+        lab.delete_records("expires", {0: 150 + 5})
+        gone = "5 records expired", "resumes at the log end"
+        watch.wait_for(Health.CRITICAL, *gone, check="position")
+        lab.mirror.start()
+        # Until another record comes, it commits nothing.
+        produce(lab, "expires", numbered("after", 0, 3))
+        copied(lab, "expires", ["after 2"])
+        assert not {"unread 0", "unread 19"} & set(
+            values(lab, "target", "expires")
+        )
+        skipped = "20 records of expires are missing at ldf"
+        watch.wait_for(Health.CRITICAL, skipped, check="position")
+        left = "At least 15 records of expires are missing"
+        watch.wait_for(Health.CRITICAL, left, check="skips")
+        only(watch, "position", "skips")
+
+
+def test_one_that_is_frozen_and_one_that_is_stopped(
+    lab: Lab, tmp_path: Path
+) -> None:
+    with watching(lab, tmp_path / "state.db") as watch:
+        watch.wait_for(Health.OK, check="lag")
+        lab.mirror.freeze()
+        watch.wait_for(Health.CRITICAL, check="lag")
+        lab.mirror.thaw()
+        watch.wait_for(Health.OK, check="lag")
+
+
+def test_a_record_that_is_too_large(lab: Lab, tmp_path: Path) -> None:
+    with watching(lab, tmp_path / "state.db") as watch:
+        watch.wait_for(Health.OK, "on 2 topics", check="skips")
+        produce(lab, "x", ["before", "x" * LARGE, "after"])
+        watch.wait_for(Health.CRITICAL, "oversized", check="tasks")
+        only(watch, "tasks", "lag")
+        # It copies the ones before it again, each time that it is restarted.
+        lab.mirror.stop()
+        lab.mirror.start({"worker.producer.max.request.size": "1000000"})
+        copied(lab, "x", ["after"])
+        watch.wait_for(Health.OK, check="lag")
+        wait_until(lambda: watch.counts["outstanding"] < 12)
+        assert watch.counts["lost"] == 0
