@@ -8,6 +8,7 @@ from typing import Literal
 from ..config import Config, FlowConfig
 from ..domain.audit.repair import RepairDiary, RepairRange, WrittenRange
 from ..domain.cluster_view import TopicPartition
+from ..domain.mirror_kinds import KINDS
 from ..domain.offsets import OffsetRange
 from ..domain.topics import Selection
 from ..kafka.admin import (
@@ -49,6 +50,17 @@ MERGED = "several source topics feed the target's: its source is not known"
 COMPACTED = (
     "the topic is compacted: an older value would replace a newer one of its "
     "key. Write it to a topic of its own with --to-topic"
+)
+
+ANYWHERE = (
+    "the mirror does not keep partitions: which one lacks the record is not "
+    "known. Write it to a topic of its own with --to-topic"
+)
+
+IN_PLACE = (
+    "the mirror keeps offsets, and a record that is written behind its place "
+    "would take that of another. Write it to a topic of its own with "
+    "--to-topic"
 )
 
 MISSING = "{topic} does not exist at {cluster}, or may not be seen"
@@ -187,6 +199,11 @@ class Repairer:
         """Return where a range goes to, or why not."""
         if Selection(include=flow.topics.merged).matches(each.topic):
             return None, MERGED
+        copies = KINDS[flow.mirror.kind].copies
+        if self._to_topic is None and (
+            copies.offsets or not copies.partitions
+        ):
+            return None, IN_PLACE if copies.offsets else ANYWHERE
         facts = describe_topics(target, [topic]).get(topic)
         if facts is None:
             return None, MISSING.format(topic=topic, cluster=flow.target)

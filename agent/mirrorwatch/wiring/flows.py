@@ -763,8 +763,6 @@ def wire_tasks(parts: FlowParts, around: WiringContext) -> WiredParts:
         worker = _to_source_group(parts, around, group)
         parts.listeners.append(worker)
         return WiredParts(workers=(worker,), sources=(worker,))
-    if KINDS[flow.mirror.kind].in_zookeeper:
-        return _wire_zookeeper(parts, around)
     topics = {t.kind: t.name for t in parts.mirror.internal_topics()}
     state = TasksState()
     facts = TaskFacts(
@@ -823,8 +821,17 @@ def _to_source_group(
     )
 
 
-def _wire_zookeeper(parts: FlowParts, around: WiringContext) -> WiredParts:
+def wire_zookeeper(parts: FlowParts, around: WiringContext) -> WiredParts:
+    """Wire what reads a mirror's positions in ZooKeeper, if they are there.
+
+    Raises
+    ------
+    ConfigError
+        Raised if its client is not installed.
+    """
     flow = parts.config
+    if not KINDS[flow.mirror.kind].in_zookeeper:
+        return WiredParts()
     worker = ZooKeeperWorker(
         flow=flow.name,
         nodes=to_offset_nodes(flow),
@@ -874,6 +881,7 @@ AREAS: tuple[Callable[[FlowParts, WiringContext], WiredParts], ...] = (
     wire_position,
     wire_parity,
     wire_skips,
+    wire_zookeeper,
     wire_tasks,
     wire_heartbeats,
     wire_failover,
