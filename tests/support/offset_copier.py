@@ -1,6 +1,6 @@
 """A stand-in for mirrors that keep the offsets of records."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from threading import Event, Thread
 from types import TracebackType
 from typing import Any, Self
@@ -30,6 +30,9 @@ class OffsetCopier:
         The same of records that are left out, each with the one behind it: a
         transaction that is aborted takes their two offsets.
     """
+
+    group = "stand-in"
+    """Its consumer group at the source."""
 
     def __init__(
         self,
@@ -72,11 +75,19 @@ class OffsetCopier:
         if self._failed is not None:
             raise self._failed
 
+    def commit(
+        self,
+        consumer: Consumer,
+        producer: Producer,
+        ends: Mapping[tuple[str, int], int],
+    ) -> None:
+        """Write down where it is: nothing, as a link does."""
+
     def _run(self) -> None:
         consumer = Consumer(
             {
                 "bootstrap.servers": self._lab.source.bootstrap,
-                "group.id": "stand-in",
+                "group.id": self.group,
                 "enable.auto.commit": False,
                 "fetch.wait.max.ms": 50,
             }
@@ -95,6 +106,7 @@ class OffsetCopier:
                 for message in consumer.consume(500, 0.1):
                     self._copy(producer, message, ends)
                 producer.flush()
+                self.commit(consumer, producer, ends)
         except Exception as e:  # noqa: BLE001 - raised by stop
             self._failed = e
         finally:

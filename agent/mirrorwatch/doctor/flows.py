@@ -46,6 +46,10 @@ __all__ = ["Connectors", "examine_flow"]
 AHEAD = timedelta(seconds=5)
 """A record from so far in the future is of a clock that is wrong."""
 
+COMMON_TRAPS = {"canary-filter", "overlap", "single-replica", "target-size"}
+"""Traps of any mirror on Kafka Connect; others are of settings that only
+MirrorMaker 2 has."""
+
 RENAMING = {"policy", "separator"}
 """Traps by which the names at the target are others than expected."""
 
@@ -103,6 +107,8 @@ def examine_flow(
         raw = _read_configs(target, properties, internal.present)
     known = () if raw is None else tuple(_to_connectors(flow, raw))
     traps = find_traps(_setup(flow, source, target, internal.present, known))
+    if KINDS[flow.mirror.kind].in_connect:
+        traps = [trap for trap in traps if trap.check in COMMON_TRAPS]
     findings.all += traps
     named = {trap.check for trap in traps}
     other = raw is not None and _add_other_mirror(flow, raw, known, findings)
