@@ -14,6 +14,7 @@ from functools import cached_property
 
 from .carriage import CarriedTopics
 from .mirror_records import Committed, Sync
+from .report import counted
 
 __all__ = [
     "FOR_EVER",
@@ -183,6 +184,9 @@ class PartitionView:
     marked: bool = False
     """Whether markers of the mirror's transactions are in the copies."""
 
+    unproved: bool = False
+    """Whether the position is not known, whatever was proved before."""
+
     @property
     def log_start(self) -> int:
         """Log start at the source; 0 where it was not asked."""
@@ -269,6 +273,23 @@ class FlowView:
     answers: tuple[ClusterAnswer, ...] = ()
     """Whether source and target, in this order, answer the agent."""
 
+    unproved: Mapping[TopicPartition, str] = field(default_factory=dict)
+    """Source partitions whose position is not known, with the reason, where
+    the mirror says none itself."""
+
+    @cached_property
+    def unproved_problem(self) -> str | None:
+        """What is not known of positions, in a sentence."""
+        found = sorted(k for k in self.unproved if k in self.partitions)
+        if not found:
+            return None
+        topic, partition = found[0]
+        return (
+            f"Positions of {counted(len(found), 'partition')} cannot be "
+            f"verified, such as {topic}[{partition}]: "
+            f"{self.unproved[found[0]]}"
+        )
+
     @cached_property
     def partitions(self) -> Mapping[TopicPartition, PartitionView | None]:
         """Every source partition that the flow carries; `None` for one that
@@ -299,6 +320,7 @@ class FlowView:
                     committed=self.committed.get(key),
                     sync=self.syncs.get(key),
                     marked=self.exactly_once,
+                    unproved=key in self.unproved,
                 )
         return found
 

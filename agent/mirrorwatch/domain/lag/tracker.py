@@ -670,6 +670,8 @@ class LagTracker:
         proof = PROOF_FLUSHES * (flush if said else LONGEST_FLUSH)
         refresh = max((c.refresh for c in connectors), default=REFRESH)
         problems = [*view.problems]
+        if view.unproved_problem is not None:
+            problems.append(view.unproved_problem)
         if not view.caught_up:
             problems.append(
                 "MirrorMaker's internal topics are still being read"
@@ -781,6 +783,9 @@ class LagTracker:
         for key, seen in view.partitions.items():
             if seen is None:
                 self._unknown += 1
+                continue
+            if seen.unproved:
+                tracks.pop(key, None)
                 continue
             track = tracks.get(key)
             target_id = seen.target_id
