@@ -209,6 +209,15 @@ def test_what_two_records_look_like_is_of_neither() -> None:
     assert world.problem() is None
 
 
+def test_as_many_copies_as_records_are_not_all_of_them() -> None:
+    world = World()
+    world.source[0].add(look(1), look(5), look(6, 5), look(5))
+    # One is left out, and another one written twice.
+    world.copy(0, 1, 3, 3)
+    assert pairs(world.look()) == [(0, 0)]
+    assert world.problem() == Unproved.NOT_UNIQUE
+
+
 def test_equal_records_alone_prove_nothing() -> None:
     world = World()
     world.source[0].add(*[look(5)] * 30)

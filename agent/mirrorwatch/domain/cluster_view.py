@@ -221,6 +221,11 @@ class PartitionView:
         return min(self.target_end + distance, self.source_end)
 
 
+REASONS_SHOWN = 4
+"""Reasons that are shown of positions that are not known: there are few, but
+for what clusters answer."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class FlowView:
     """What one survey saw of one flow, in the order of these fields.
@@ -279,15 +284,22 @@ class FlowView:
 
     @cached_property
     def unproved_problem(self) -> str | None:
-        """What is not known of positions, in a sentence."""
+        """What is not known of positions, in a sentence: for each reason, one
+        partition.
+        """
         found = sorted(k for k in self.unproved if k in self.partitions)
         if not found:
             return None
-        topic, partition = found[0]
+        examples: dict[str, str] = {}
+        for key in found:
+            label = f"{key[0]}[{key[1]}]"
+            examples.setdefault(self.unproved[key], label)
+        reasons = [f"{label}: {why}" for why, label in examples.items()]
+        more = len(reasons) - REASONS_SHOWN
         return (
             f"Positions of {counted(len(found), 'partition')} cannot be "
-            f"verified, such as {topic}[{partition}]: "
-            f"{self.unproved[found[0]]}"
+            f"verified. {'; '.join(reasons[:REASONS_SHOWN])}"
+            + (f"; {counted(more, 'more reason')}" if more > 0 else "")
         )
 
     @cached_property

@@ -518,6 +518,8 @@ class _Kept:
     lag: TopicLag | None = None
     marks: Marks = ()
     configs: TopicConfigs | None = None
+    unproved: tuple[int, ...] = ()
+    """Partitions that are left out, as their position is not known."""
 
     def holds(self, marks: Marks, configs: TopicConfigs | None) -> bool:
         """Return whether the last lag is also that of now.
@@ -572,7 +574,7 @@ class TopicSummaries:
             (t.moved_at for t in tracks.values() if t.begun), default=None
         )
         before, self._kept = self._kept, {}
-        found = []
+        found, unproved = [], view.unproved
         for topic in sorted(view.names):
             partitions = range(source.topics[topic].partitions)
             own = {
@@ -582,6 +584,13 @@ class TopicSummaries:
             }
             marks = tuple((p, t.next_offset, t.end) for p, t in own.items())
             kept = self._kept[topic] = before.get(topic) or _Kept()
+            left_out = tuple(p for p in partitions if (topic, p) in unproved)
+            if left_out != kept.unproved:
+                # Sums of other partitions are no trend.
+                kept.trend, kept.lag = LagTrend(), None
+                kept.unproved = left_out
+            if left_out and not own:
+                continue
             if kept.lag is not None and kept.holds(marks, configs.get(topic)):
                 kept.trend.stand(view.at.timestamp())
                 found.append(kept.lag)
