@@ -446,7 +446,7 @@ def test_copies_that_wait_to_be_read_for_long_are_no_position() -> None:
     world.look()
     world.copy(5, 6)
     assert world.problem() is None
-    world.now += timedelta(seconds=31)
+    world.now += timedelta(seconds=121)
     assert world.problem() == Unproved.UNREAD
     world.look()
     assert world.problem() is None

@@ -350,6 +350,10 @@ in the partition of its record as well: one of two at most, so one in a million
 times in so many looks. Records with different keys count as looks of their
 own, as each key has its partition."""
 
+OVERDUE = timedelta(minutes=2)
+"""How long copies may wait to be read until the position is not known. Up to
+then it is counted back from the target's end, as with offset syncs."""
+
 AGAIN = timedelta(seconds=15)
 """How long what could not be read is left alone."""
 
@@ -522,7 +526,7 @@ class RecordMatcher:
         return (
             since is not None
             and view is not None
-            and view.at - since > STALE_END
+            and view.at - since > OVERDUE
         )
 
     def _is_emptied(self, key: TopicPartition) -> bool:
