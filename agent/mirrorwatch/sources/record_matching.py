@@ -141,11 +141,11 @@ class RecordMatchingWorker:
         view = self._view.get()
         if view is None or view.source is None or view.target is None:
             return
-        if requests := self._matcher.plan(view)[:TOGETHER]:
+        requests = self._matcher.plan(view)[:TOGETHER]
+        # Before new ones are noted, of the topics that are there now.
+        self._forget()
+        if requests:
             self._read(requests)
-        for key in self._matcher.forgotten:
-            self._positions.forget_sync(key)
-        self._matcher.forgotten.clear()
         self._positions.set_unproved(self._matcher.unproved())
         self._positions.catch_up(READER, 0)
         self._save(view.at)
@@ -177,6 +177,7 @@ class RecordMatchingWorker:
             if request.key in windows
         }
         self._find_scattered(found.values())
+        self._forget()
         for key, (request, matched) in found.items():
             keys = {look.key for _, look in copies[key]} - {None}
             for sync in self._matcher.answer(
@@ -324,6 +325,11 @@ class RecordMatchingWorker:
             for records in _by_partition(read).values()
             for record in records.values()
         )
+
+    def _forget(self) -> None:
+        for key in self._matcher.forgotten:
+            self._positions.forget_sync(key)
+        self._matcher.forgotten.clear()
 
     def _fail(self, request: CopiesRequest, error: SourceError | None) -> None:
         why = Unproved.UNREAD if error is None else str(error)
