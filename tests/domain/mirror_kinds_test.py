@@ -1,5 +1,7 @@
 """Kinds of mirrors: what is configured, and what cannot be verified."""
 
+import re
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
@@ -8,6 +10,7 @@ from mirrorwatch.config import Config
 from mirrorwatch.config.mirror import MirrorConfig
 from mirrorwatch.domain.checks import CHECKS, judge
 from mirrorwatch.domain.mirror_kinds import KINDS
+from mirrorwatch.domain.mirror_presets import PRESETS
 from mirrorwatch.domain.report import Health
 from mirrorwatch.exceptions import ConfigError
 from mirrorwatch.mirrors import MIRRORS
@@ -20,6 +23,8 @@ KEYS: dict[str, dict[str, Any]] = {
 }
 ON_CONNECT = sorted(kind for kind, t in KINDS.items() if t.in_connect)
 LINKS = sorted(kind for kind, traits in KINDS.items() if traits.keeps_offsets)
+OPAQUE = sorted(k for k, traits in KINDS.items() if traits.matches_records)
+AGENT = Path(__file__).parents[2] / "agent"
 
 
 def configured(**mirror: Any) -> Config:
@@ -48,11 +53,13 @@ ON_A_WORKER = {
 KEYS |= dict.fromkeys(ON_CONNECT, ON_A_WORKER)
 
 
-@pytest.mark.parametrize("kind", [*GROUPS, *ON_CONNECT, *LINKS, "ureplicator"])
+@pytest.mark.parametrize(
+    "kind", [*GROUPS, *ON_CONNECT, *LINKS, *OPAQUE, "ureplicator"]
+)
 def test_what_it_cannot_prove_is_off_with_the_reason(kind: str) -> None:
     config = configured(kind=kind, **KEYS.get(kind, {}))
     (flow,) = config.flows
-    assert flow.naming.policy == "identity"
+    assert flow.naming.policy == KINDS[kind].naming
     assert (flow in config.audited_flows) == ("audit" not in KINDS[kind].off)
     limits = {flow.name: config.to_limits(flow)}
     verdicts = {v.check: v for v in judge(limits, [], NOON)}
@@ -60,6 +67,20 @@ def test_what_it_cannot_prove_is_off_with_the_reason(kind: str) -> None:
         assert verdicts[check].health is Health.OFF
         assert verdicts[check].reason == reason
     assert verdicts["lag"].health is Health.UNKNOWN
+
+
+@pytest.mark.parametrize("preset", sorted(PRESETS))
+def test_a_preset_is_one_file(preset: str) -> None:
+    """No other code names it: the last one was added so."""
+    name = preset.replace("-", "_")
+    naming = {
+        file.name
+        for file in AGENT.rglob("*.py")
+        if re.search(rf"\b({preset}|{name})\b", file.read_text())
+    }
+    assert naming <= {f"{name}.py"}
+    assert (AGENT / f"mirrorwatch/domain/mirror_presets/{name}.py").exists()
+    assert PRESETS[preset].title in KINDS[preset].off["tasks"]
 
 
 @pytest.mark.parametrize(
@@ -83,6 +104,11 @@ def test_what_it_cannot_prove_is_off_with_the_reason(kind: str) -> None:
             {"kind": "linked", "group": "mm"},
             "mirror.group: is of no use here",
         ),
+        (
+            {"kind": "k2k", "connect": {"url": "http://h:1"}},
+            "mirror.connect: is of no use here",
+        ),
+        ({"kind": "opaque", "group": "g"}, "mirror.group: is of no use here"),
         (
             {"kind": "orbit", "connect": {"url": "http://h:1"}},
             "mirror.connect: is of no use here",

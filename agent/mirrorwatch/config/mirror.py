@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -181,27 +181,20 @@ class ZooKeeperConfig(Model):
         return self
 
 
+if TYPE_CHECKING:
+    Kind = str
+else:
+    Kind = Literal[tuple(KINDS)]
+
+
 class MirrorConfig(Model):
     """The MirrorMaker that replicates a flow."""
 
-    kind: Literal[
-        "mirrormaker2",
-        "group",
-        "mirrormaker1",
-        "brooklin",
-        "redpanda-migrator",
-        "ureplicator",
-        "mirus",
-        "replicator",
-        "linked",
-        "cluster-linking",
-        "shadowing",
-        "orbit",
-    ] = Field("mirrormaker2", title="Kind")
+    kind: Kind = Field("mirrormaker2", title="Kind")
     """The replication software. `group` is any other that commits its
     positions as a consumer group at the source, `linked` any other that keeps
-    the offsets of records. What is checked of each:
-    [mirrors.md](mirrors.md)."""
+    the offsets of records, `opaque` any other that keeps partitions and
+    timestamps. What is checked of each: [mirrors.md](mirrors.md)."""
 
     group: str | None = Field(None, title="Consumer group", min_length=1)
     """Consumer group at the source that holds the mirror's positions:

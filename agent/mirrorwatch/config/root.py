@@ -442,10 +442,7 @@ def _usual_naming(mirror: Any) -> str:
     """Return how a mirror names topics where nobody says it."""
     kind = mirror.get("kind") if isinstance(mirror, dict) else None
     traits = KINDS.get(kind) if isinstance(kind, str) else None
-    keeps = traits is not None and (
-        traits.only_commits or traits.keeps_offsets
-    )
-    return "identity" if keeps else "default"
+    return "default" if traits is None else traits.naming
 
 
 def _join(source: Any, target: Any) -> str:

@@ -14,6 +14,7 @@ from functools import cached_property
 
 from .carriage import CarriedTopics
 from .mirror_records import Committed, Sync
+from .report import counted
 
 __all__ = [
     "FOR_EVER",
@@ -183,6 +184,9 @@ class PartitionView:
     marked: bool = False
     """Whether markers of the mirror's transactions are in the copies."""
 
+    unproved: bool = False
+    """Whether the position is not known, whatever was proved before."""
+
     @property
     def log_start(self) -> int:
         """Log start at the source; 0 where it was not asked."""
@@ -215,6 +219,11 @@ class PartitionView:
             return None
         distance = self.sync.upstream - self.sync.downstream
         return min(self.target_end + distance, self.source_end)
+
+
+REASONS_SHOWN = 4
+"""Reasons that are shown of positions that are not known: there are few, but
+for what clusters answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -269,6 +278,30 @@ class FlowView:
     answers: tuple[ClusterAnswer, ...] = ()
     """Whether source and target, in this order, answer the agent."""
 
+    unproved: Mapping[TopicPartition, str] = field(default_factory=dict)
+    """Source partitions whose position is not known, with the reason, where
+    the mirror says none itself."""
+
+    @cached_property
+    def unproved_problem(self) -> str | None:
+        """What is not known of positions, in a sentence: for each reason, one
+        partition.
+        """
+        found = sorted(k for k in self.unproved if k in self.partitions)
+        if not found:
+            return None
+        examples: dict[str, str] = {}
+        for key in found:
+            label = f"{key[0]}[{key[1]}]"
+            examples.setdefault(self.unproved[key], label)
+        reasons = [f"{label}: {why}" for why, label in examples.items()]
+        more = len(reasons) - REASONS_SHOWN
+        return (
+            f"Positions of {counted(len(found), 'partition')} cannot be "
+            f"verified. {'; '.join(reasons[:REASONS_SHOWN])}"
+            + (f"; {counted(more, 'more reason')}" if more > 0 else "")
+        )
+
     @cached_property
     def partitions(self) -> Mapping[TopicPartition, PartitionView | None]:
         """Every source partition that the flow carries; `None` for one that
@@ -299,6 +332,7 @@ class FlowView:
                     committed=self.committed.get(key),
                     sync=self.syncs.get(key),
                     marked=self.exactly_once,
+                    unproved=key in self.unproved,
                 )
         return found
 

@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Literal
 
 from .audit.plan import CopyProfile
+from .mirror_presets import PRESETS
 
 __all__ = ["FLUSHED", "KINDS", "MirrorTraits"]
 
@@ -33,6 +35,13 @@ class MirrorTraits:
     in_connect: bool = False
     """Whether its positions are records of Connect's offsets topic, without
     offset-syncs beside them."""
+
+    matches_records: bool = False
+    """Whether its positions can be read nowhere, and are those of its newest
+    copies, found at the source by what they have in common."""
+
+    naming: Literal["default", "identity"] = "default"
+    """How it names topics where the configuration does not say it."""
 
     always_members: bool = True
     """Whether its consumers join their group: only then does a group without
@@ -115,6 +124,7 @@ def _in_group(
     return MirrorTraits(
         title=title,
         in_group=True,
+        naming="identity",
         always_members=always_members,
         keeps_partitions=keeps_partitions,
         keeps_timestamps=keeps_timestamps,
@@ -133,6 +143,7 @@ def _in_connect(
     return MirrorTraits(
         title=title,
         in_connect=True,
+        naming="identity",
         keeps_partitions=keeps_partitions,
         creates_topics=creates_topics,
         settles=FLUSHED,
@@ -152,10 +163,33 @@ def _linked(title: str) -> MirrorTraits:
     return MirrorTraits(
         title=title,
         keeps_offsets=True,
+        naming="identity",
         starts_at_end=False,
         off=_unproved(title)
         | {
             "skips": f"Skipped records cannot be verified: {gaps}",
+            "tasks": f"The state of {title} is not read",
+            "failover": "Starts of consumer groups cannot be verified: "
+            f"{title} writes no checkpoints",
+        },
+    )
+
+
+def _opaque(
+    title: str,
+    *,
+    naming: Literal["default", "identity"] = "identity",
+    creates_topics: bool = False,
+) -> MirrorTraits:
+    return MirrorTraits(
+        title=title,
+        matches_records=True,
+        naming=naming,
+        creates_topics=creates_topics,
+        off=_unproved(title)
+        | {
+            "audit": "Records cannot be compared: copies of "
+            f"{title} are not audited yet",
             "tasks": f"The state of {title} is not read",
             "failover": "Starts of consumer groups cannot be verified: "
             f"{title} writes no checkpoints",
@@ -196,6 +230,7 @@ KINDS: Mapping[str, MirrorTraits] = {
     "ureplicator": MirrorTraits(
         title="uReplicator",
         in_zookeeper=True,
+        naming="identity",
         keeps_partitions=False,
         creates_topics=False,
         settles=FLUSHED,
@@ -213,5 +248,14 @@ KINDS: Mapping[str, MirrorTraits] = {
     "cluster-linking": _linked("Cluster Linking"),
     "shadowing": _linked("Shadowing"),
     "orbit": _linked("Orbit"),
+    "opaque": _opaque("the mirror"),
+    **{
+        kind: _opaque(
+            preset.title,
+            naming=preset.naming,
+            creates_topics=preset.creates_topics,
+        )
+        for kind, preset in PRESETS.items()
+    },
 }
 """By ``mirror.kind`` of the configuration."""

@@ -554,6 +554,8 @@ class NewestReader:
         librdkafka properties of the cluster.
     cluster
         Our alias of it.
+    fetch_bytes
+        Bytes of one partition in a fetch; a record is fetched all the same.
 
     Notes
     -----
@@ -561,13 +563,24 @@ class NewestReader:
     grow with brokers. The consumer is kept, and reads nothing in between.
     """
 
-    def __init__(self, properties: Mapping[str, str], cluster: str) -> None:
+    def __init__(
+        self,
+        properties: Mapping[str, str],
+        cluster: str,
+        *,
+        fetch_bytes: int = 16_384,
+    ) -> None:
         self._properties = properties
         self._cluster = cluster
+        self._fetch_bytes = fetch_bytes
         self._consumer: OffsetConsumer | None = None
 
     def read(
-        self, wanted: Mapping[TopicPartition, OffsetRange], patience: float
+        self,
+        wanted: Mapping[TopicPartition, OffsetRange],
+        patience: float,
+        *,
+        most_bytes: int | None = None,
     ) -> tuple[list[Message], dict[TopicPartition, SourceError | None]]:
         """Read what comes in time of so many ranges.
 
@@ -577,6 +590,8 @@ class NewestReader:
             Offsets by partition; their ends are at most those of the logs.
         patience
             Seconds without a record after which it stops.
+        most_bytes
+            Bytes of values after which it stops as well.
 
         Returns
         -------
@@ -597,7 +612,7 @@ class NewestReader:
                 # The newest records are wanted, not what comes after them.
                 own=EXACTLY
                 | {
-                    "fetch.message.max.bytes": 16_384,
+                    "fetch.message.max.bytes": self._fetch_bytes,
                     "queued.min.messages": 1,
                 },
             )
@@ -605,13 +620,16 @@ class NewestReader:
         left: dict[TopicPartition, SourceError | None] = dict.fromkeys(wanted)
         found: list[Message] = []
         idle, open_ = 0.0, set(wanted)
+        taken, most = 0, maxsize if most_bytes is None else most_bytes
         try:
             consumer.assign({p: w.first for p, w in wanted.items()})
-            while open_ and idle < patience:
+            while open_ and idle < patience and taken < most:
                 idle += POLL
                 done = set[TopicPartition]()
                 for event in consumer.follow(BATCH, POLL):
                     idle = 0.0
+                    if isinstance(event, Message):
+                        taken += len(event)
                     place = self._sort(event, wanted, found, left)
                     if place in open_:
                         done.add(place)

@@ -41,7 +41,8 @@ MIRRORS: Mapping[str, MirrorAdapter] = {
     **{
         kind: MirrorAdapter(topics=LinkedMirror)
         for kind, traits in KINDS.items()
-        if traits.keeps_offsets
+        # Neither says where it is.
+        if traits.keeps_offsets or traits.matches_records
     },
     "ureplicator": MirrorAdapter(topics=UReplicatorMirror),
 }

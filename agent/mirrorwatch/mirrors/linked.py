@@ -1,7 +1,8 @@
-"""A mirror that keeps the offsets of records.
+"""A mirror that says nowhere where it is: its copies have to show it.
 
 Confluent Cluster Linking, Redpanda Shadowing, WarpStream Orbit: the end of a
-topic at the target is the mirror's position in it.
+topic at the target is the mirror's position in it. AWS MSK Replicator, Lenses
+K2K: its newest copies are, once their records are found.
 """
 
 from dataclasses import dataclass

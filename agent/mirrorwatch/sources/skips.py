@@ -441,6 +441,9 @@ class SkipsWorker:
         Topics of which a transform drops records on purpose.
     window
         Time in which the share that may be missing of these is counted.
+    sparse
+        Whether syncs are found from time to time, and not written wherever
+        the mirror leaves something out.
     clock
         Gives the time.
 
@@ -466,8 +469,10 @@ class SkipsWorker:
         clock: Callable[[], datetime],
         filtered: FilteredTopics | None = None,
         window: timedelta = timedelta(hours=1),
+        sparse: bool = False,
     ) -> None:
         self.name = f"skips {flow}"
+        self._sparse = sparse
         self._flow = flow
         self._positions = positions
         self._store = store
@@ -550,7 +555,7 @@ class SkipsWorker:
         tracker = self._store.load()
         tracker.marked = tracker.marked or bool(self._exactly_once)
         tracker.filtered, tracker.window = self._filtered, self._window
-        tracker.memory = self._memory
+        tracker.memory, tracker.sparse = self._memory, self._sparse
         return tracker
 
     def _follow(self) -> bool:
@@ -697,5 +702,6 @@ class SkipsWorker:
 
 def _problems(view: FlowView) -> tuple[str, ...]:
     if view.problems or view.caught_up:
-        return view.problems
+        unproved = view.unproved_problem
+        return (*view.problems, *([unproved] if unproved else ()))
     return ("MirrorMaker's internal topics have not been read to their ends",)

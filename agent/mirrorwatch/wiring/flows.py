@@ -15,6 +15,7 @@ from ..domain.lag.tracker import LagTracker
 from ..domain.mirror_kinds import KINDS
 from ..domain.position.tracker import PositionTracker
 from ..domain.readers.model import ReadersState
+from ..domain.record_matching import MatcherState
 from ..domain.schemas.model import SchemasState
 from ..domain.skips.balance import BalanceState, BalanceTracker, TopicsAtRest
 from ..domain.tasks.model import Restarts
@@ -57,6 +58,7 @@ from ..sources.parity import ConfigsWorker, ParitySource
 from ..sources.position import PositionWorker
 from ..sources.reachability import ReachabilitySource
 from ..sources.readers import ReadersSource
+from ..sources.record_matching import RecordMatchingWorker
 from ..sources.registry import Registry, SchemaWorker
 from ..sources.schemas import SchemasWorker
 from ..sources.skips import RangeExaminer, SkipsWorker
@@ -425,6 +427,34 @@ def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
     return WiredParts(sources=(reader,))
 
 
+def wire_record_matching(
+    parts: FlowParts, around: WiringContext
+) -> WiredParts:
+    """Wire what finds the positions of a mirror by its newest copies.
+
+    Raises
+    ------
+    StateError
+        Raised if the state file cannot be used.
+    """
+    flow = parts.config
+    if not KINDS[flow.mirror.kind].matches_records:
+        return WiredParts()
+    worker = RecordMatchingWorker(
+        flow=flow.name,
+        source=around.clusters[flow.source],
+        target=around.clusters[flow.target],
+        properties=around.properties,
+        positions=parts.positions,
+        store=DocumentStore(
+            around.database, flow.name, "record_matching", MatcherState
+        ),
+        clock=around.clock,
+    )
+    parts.listeners.append(worker)
+    return WiredParts(workers=(worker,))
+
+
 def wire_heartbeats(parts: FlowParts, _: WiringContext) -> WiredParts:
     """Wire what reads a flow's heartbeats and checkpoints."""
     flow = parts.config
@@ -623,6 +653,7 @@ def wire_skips(parts: FlowParts, around: WiringContext) -> WiredParts:
         memory=max(limits.lost_window, limits.warning_window),
         filtered=flow.filtered,
         window=limits.lost_window,
+        sparse=KINDS[flow.mirror.kind].matches_records,
         clock=around.clock,
     )
     parts.listeners.append(watch)
@@ -878,6 +909,7 @@ def _wire_connect(
 AREAS: tuple[Callable[[FlowParts, WiringContext], WiredParts], ...] = (
     wire_canary,
     wire_lag,
+    wire_record_matching,
     wire_position,
     wire_parity,
     wire_skips,

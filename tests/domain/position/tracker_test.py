@@ -1228,3 +1228,18 @@ def test_a_sync_of_the_old_topic_that_is_written_again_decides_nothing() -> (
     world.sync(99, 99)
     world.settle()
     assert world.reset().settled is None
+
+
+def test_a_position_that_is_not_known_is_not_out_of_range() -> None:
+    world = World.settled()
+    world.unproved = {("t", 0): "no copy is found"}
+    world.source["t"].ends[0] = 200
+    world.source["t"].starts[0] = 150
+    world.settle()
+    verdict = world.verdict()
+    assert verdict.health is Health.UNKNOWN
+    assert "t[0]: no copy is found" in verdict.reason
+    assert world.resets == ()
+    world.unproved = {}
+    world.settle()
+    assert world.verdict().health is Health.CRITICAL

@@ -61,6 +61,7 @@ class World:
         self.homes: dict[str, str | None] = {"offsets": "o1", "syncs": "y1"}
         self.empty_until: dict[Place, int] = {}
         self.foreign: set[Place] = set()
+        self.unproved: dict[Place, str] = {}
         self.from_end = False
         self.exact: frozenset[str] = frozenset()
         self.resumes_at_end = False
@@ -170,6 +171,7 @@ class World:
             target=self._cluster("ldf", self.target),
             source=self._cluster("summit", self.source),
             names=names,
+            unproved=dict(self.unproved),
         )
 
     @property

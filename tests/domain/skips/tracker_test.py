@@ -10,9 +10,11 @@ from mirrorwatch.domain.mirror_records import Sync
 from mirrorwatch.domain.offsets import OffsetRange
 from mirrorwatch.domain.skips.model import (
     DroppedTailDetector,
+    OffsetPair,
     SkipEvent,
     SkipKind,
 )
+from mirrorwatch.domain.skips.partition import PartitionState
 from mirrorwatch.domain.skips.settle import RangeContent
 from mirrorwatch.domain.skips.tracker import SkipTracker
 from mirrorwatch.domain.topics import FilteredRule, FilteredTopics
@@ -714,3 +716,13 @@ def test_missing_records_that_are_copied_later_are_missing_no_more() -> None:
     world.do("crash", "copy 30", "write", "copy", "flush", "look", "look")
     world.do("look")
     assert world.books.missing_records() == {}
+
+
+def test_syncs_that_are_found_now_and_then_hide_what_others_write() -> None:
+    state = PartitionState(topic="t", partition=0, source_id="s", noisy=True)
+    before, after = OffsetPair(9, 9), OffsetPair(509, 509)
+    assert state.explains(before, after)
+    assert not state.explains(before, after, sparse=True)
+    assert state.explains(before, OffsetPair(10, 10), sparse=True)
+    state.noisy = False
+    assert state.explains(before, after, sparse=True)

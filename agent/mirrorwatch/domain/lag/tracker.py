@@ -518,6 +518,8 @@ class _Kept:
     lag: TopicLag | None = None
     marks: Marks = ()
     configs: TopicConfigs | None = None
+    unproved: tuple[int, ...] = ()
+    """Partitions that are left out, as their position is not known."""
 
     def holds(self, marks: Marks, configs: TopicConfigs | None) -> bool:
         """Return whether the last lag is also that of now.
@@ -572,7 +574,7 @@ class TopicSummaries:
             (t.moved_at for t in tracks.values() if t.begun), default=None
         )
         before, self._kept = self._kept, {}
-        found = []
+        found, unproved = [], view.unproved
         for topic in sorted(view.names):
             partitions = range(source.topics[topic].partitions)
             own = {
@@ -582,6 +584,13 @@ class TopicSummaries:
             }
             marks = tuple((p, t.next_offset, t.end) for p, t in own.items())
             kept = self._kept[topic] = before.get(topic) or _Kept()
+            left_out = tuple(p for p in partitions if (topic, p) in unproved)
+            if left_out != kept.unproved:
+                # Sums of other partitions are no trend.
+                kept.trend, kept.lag = LagTrend(), None
+                kept.unproved = left_out
+            if left_out and not own:
+                continue
             if kept.lag is not None and kept.holds(marks, configs.get(topic)):
                 kept.trend.stand(view.at.timestamp())
                 found.append(kept.lag)
@@ -670,6 +679,8 @@ class LagTracker:
         proof = PROOF_FLUSHES * (flush if said else LONGEST_FLUSH)
         refresh = max((c.refresh for c in connectors), default=REFRESH)
         problems = [*view.problems]
+        if view.unproved_problem is not None:
+            problems.append(view.unproved_problem)
         if not view.caught_up:
             problems.append(
                 "MirrorMaker's internal topics are still being read"
@@ -781,6 +792,9 @@ class LagTracker:
         for key, seen in view.partitions.items():
             if seen is None:
                 self._unknown += 1
+                continue
+            if seen.unproved:
+                tracks.pop(key, None)
                 continue
             track = tracks.get(key)
             target_id = seen.target_id

@@ -272,7 +272,7 @@ class OutOfRangePositions:
         }
         for key, place in self.state.places.items():
             seen = view.partitions.get(key)
-            if seen is None:
+            if seen is None or seen.unproved:
                 continue
             start, end = seen.log_start, seen.source_end
             self._see(key, place, seen, view.at)
@@ -740,6 +740,8 @@ class PositionTracker:
     ) -> PositionObservation:
         """Learn from a survey, and say what is known."""
         problems = [*news.problems, *view.problems]
+        if view.unproved_problem is not None:
+            problems.append(view.unproved_problem)
         self._standing.estimates = self._estimates and not view.exactly_once
         self._internal.see(news.homes, view.at)
         same = check_clusters(self.state, view, self._accepted)

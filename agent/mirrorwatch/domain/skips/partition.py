@@ -240,7 +240,7 @@ class PartitionState:
         if len(self.ahead) > _AHEAD_KEPT:
             self.ahead = [*self.ahead[1:-1:2], self.ahead[-1]]
 
-    def go_on(self, tally: SkipCounters) -> bool:
+    def go_on(self, tally: SkipCounters, *, sparse: bool = False) -> bool:
         """Account for what needs no reading; return whether anything was."""
         went = False
         if self.searched_from is not None:
@@ -248,7 +248,7 @@ class PartitionState:
         while self.ahead and self.upstream is not None:
             before = OffsetPair(self.upstream, self.downstream)
             after = self.ahead[0]
-            if not self.explains(before, after):
+            if not self.explains(before, after, sparse=sparse):
                 break
             if after.downstream - before.downstream >= _CADENCE:
                 self.heads = []
@@ -257,8 +257,18 @@ class PartitionState:
             went = True
         return went
 
-    def explains(self, before: OffsetPair, after: OffsetPair) -> bool:
+    def explains(
+        self, before: OffsetPair, after: OffsetPair, *, sparse: bool = False
+    ) -> bool:
         """Return whether two syncs need no reading.
+
+        Parameters
+        ----------
+        before, after
+            The syncs.
+        sparse
+            Whether the difference may have changed, and changed back, between
+            them.
 
         Notes
         -----
@@ -269,7 +279,7 @@ class PartitionState:
         """
         length = after.downstream - before.downstream
         has_others = self.noisy or bool(self.heads)
-        hides = has_others and 1 < length < _CADENCE
+        hides = has_others and length > 1 and (sparse or length < _CADENCE)
         return is_clean(before, after) and not hides
 
     def move(self, to: OffsetPair) -> None:
@@ -332,7 +342,7 @@ a time make such rows, and each look costs the same whatever its size."""
 
 
 def plan_gap(
-    state: PartitionState, seen: PartitionView
+    state: PartitionState, seen: PartitionView, *, sparse: bool = False
 ) -> RangeRequest | None:
     """Return what to read before the next sync is accounted for."""
     start = state.cursor
@@ -341,7 +351,9 @@ def plan_gap(
     points = [state.ahead[0]]
     for point in state.ahead[1:]:
         span = point.downstream - start.downstream
-        if span > _TOGETHER or state.explains(points[-1], point):
+        if span > _TOGETHER or state.explains(
+            points[-1], point, sparse=sparse
+        ):
             break
         points.append(point)
     return _request(state, seen, start, tuple(points))

@@ -76,6 +76,10 @@ class SkipTracker:
     marked: bool = False
     """Whether the mirror writes in transactions, as was seen."""
 
+    sparse: bool = False
+    """Whether syncs are found from time to time, and not written wherever the
+    mirror leaves something out."""
+
     filtered: FilteredTopics = field(default_factory=FilteredTopics)
     """Topics of which a transform drops records on purpose."""
 
@@ -192,7 +196,7 @@ class SkipTracker:
             is_due = key in self._searching
             return plan_search(state, seen) if is_due else None
         if state.ahead:
-            return plan_gap(state, seen)
+            return plan_gap(state, seen, sparse=self.sparse)
         return plan_tail(
             state,
             seen,
@@ -304,7 +308,7 @@ class SkipTracker:
     def _go_on(self, key: TopicPartition) -> None:
         """Account for the syncs that need no reading."""
         state = self.states[key]
-        if state.go_on(self._tally(state)):
+        if state.go_on(self._tally(state), sparse=self.sparse):
             self.changed.add(key)
         if not state.ahead:
             self._waiting.discard(key)
@@ -447,7 +451,7 @@ class SkipTracker:
         that would be missing without the dropped records, and so do markers
         where the mirror writes in transactions.
         """
-        if seen.copies_end == 0 or seen.sync is not None:
+        if seen.copies_end == 0 or seen.sync is not None or seen.unproved:
             self._unsynced.pop(key, None)
             return False
         state = self.states[key]

@@ -1,0 +1,373 @@
+"""Reads the newest copies of one flow, and finds their records."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from confluent_kafka import Message
+
+from ..domain.cluster_view import FlowView, TopicPartition
+from ..domain.offsets import OffsetRange
+from ..domain.record_matching import (
+    LARGEST_WINDOW,
+    CopiesRequest,
+    FoundCopies,
+    Match,
+    MatcherState,
+    RecordLook,
+    RecordMatcher,
+    SourceWindow,
+    Unproved,
+    match,
+)
+from ..exceptions import SourceError
+from ..kafka.admin import Cluster
+from ..kafka.offsets import read_first_since
+from ..kafka.reader import EPOCH, NewestReader, RecordFingerprint, to_time
+from ..state.documents import DocumentStore
+from ..threads import Latest
+from .mirror_state import MirrorState
+
+__all__ = ["RecordMatchingWorker"]
+
+
+TOGETHER = 2_000
+"""Partitions whose copies are read at once: 32,000 records at most, once each
+is known. 500 took 0.25 s of processor time, and some seconds in all. The
+others wait for the next step."""
+
+TOGETHER_AT_SOURCE = 50_000
+"""Records of the source that are read at once."""
+
+MOST_BYTES = 64 * 2**20
+"""Bytes of values that are read at once of one side. What is not read by then
+is read alone later."""
+
+FETCH_BYTES = 256 * 2**10
+"""Bytes of one partition in a fetch at the source: some hundred records are
+read there, and far clusters answer slowly."""
+
+PATIENCE = 5.0
+"""Seconds without a record, after which what is not there is given up."""
+
+SEARCHED = 100
+"""Records of each other partition in which a copy is looked for."""
+
+PROBED = 4
+"""Copies of one topic that are looked for in its other partitions."""
+
+PROBE_AGAIN = timedelta(minutes=1)
+"""How often to look in other partitions: what others write to the target is
+not found anywhere, and not looked for at each tick."""
+
+SAVE_EVERY = timedelta(seconds=30)
+"""How often pairs are written down that only went on: they are found again
+after a restart."""
+
+DUE = timedelta(minutes=2)
+"""Longest time between two steps: each reads both sides and asks three times,
+and waits for some seconds each. A worker that is late knows nothing new."""
+
+READER = "newest copies"
+
+
+class RecordMatchingWorker:
+    """Finds positions of a mirror that says none.
+
+    Parameters
+    ----------
+    flow
+        Name of the flow.
+    source, target
+        The clusters.
+    properties
+        librdkafka properties, by alias.
+    positions
+        Where positions go.
+    store
+        Where pairs are kept.
+    clock
+        Gives the time.
+
+    Notes
+    -----
+    A step reads the newest copies of partitions whose end at the target has
+    moved since, all in one fetch of each broker; asks the source once for the
+    first offsets that are not older, which is one request to each broker; and
+    reads there from these on.
+    """
+
+    interval = timedelta(seconds=1)
+
+    def __init__(
+        self,
+        *,
+        flow: str,
+        source: Cluster,
+        target: Cluster,
+        properties: Mapping[str, Mapping[str, str]],
+        positions: MirrorState,
+        store: DocumentStore[MatcherState],
+        clock: Callable[[], datetime],
+    ) -> None:
+        self.name = f"{READER} {flow}"
+        self._source = source
+        self._positions = positions
+        self._store = store
+        self._clock = clock
+        self._matcher = RecordMatcher(store.load())
+        self._there = NewestReader(
+            properties[source.alias], source.alias, fetch_bytes=FETCH_BYTES
+        )
+        self._here = NewestReader(properties[target.alias], target.alias)
+        self._view: Latest[FlowView | None] = Latest(None)
+        self._probed: dict[str, datetime] = {}
+        self._saved_at: datetime | None = None
+        # Until the first look, no position is known.
+        positions.catch_up(READER, 1)
+
+    def take(self, view: FlowView) -> None:
+        """Keep a survey."""
+        self._view.set(view)
+
+    def step(self) -> None:
+        """Read one batch of copies, and what they are of.
+
+        Raises
+        ------
+        StateError
+            Raised if pairs cannot be kept; they are with the next step.
+        """
+        self._positions.expect(self.name, self._clock() + DUE)
+        view = self._view.get()
+        if view is None or view.source is None or view.target is None:
+            return
+        requests = self._matcher.plan(view)[:TOGETHER]
+        # Before new ones are noted, of the topics that are there now.
+        self._forget()
+        if requests:
+            self._read(requests)
+        self._positions.set_unproved(self._matcher.unproved())
+        self._positions.catch_up(READER, 0)
+        self._save(view.at)
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._there.close()
+        self._here.close()
+
+    def _read(self, requests: Sequence[CopiesRequest]) -> None:
+        try:
+            copies = self._read_copies(requests)
+            windows = self._read_windows(requests, copies)
+        except SourceError as e:
+            for request in requests:
+                self._matcher.fail(request, str(e), self._clock())
+            return
+        at = self._clock()
+        found = {
+            request.key: (
+                request,
+                match(
+                    copies[request.key],
+                    windows[request.key],
+                    self._matcher.pair(request.key),
+                ),
+            )
+            for request in requests
+            if request.key in windows
+        }
+        self._find_scattered(found.values())
+        self._forget()
+        for key, (request, matched) in found.items():
+            keys = {look.key for _, look in copies[key]} - {None}
+            for sync in self._matcher.answer(
+                request, matched, at, keys=len(keys)
+            ):
+                self._positions.note(sync)
+
+    def _read_copies(
+        self, requests: Sequence[CopiesRequest]
+    ) -> dict[TopicPartition, FoundCopies]:
+        """Return the copies of the partitions that gave theirs."""
+        wanted = {
+            (r.remote, r.key[1]): r.copies for r in requests if len(r.copies)
+        }
+        read, left = self._here.read(wanted, PATIENCE, most_bytes=MOST_BYTES)
+        looks = _by_partition(read)
+        found: dict[TopicPartition, FoundCopies] = {}
+        for request in requests:
+            place = request.remote, request.key[1]
+            if place in left:
+                self._fail(request, left[place])
+            else:
+                found[request.key] = sorted(looks.get(place, {}).items())
+        return found
+
+    def _read_windows(
+        self,
+        requests: Iterable[CopiesRequest],
+        copies: Mapping[TopicPartition, FoundCopies],
+    ) -> dict[TopicPartition, SourceWindow]:
+        """Return the records that are not older than copies.
+
+        From the oldest of them on, if there are not too many; else from the
+        newest on.
+        """
+        there = {r.key: r for r in requests if copies.get(r.key)}
+        since = {k: _oldest(copies[k]) for k in there}
+        firsts = self._look_up(since, there)
+        far = {
+            key
+            for key, request in there.items()
+            if request.log_end - firsts[key] > LARGEST_WINDOW
+        }
+        newest = {k: max(0, copies[k][-1][1].timestamp) for k in far}
+        since |= newest
+        firsts |= self._look_up(newest, there)
+        spans: dict[TopicPartition, OffsetRange] = {}
+        room = TOGETHER_AT_SOURCE
+        for key, request in there.items():
+            end = min(request.log_end, firsts[key] + LARGEST_WINDOW)
+            span = OffsetRange(firsts[key], end)
+            if spans and len(span) > room:
+                continue  # with the next step
+            spans[key] = span
+            room -= len(span)
+        read, left = self._there.read(
+            {k: s for k, s in spans.items() if len(s)},
+            PATIENCE,
+            most_bytes=MOST_BYTES,
+        )
+        looks = _by_partition(read)
+        for key in left:
+            self._fail(there[key], left[key])
+        none = (key for key in copies if key not in there)
+        return dict.fromkeys(none, _NO_WINDOW) | {
+            key: SourceWindow(
+                since=since[key],
+                end=span.end,
+                log_end=there[key].log_end,
+                records=looks.get(key, {}),
+            )
+            for key, span in spans.items()
+            if key not in left
+        }
+
+    def _look_up(
+        self,
+        since: Mapping[TopicPartition, int],
+        requests: Mapping[TopicPartition, CopiesRequest],
+    ) -> dict[TopicPartition, int]:
+        """Return the first offsets that are not older than times in ms, at
+        most the end.
+        """
+        times = {k: time for k, ms in since.items() if (time := to_time(ms))}
+        found = read_first_since(self._source, times)
+        ends = {key: requests[key].log_end for key in since}
+        return ends | {
+            key: min(record.offset, ends[key])
+            for key, record in found.items()
+            if record.offset is not None
+        }
+
+    def _find_scattered(
+        self, found: Iterable[tuple[CopiesRequest, Match]]
+    ) -> None:
+        """Look for copies that were not found in the other partitions."""
+        now = self._clock()
+        probes: dict[str, list[tuple[CopiesRequest, RecordLook]]] = {}
+        for request, matched in found:
+            topic = request.key[0]
+            known = probes.get(topic, [])
+            if (
+                not matched.unmatched
+                or request.partitions == 1
+                or len(known) == PROBED
+                or now - self._probed.get(topic, EPOCH) < PROBE_AGAIN
+            ):
+                continue
+            probes[topic] = [*known, (request, matched.unmatched[-1][1])]
+        for topic, looks in probes.items():
+            self._probed[topic] = now
+            try:
+                is_elsewhere = any(
+                    self._is_elsewhere(request, look)
+                    for request, look in looks
+                )
+            except SourceError as e:
+                for request, _ in looks:
+                    self._matcher.fail(request, str(e), now)
+                continue
+            if is_elsewhere:
+                self._matcher.scatter(topic, looks[0][0].source_id)
+
+    def _is_elsewhere(self, request: CopiesRequest, look: RecordLook) -> bool:
+        """Return whether another partition of the source holds a record that
+        looks like a copy.
+        """
+        topic, own = request.key
+        time = to_time(look.timestamp)
+        if time is None:
+            return False
+        others = {
+            (topic, p): time for p in range(request.partitions) if p != own
+        }
+        firsts = read_first_since(self._source, others)
+        wanted = {
+            key: OffsetRange(first.offset, first.offset + SEARCHED)
+            for key, first in firsts.items()
+            if first.offset is not None
+        }
+        read, _ = self._there.read(wanted, PATIENCE, most_bytes=MOST_BYTES)
+        return any(
+            (record.content, record.timestamp)
+            == (look.content, look.timestamp)
+            for records in _by_partition(read).values()
+            for record in records.values()
+        )
+
+    def _forget(self) -> None:
+        for key in self._matcher.forgotten:
+            self._positions.forget_sync(key)
+        self._matcher.forgotten.clear()
+
+    def _fail(self, request: CopiesRequest, error: SourceError | None) -> None:
+        why = Unproved.UNREAD if error is None else str(error)
+        self._matcher.fail(request, why, self._clock())
+
+    def _save(self, at: datetime) -> None:
+        due = self._saved_at is None or at - self._saved_at >= SAVE_EVERY
+        if due and self._matcher.changed:
+            self._store.save(self._matcher.state)
+            self._saved_at, self._matcher.changed = at, False
+
+
+_NO_WINDOW = SourceWindow(since=0, end=0, log_end=0, records={})
+
+
+def _oldest(copies: FoundCopies) -> int:
+    """Return the time in milliseconds of the oldest copy that has one."""
+    times = [c.timestamp for _, c in copies if c.timestamp >= 0]
+    return min(times, default=0)
+
+
+def _by_partition(
+    messages: Iterable[Message],
+) -> dict[TopicPartition, dict[int, RecordLook]]:
+    found: dict[TopicPartition, dict[int, RecordLook]] = {}
+    for message in messages:
+        place = message.topic() or "", message.partition() or 0
+        found.setdefault(place, {})[message.offset() or 0] = _look(message)
+    return found
+
+
+def _look(message: Message) -> RecordLook:
+    record = RecordFingerprint.of(message)
+    key = message.key()
+    return RecordLook(
+        content=record.content,
+        timestamp=record.timestamp,
+        key=None if key is None else hash(bytes(key)),
+        headers=frozenset(map(hash, message.headers() or ())),
+        by_broker=record.by_broker,
+    )
