@@ -176,7 +176,9 @@ def translated(doing: str) -> Iterator[None]:
 
 def is_missing_path(error: PySparkException) -> bool:
     """Whether Spark says that a file or folder is not there."""
-    return error.getCondition() == "PATH_NOT_FOUND"
+    # By its name in Spark 4, or in 3.5.
+    condition = getattr(error, "getCondition", None) or error.getErrorClass
+    return bool(condition() == "PATH_NOT_FOUND")
 
 
 def _reason(error: Exception) -> str:

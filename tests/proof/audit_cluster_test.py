@@ -126,7 +126,7 @@ def events(folder: Path) -> list[dict[str, Any]]:
 def test_a_worker_that_dies_in_the_middle_costs_nothing_that_was_kept(
     audited: Audited, tmp_path: Path
 ) -> None:
-    noted, out = tmp_path / "events", tmp_path / "on a cluster"
+    noted, out = tmp_path / "events", tmp_path / "shared"
     noted.mkdir()
     data = yaml.safe_load(audited.audit.config.read_text())
     data["audit"]["spark"] = {

@@ -151,7 +151,7 @@ def _wrong(annotation: Any) -> Iterator[Any]:
         yield -1
         yield [[SECRET]]
         return
-    if block or annotation.__name__ == "KafkaProperties":
+    if block or annotation.__name__.endswith("Properties"):
         yield SECRET
         yield f"https://user:{SECRET}@host/"
         yield [SECRET]

@@ -199,6 +199,11 @@ CONSUMER_OWNED = {
 """Properties of Java's consumer that change what is read, and why not."""
 
 
+NAME = re.compile(r"[\w./-]+", re.ASCII)
+"""What the name of a property is made of: an address, say, is none, and could
+hold a secret."""
+
+
 class SparkProperties(Properties):
     """Properties of Spark by its own names."""
 
@@ -209,14 +214,16 @@ class SparkProperties(Properties):
         cls, properties: Mapping[str, Any]
     ) -> Iterator[ConfigProblem]:
         for key, value in properties.items():
-            if not key.startswith("spark."):
+            if not key.startswith("spark.") or not NAME.fullmatch(key):
                 message = (
-                    "is no property of Spark: these begin with spark.; those "
-                    "of Hadoop with spark.hadoop."
+                    "must hold properties of Spark only: these begin with "
+                    "spark.; those of Hadoop with spark.hadoop."
                 )
-                yield ConfigProblem((key,), message, shows_value=False)
+                yield ConfigProblem((), message, shows_value=False)
             elif key in SPARK_OWNED:
-                yield ConfigProblem((key,), f"no: {SPARK_OWNED[key]}")
+                yield ConfigProblem(
+                    (key,), f"must be left out: {SPARK_OWNED[key]}"
+                )
             else:
                 yield from _find_no_text(key, value)
 
@@ -231,8 +238,13 @@ class ConsumerProperties(Properties):
         cls, properties: Mapping[str, Any]
     ) -> Iterator[ConfigProblem]:
         for key, value in properties.items():
-            if key in CONSUMER_OWNED:
-                yield ConfigProblem((key,), f"no: {CONSUMER_OWNED[key]}")
+            if not NAME.fullmatch(key):
+                message = "must hold names of properties only"
+                yield ConfigProblem((), message, shows_value=False)
+            elif key in CONSUMER_OWNED:
+                yield ConfigProblem(
+                    (key,), f"must be left out: {CONSUMER_OWNED[key]}"
+                )
             else:
                 yield from _find_no_text(key, value)
 
