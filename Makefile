@@ -53,7 +53,7 @@ bench-audit: setup  ## how fast an audit reads, beside Kafka's own consumer: 10 
 nights: setup  ## what takes an audit long to prove: a million records, a cluster, kills, lost brokers
 	MIRRORWATCH_AUDIT_THOUSANDS=1000 $(BIN)/pytest tests/proof
 
-cluster: setup  ## the audit on a Spark cluster of two workers, and by spark-submit: 5 minutes
+cluster: setup  ## the audit on a Spark cluster of three workers, one of them killed, and by spark-submit: 10 minutes
 	$(BIN)/pytest tests/proof/audit_cluster_test.py
 
 simulate: setup  ## worlds by chance in virtual time, for MINUTES: prints those that fail

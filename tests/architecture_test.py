@@ -98,6 +98,7 @@ BESIDE_ROLES = {
     "kept",
     "audit/flow_result": "the model of results, which the check and the API "
     "read",
+    "audit/history": "what is usual of a topic, by the nights before",
     "audit/nightly": "when the next audit is due",
     "audit/plan": "the document that goes to the job",
     "audit/ranges": "which offsets are compared",

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from zoneinfo import ZoneInfo
 
 import structlog
@@ -21,12 +21,14 @@ from mirrorwatch.domain.audit.result import (
 )
 from mirrorwatch.exceptions import MirrorwatchError
 
+from .checkpoint import reliable
 from .digest.reader import KafkaReader
 from .job import AuditJob
 from .report.report import report_page
 from .session import make_session, translated
 from .split import Split
-from .store.store import RunStore, only_one
+from .store.lock import only_one
+from .store.store import HadoopFolder, RunStore
 from .tools import Progress, Quiet, Settings, SitePlanner, Terminal, Tools
 
 __all__ = ["Audits", "opened"]
@@ -68,7 +70,7 @@ class Audits:
             for alias, cluster in config.clusters.items()
         }
         self._tools = Tools(
-            read=KafkaReader(session, clusters),
+            read=KafkaReader(session, clusters, audit.consumer or {}),
             planner=SitePlanner(config, utc_now),
             settings=Settings(
                 bucket=audit.bucket,
@@ -80,13 +82,14 @@ class Audits:
             clock=utc_now,
         )
         self._folder = folder
+        self._files = HadoopFolder(session, folder)
         self._keep = audit.keep
         self._store = RunStore(session, folder)
         self._split = Split(self._tools, session)
 
     def run(self, request: Request) -> list[FinishedAudit]:
         """Carry out what is asked for, alone on the folder of all runs."""
-        with only_one(self._folder):
+        with self._alone():
             finished = list(AuditJob(self._tools, self._store).run(request))
             self._forget()
         return finished
@@ -108,7 +111,7 @@ class Audits:
         """Freeze what a night compares, and write the plan to a folder of its
         own for the sites that digest it.
         """
-        with only_one(self._folder):
+        with self._alone():
             plan = AuditJob(self._tools, self._store).freeze(request).plan
         self._split.ship(plan, folder)
         return plan
@@ -126,7 +129,7 @@ class Audits:
         frozen = self._split.frozen(source, target)
         if frozen is not None:
             digests, crossings = frozen
-            with only_one(self._folder):
+            with self._alone():
                 job = AuditJob(self._tools, self._store)
                 audit = job.compare(digests)
                 self._forget()
@@ -160,10 +163,13 @@ class Audits:
         result = combined([audit.result for audit in finished])
         return report_page(result, finished, Hours(counts=tuple(counts)))
 
+    def _alone(self) -> AbstractContextManager[None]:
+        return only_one(self._folder, self._files)
+
     def _forget(self) -> None:
         """Delete old runs; if that fails, the audit is none the worse."""
         try:
-            self._store.forget(self._tools.clock() - self._keep)
+            self._store.forget(self._tools.clock(), self._keep)
         except MirrorwatchError as e:
             logger = structlog.get_logger("mirrorwatch")
             logger.warning("Cannot delete old audits", error=str(e))
@@ -199,13 +205,17 @@ def opened(
     audit = config.audit or AuditConfig()
     if master is None and SUBMITTED not in os.environ:
         master = audit.master
+    folder = out or config.audit_out
     with translated("Spark does not start"):
-        session = make_session(master, memory=audit.memory)
+        session = make_session(
+            master, memory=audit.memory, extra=audit.spark or {}
+        )
     try:
         progress: Progress = Quiet()
         if console.is_terminal:
             progress = Terminal(session, console)
-        yield Audits(config, session, out or config.audit_out, progress)
+        with reliable(session, folder):
+            yield Audits(config, session, folder, progress)
     finally:
         # If it has died, anyone who waited for its answer got the error.
         with suppress(Py4JError, ConnectionError):

@@ -11,6 +11,7 @@ from typing import Protocol
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
+from mirrorwatch.domain.audit.history import with_usual
 from mirrorwatch.domain.audit.plan import (
     AuditedEnds,
     AuditSpan,
@@ -24,6 +25,7 @@ from mirrorwatch.domain.audit.plan import (
 from mirrorwatch.domain.audit.result import FinishedAudit
 from mirrorwatch.exceptions import AuditError
 
+from .checkpoint import checkpointed
 from .compare.audit import digest_side, judge
 from .compare.digests import UNTIMED, as_digested, bucket_length
 from .digest.digest import PAIR, stamped
@@ -344,6 +346,8 @@ class AuditJob:
             if plan.window is None:
                 store.save_carry(plan.id, judged.carry)
             audit = judged.audit
+            if plan.window is None:
+                audit = with_usual(audit, store.results())
             page = report_page(audit.result, [audit], judged.hours)
             store.save_report(audit.result.id, judged.hours, page)
             store.save_result(audit)
@@ -424,7 +428,7 @@ class AuditJob:
             new = digest_side(self._tools.read, part, side, bucket=bucket)
             others = digest.join(only, [*PAIR], "left_anti")
             # It takes the place of what it is made of.
-            both = others.unionByName(new).localCheckpoint()
+            both = others.unionByName(new).transform(checkpointed)
         return self._store.save_digest(plan.id, side, both)
 
     def _hashed_alike(

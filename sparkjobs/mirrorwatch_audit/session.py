@@ -29,6 +29,12 @@ _ALWAYS = {
     # Spark's default less Kafka: by the older way, each record is turned into
     # a row of Java objects and back.
     "spark.sql.sources.useV1SourceList": "avro,csv,json,orc,parquet,text",
+    # What pages would show of tasks and stages that have ended: by default
+    # 100,000 tasks, which alone fill the memory of a driver. Nobody looks.
+    "spark.ui.retainedJobs": "50",
+    "spark.ui.retainedStages": "50",
+    "spark.ui.retainedTasks": "1000",
+    "spark.sql.ui.retainedExecutions": "20",
     # Passwords and keys are options of the Kafka source.
     "spark.redaction.regex": _SECRETS,
     "spark.sql.redaction.options.regex": f"{_SECRETS}|url|store",
@@ -74,8 +80,9 @@ def make_session(
         Memory of the driver, which does all of the work of a local master,
         and of each executor of a cluster, as Java writes it.
     extra
-        More of Spark's settings, over these. With `spark.jars` or
-        `spark.jars.packages` the connector is not fetched.
+        More of Spark's settings, over these; options of Java come behind
+        them. With `spark.jars` or `spark.jars.packages` the connector is not
+        fetched.
 
     Raises
     ------
@@ -91,13 +98,16 @@ def make_session(
             "spark.driver.memory": memory,
             "spark.executor.memory": memory,
         }
-        settings |= _connector(extra) | _java()
+        settings |= _connector(extra)
         if master.startswith("local"):
             settings |= _LOCAL
             # Else Spark looks its own name up, and may warn of it.
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    settings |= extra
+    if master is not None:
+        settings |= _java(extra)
     builder = SparkSession.builder.appName("mirrorwatch audit")
-    for name, value in {**settings, **extra}.items():
+    for name, value in settings.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
 
@@ -109,13 +119,22 @@ def _connector(extra: Mapping[str, str]) -> dict[str, str]:
     return {"spark.jars": ",".join(str(jar) for jar in connector_jars())}
 
 
-def _java() -> dict[str, str]:
+_OPTIONS = "spark.{}.extraJavaOptions"
+
+_OTHER_COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")
+"""Java refuses two."""
+
+
+def _java(extra: Mapping[str, str]) -> dict[str, str]:
     file = resources.files(__package__) / "log4j2.properties"
-    return {
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={file} "
-        f"{_COLLECTOR}",
-        "spark.executor.extraJavaOptions": _COLLECTOR,
-    }
+    own = {"driver": f"-Dlog4j2.configurationFile={file}", "executor": ""}
+    found = {}
+    for process, options in own.items():
+        given = extra.get(_OPTIONS.format(process), "")
+        collector = "" if _OTHER_COLLECTOR.search(given) else _COLLECTOR
+        every = filter(None, (options, collector, given))
+        found[_OPTIONS.format(process)] = " ".join(every)
+    return found
 
 
 JAVA_REMEDY = (
@@ -157,7 +176,9 @@ def translated(doing: str) -> Iterator[None]:
 
 def is_missing_path(error: PySparkException) -> bool:
     """Whether Spark says that a file or folder is not there."""
-    return error.getCondition() == "PATH_NOT_FOUND"
+    # By its name in Spark 4, or in 3.5.
+    condition = getattr(error, "getCondition", None) or error.getErrorClass
+    return bool(condition() == "PATH_NOT_FOUND")
 
 
 def _reason(error: Exception) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from mirrorwatch.exceptions import ConfigError
 from mirrorwatch_audit.connector import has_connector, pinned
-from mirrorwatch_audit.digest.reader import to_spark_options
+from mirrorwatch_audit.digest.consumer import to_spark_options
 
 PLAIN = {"bootstrap.servers": "kafka.summit:9092"}
 
@@ -21,10 +21,12 @@ LOGIN = PLAIN | {
 TLS = PLAIN | {"security.protocol": "SSL"}
 
 
-def options(properties: dict[str, str]) -> dict[str, str]:
+def options(
+    properties: dict[str, str], consumer: dict[str, str] | None = None
+) -> dict[str, str]:
     return {
         name.removeprefix("kafka."): value
-        for name, value in to_spark_options(properties).items()
+        for name, value in to_spark_options(properties, consumer or {}).items()
     }
 
 
@@ -60,12 +62,118 @@ def test_half_a_login_is_refused(name: str) -> None:
         options(half)
 
 
-@pytest.mark.parametrize("mechanism", ["GSSAPI", "OAUTHBEARER"])
-def test_a_mechanism_that_cannot_be_translated_is_refused(
-    mechanism: str,
-) -> None:
+MSK = LOGIN | {"sasl.mechanisms": "AWS_MSK_IAM"}
+
+
+def test_a_mechanism_that_cannot_be_translated_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"kafka\.sasl\.mechanisms: the "):
-        options(LOGIN | {"sasl.mechanisms": mechanism})
+        options(MSK)
+
+
+def test_a_login_of_javas_own_needs_no_other() -> None:
+    own = {
+        "sasl.mechanism": "AWS_MSK_IAM",
+        "sasl.jaas.config": "software.amazon.IAMLoginModule required;",
+    }
+    found = options(MSK | {"sasl.future": "x"}, own)
+    assert {k: v for k, v in found.items() if k.startswith("sasl")} == own
+
+
+def test_brokers_know_an_audit_by_a_name_of_its_own() -> None:
+    agent = PLAIN | {"client.id": "the-agent"}
+    assert options(agent)["client.id"] == "mirrorwatch-audit"
+    assert options(agent, {"client.id": "x"})["client.id"] == "x"
+
+
+def test_properties_of_the_consumer_go_over_all_others() -> None:
+    asked = {"fetch.max.bytes": "1048576", "client.rack": "east"}
+    found = options(PLAIN | {"client.rack": "west"}, asked)
+    assert asked.items() <= found.items()
+
+
+TOKEN = LOGIN | {
+    "sasl.mechanisms": "OAUTHBEARER",
+    "sasl.oauthbearer.method": "oidc",
+    "sasl.oauthbearer.client.id": "audit",
+    "sasl.oauthbearer.client.secret": 's"t',
+    "sasl.oauthbearer.scope": "kafka",
+    "sasl.oauthbearer.extensions": "a=1,b=2",
+    "sasl.oauthbearer.token.endpoint.url": "https://id.summit/token",
+}
+
+MODULES = "org.apache.kafka.common.security.oauthbearer"
+
+
+def test_tokens_come_from_where_librdkafka_gets_them() -> None:
+    found = options(TOKEN)
+    assert found["sasl.mechanism"] == "OAUTHBEARER"
+    assert found["sasl.oauthbearer.token.endpoint.url"] == (
+        "https://id.summit/token"
+    )
+    assert found["sasl.login.callback.handler.class"].startswith(MODULES)
+    assert found["sasl.jaas.config"] == (
+        f"{MODULES}.OAuthBearerLoginModule required "
+        'clientId="audit" clientSecret="s\\"t" scope="kafka" '
+        'extension_a="1" extension_b="2";'
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["client.id", "client.secret", "token.endpoint.url"]
+)
+def test_half_a_way_to_a_token_is_refused(name: str) -> None:
+    whole = f"sasl.oauthbearer.{name}"
+    half = {k: v for k, v in TOKEN.items() if k != whole}
+    with pytest.raises(ConfigError, match=rf"kafka\.{whole}: is missing"):
+        options(half)
+
+
+def test_tokens_by_another_way_are_javas_own_matter() -> None:
+    other = {k: v for k, v in TOKEN.items() if not k.endswith("method")}
+    with pytest.raises(ConfigError, match=r"audit\.consumer"):
+        options(other)
+
+
+UNSIGNED = LOGIN | {
+    "sasl.mechanisms": "OAUTHBEARER",
+    "enable.sasl.oauthbearer.unsecure.jwt": "true",
+    "sasl.oauthbearer.config": "principal=audit",
+}
+
+
+def test_a_token_without_a_signature_names_its_user() -> None:
+    assert options(UNSIGNED)["sasl.jaas.config"].endswith(
+        'required unsecuredLoginStringClaim_sub="audit";'
+    )
+
+
+@pytest.mark.parametrize("config", ["", "principal=a scope=b"])
+def test_more_than_the_user_of_such_a_token_is_refused(config: str) -> None:
+    with pytest.raises(ConfigError, match="principal alone"):
+        options(UNSIGNED | {"sasl.oauthbearer.config": config})
+
+
+KERBEROS = LOGIN | {
+    "sasl.mechanisms": "GSSAPI",
+    "sasl.kerberos.service.name": "broker",
+    "sasl.kerberos.principal": "audit@SUMMIT",
+}
+
+
+def test_kerberos_logs_in_by_a_keytab() -> None:
+    found = options(KERBEROS | {"sasl.kerberos.keytab": "/etc/audit.keytab"})
+    assert found["sasl.mechanism"] == "GSSAPI"
+    assert found["sasl.kerberos.service.name"] == "broker"
+    assert found["sasl.jaas.config"] == (
+        "com.sun.security.auth.module.Krb5LoginModule required "
+        'useKeyTab="true" storeKey="true" keyTab="/etc/audit.keytab" '
+        'principal="audit@SUMMIT";'
+    )
+
+
+def test_kerberos_without_a_keytab_takes_the_tickets_of_the_user() -> None:
+    found = options({k: v for k, v in KERBEROS.items() if "mech" not in k})
+    assert found["sasl.jaas.config"].endswith('useTicketCache="true";')
 
 
 def test_certificates_and_keys_travel_as_they_are(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def read(lab: Lab) -> Iterator[KafkaReader]:
         Right(side="source", topic=topic, operation="READ", purpose="reading")
         for topic in SETTINGS.topics
     )
-    with small_spark(reads_kafka=True) as session:
+    with small_spark() as session:
         properties = lab.source.client_properties()
         yield KafkaReader(session, {"summit": properties, "ldf": properties})
 
@@ -210,6 +210,21 @@ def test_only_the_span_is_read_and_an_empty_one_not_at_all(
     assert [(row["partition"], row["offset"]) for row in found] == [(0, 1)]
     assert rows(read, pair("mixed", (2, 2))) == []
     assert rows(read) == []
+
+
+def test_several_spans_of_one_partition_are_all_read(
+    read: KafkaReader,
+) -> None:
+    found = rows(
+        read,
+        *(pair("mixed", (n, n + 1)) for n in (0, 1)),
+        *(pair("mixed", span, 1) for span in ((0, 0), (1, 2))),
+    )
+    assert [(r["partition"], r["offset"]) for r in found] == [
+        (0, 0),
+        (0, 1),
+        (1, 1),
+    ]
 
 
 @pytest.mark.parametrize(

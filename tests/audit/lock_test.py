@@ -1,22 +1,40 @@
 """Only one audit at a time works on a folder of runs."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from mirrorwatch.exceptions import AuditError
-from mirrorwatch_audit.store.store import only_one
+from mirrorwatch_audit.store.lock import leased, only_one
+from mirrorwatch_audit.store.store import HadoopFolder
+from tests.support.audit_spark import SPARK, small_spark
+from tests.support.watch import wait_until
+
+pytestmark = SPARK
 
 HOLD = """
 import sys
-from mirrorwatch_audit.store.store import only_one
-with only_one(sys.argv[1]):
+from mirrorwatch_audit.store.lock import only_one
+with only_one(sys.argv[1], None):
     print("held", flush=True)
     sys.stdin.read()
 """
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    with small_spark() as session:
+        yield session
+
+
+@pytest.fixture
+def files(spark: SparkSession, tmp_path: Path) -> HadoopFolder:
+    return HadoopFolder(spark, str(tmp_path))
 
 
 @pytest.fixture
@@ -36,20 +54,61 @@ def other(tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
 
 @pytest.mark.slow
 def test_a_second_audit_is_refused_until_the_first_one_ends_or_dies(
-    tmp_path: Path, other: "subprocess.Popen[str]"
+    tmp_path: Path, files: HadoopFolder, other: "subprocess.Popen[str]"
 ) -> None:
-    refused = pytest.raises(AuditError, match="Another audit is running on")
     # A folder is the same one, however it is written.
     for folder in (str(tmp_path), tmp_path.as_uri()):
-        with refused, only_one(folder):
+        with refused(), only_one(folder, files):
             pass
 
     other.kill()
     other.wait()
-    with only_one(str(tmp_path)):
+    with only_one(str(tmp_path), files):
         pass
 
 
-def test_a_folder_elsewhere_has_no_lock() -> None:
-    with only_one("hdfs://name/audit"), only_one("hdfs://name/audit"):
+def refused() -> pytest.RaisesExc[AuditError]:
+    return pytest.raises(AuditError, match="Another audit is running on")
+
+
+def test_a_folder_elsewhere_is_held_by_a_file_in_it(
+    files: HadoopFolder, tmp_path: Path
+) -> None:
+    with leased(files), refused(), leased(files):
         pass
+    assert not [*tmp_path.iterdir()]
+    with leased(files):
+        pass
+
+
+def test_what_a_killed_audit_held_elsewhere_is_taken_over(
+    files: HadoopFolder, tmp_path: Path
+) -> None:
+    lock = tmp_path / "audit.lock"
+    lock.write_text("of another")
+    a_while_ago = lock.stat().st_mtime - 590
+    os.utime(lock, (a_while_ago, a_while_ago))
+    with refused(), leased(files):
+        pass
+    os.utime(lock, (a_while_ago - 20, a_while_ago - 20))
+    with leased(files):
+        assert lock.read_text() != "of another"
+
+
+def test_a_long_audit_renews_what_it_holds(
+    files: HadoopFolder, tmp_path: Path
+) -> None:
+    lock = tmp_path / "audit.lock"
+    with leased(files, renew_seconds=0.01):
+        os.utime(lock, (1, 1))
+        wait_until(lambda: lock.exists() and lock.stat().st_mtime > 1)
+        with refused(), leased(files):
+            pass
+
+
+def test_who_lost_what_it_held_leaves_that_of_the_other(
+    files: HadoopFolder, tmp_path: Path
+) -> None:
+    with leased(files, renew_seconds=0.01):
+        files.create("audit.lock", "of another", anew=False)
+    assert (tmp_path / "audit.lock").read_text() == "of another"

@@ -15,6 +15,7 @@ from mirrorwatch.exceptions import AuditError
 from mirrorwatch.state.audits import latest_audit, read_audit, read_hours
 from mirrorwatch_audit.compare.digests import bucket_length
 from mirrorwatch_audit.digest.digest import SCHEMA_VERSION
+from mirrorwatch_audit.digest.records import small_table
 from mirrorwatch_audit.session import translated
 from mirrorwatch_audit.store.store import FrozenRun, HadoopFolder, RunStore
 from tests.support.audit import (
@@ -44,7 +45,7 @@ def store(spark: SparkSession, tmp_path: Path) -> RunStore:
 
 def a_table(spark: SparkSession, *numbers: int) -> DataFrame:
     rows = [(number,) for number in numbers]
-    return spark.createDataFrame(rows, "number int")
+    return small_table(spark, rows, "number int")
 
 
 def numbers(table: DataFrame | None) -> list[int]:
@@ -158,7 +159,7 @@ def test_old_runs_are_deleted_but_not_what_the_next_night_needs(
     store.save_result(a_finished(window))
     last = store.last_night()
 
-    store.forget(NIGHT)
+    store.forget(NIGHT, timedelta())
 
     kept = {folder.name for folder in (tmp_path / "runs").iterdir()}
     assert kept == {"nightly-2026-11-18", "nightly-2026-11-19", "adhoc"}
@@ -228,8 +229,8 @@ def test_what_spark_says_is_told_in_a_sentence(spark: SparkSession) -> None:
 
 DAY = timedelta(days=1)
 
-OLD = NIGHT - 10 * DAY
-"""What ended before is deleted."""
+KEEP = 10 * DAY
+"""What ended longer before `NIGHT` is deleted."""
 
 
 class Runs:
@@ -252,7 +253,7 @@ class Runs:
         self.store.save_result(a_finished(result))
 
     def kept(self) -> set[str]:
-        self.store.forget(OLD)
+        self.store.forget(NIGHT, KEEP)
         return {folder.name for folder in self.folder.iterdir()}
 
 
@@ -303,10 +304,42 @@ def test_a_run_without_ranges_goes_when_nobody_wrote_to_it_for_long(
     assert runs.kept() == {"begins", "last"}
 
 
+def test_digests_go_after_two_weeks_and_leave_the_rest_of_their_run(
+    runs: Runs, spark: SparkSession
+) -> None:
+    for name, days in (("old", 15), ("young", 13)):
+        runs.finish(name, days)
+    runs.begin("not ended", 30)
+    for name in ("old", "young", "not ended"):
+        runs.store.save_digest(name, "source", a_table(spark, 1))
+
+    runs.store.forget(NIGHT, 400 * DAY)
+
+    kept = {path.parent.name for path in runs.folder.glob("*/digests")}
+    assert kept == {"young", "not ended"}
+    assert {audit.result.id for audit in runs.store.results()} == {
+        "old",
+        "young",
+    }
+
+
+def test_tables_of_a_run_that_was_killed_on_a_cluster_go_as_well(
+    runs: Runs,
+) -> None:
+    tables = runs.folder.with_name("checkpoints")
+    for name, days in (("killed", 15), ("running", 1)):
+        (tables / name).mkdir(parents=True)
+        at = (NIGHT - days * DAY).timestamp()
+        os.utime(tables / name, (at, at))
+    runs.finish("last", 1)
+    runs.store.forget(NIGHT, KEEP)
+    assert [path.name for path in tables.iterdir()] == ["running"]
+
+
 def test_an_empty_folder_has_nothing_to_forget(
     runs: Runs, spark: SparkSession, tmp_path: Path
 ) -> None:
-    runs.store.forget(OLD)
+    runs.store.forget(NIGHT, KEEP)
     assert HadoopFolder(spark, str(tmp_path)).folders("runs") == {}
 
 

@@ -64,13 +64,27 @@ class KafkaTools:
             *("--reset-offsets", "--from-file", str(file), "--execute"),
         )
 
-    def _run(self, program: str, *arguments: Sequence[str] | str) -> str:
+    def limit(self, client: str, bytes_a_second: int) -> None:
+        """Give a client's id a quota for what it reads of each broker."""
+        self._run(
+            "ConfigCommand",
+            *("--alter", "--entity-type", "clients", "--entity-name", client),
+            *("--add-config", f"consumer_byte_rate={bytes_a_second}"),
+            package="kafka.admin",
+        )
+
+    def _run(
+        self,
+        program: str,
+        *arguments: Sequence[str] | str,
+        package: str = "org.apache.kafka.tools",
+    ) -> str:
         jars = os.pathsep.join(map(str, (*self._jars, *self._runtime.jars)))
         done = subprocess.run(
             [
                 str(self._runtime.java.path),
                 "-Xmx512m",
-                *("-cp", jars, f"org.apache.kafka.tools.{program}"),
+                *("-cp", jars, f"{package}.{program}"),
                 *("--bootstrap-server", self._bootstrap, *map(str, arguments)),
             ],
             capture_output=True,

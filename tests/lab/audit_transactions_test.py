@@ -55,7 +55,7 @@ def lab() -> Iterator[Lab]:
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
-    with small_spark(reads_kafka=True) as session:
+    with small_spark() as session:
         yield session
 
 

@@ -4,12 +4,14 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from mirrorwatch.clock import utc_now
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
@@ -25,6 +27,7 @@ from tests.support.audit_run import (
 )
 from tests.support.audit_spark import SPARK_HOME, SparkCluster
 from tests.support.lab import copied
+from tests.support.watch import wait_until
 
 pytestmark = [pytest.mark.lab, pytest.mark.spark, pytest.mark.timeout(2400)]
 
@@ -95,7 +98,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return installed
 
 
-def test_a_cluster_of_two_workers_says_what_this_machine_says(
+def test_a_cluster_of_three_workers_says_what_this_machine_says(
     audited: Audited, cluster: SparkCluster, tmp_path: Path
 ) -> None:
     out = (tmp_path / "on a cluster").as_uri()
@@ -108,10 +111,60 @@ def test_a_cluster_of_two_workers_says_what_this_machine_says(
     assert ran.status == 3
     assert ran.document == audited.document
     (application,) = cluster.state()["completedapps"]
-    assert application["cores"] == 2
+    assert application["cores"] == 3
     assert application["state"] == "FINISHED"
     (result,) = (tmp_path / "on a cluster").glob("runs/*/result.json")
     assert json.loads(result.read_text())
+
+
+def events(folder: Path) -> list[dict[str, Any]]:
+    """Return what Spark noted of one run."""
+    (log,) = folder.iterdir()
+    return [json.loads(line) for line in log.read_text().splitlines()]
+
+
+def test_a_worker_that_dies_in_the_middle_costs_nothing_that_was_kept(
+    audited: Audited, tmp_path: Path
+) -> None:
+    noted, out = tmp_path / "events", tmp_path / "shared"
+    noted.mkdir()
+    data = yaml.safe_load(audited.audit.config.read_text())
+    data["audit"]["spark"] = {
+        "spark.eventLog.enabled": True,
+        "spark.eventLog.dir": noted.as_uri(),
+        "spark.eventLog.compress": False,
+        "spark.eventLog.rolling.enabled": False,
+    }
+    audit = copy(audited.audit)
+    audit.config = tmp_path / "config.yaml"
+    audit.config.write_text(yaml.safe_dump(data))
+    with SparkCluster(tmp_path) as cluster:
+        running = audit.start(
+            *(*audited.arguments, "--master", cluster.url),
+            *("--out", out.as_uri()),
+            environment=cluster.environment,
+        )
+        # Both sides are summed up, and the first records are compared.
+        wait_until(
+            lambda: (
+                running.poll() is not None
+                or any(out.glob("checkpoints/*/rdd-*/part-*"))
+            ),
+            what=cluster.state,
+            within=SECONDS,
+        )
+        assert running.poll() is None
+        cluster.kill_worker()
+        ran = audit.end(running)
+
+    assert ran.status == 3
+    assert ran.document == audited.document
+    kinds = events(noted)
+    assert "SparkListenerExecutorRemoved" in {e["Event"] for e in kinds}
+    # Nothing had to be read again: what a failed job would have led to.
+    ends = [e for e in kinds if e["Event"] == "SparkListenerJobEnd"]
+    assert {e["Job Result"]["Result"] for e in ends} == {"JobSucceeded"}
+    assert not [*out.glob("checkpoints/*")]
 
 
 @pytest.mark.parametrize("where", ["local", "cluster"])

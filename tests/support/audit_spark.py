@@ -3,6 +3,7 @@
 import gc
 import json
 import os
+import signal
 import subprocess
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -82,9 +83,6 @@ SPARK = [
 ]
 """Marks of every test that starts Spark."""
 
-NO_CONNECTOR = {"spark.jars.packages": ""}
-"""Most tests read no Kafka: nothing is to be fetched."""
-
 SETTINGS = {
     "spark.sql.shuffle.partitions": "1",
     "spark.default.parallelism": "1",
@@ -95,31 +93,24 @@ SETTINGS = {
     # Else each word of a query is looked up in Python's stack.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.driver.extraJavaOptions": (
-        "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+        "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC "
+        # Spark's thousands of classes were verified by who built them.
+        "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
     ),
 }
 
 
 @contextmanager
-def small_spark(*, reads_kafka: bool = False) -> Iterator[SparkSession]:
+def small_spark() -> Iterator[SparkSession]:
     """Run a session for tables of some hundred rows.
-
-    Parameters
-    ----------
-    reads_kafka
-        Whether it needs Spark's Kafka connector.
 
     Notes
     -----
     It is kept for the next file: a Java that has just been started takes most
-    of a minute for an audit that a warm one does in seconds. `end_spark` ends
-    it at last.
+    of a minute for an audit that a warm one does in seconds. So it has the
+    Kafka connector, which few need. `end_spark` ends it at last.
     """
-    if reads_kafka:
-        # One that was kept may be without.
-        end_spark()
-    extra = SETTINGS if reads_kafka else SETTINGS | NO_CONNECTOR
-    session = make_session("local[2]", memory="1g", extra=extra)
+    session = make_session("local[2]", memory="1g", extra=SETTINGS)
     try:
         yield session
     finally:
@@ -171,9 +162,10 @@ class SparkCluster:
         How many; each has one core.
     """
 
-    def __init__(self, folder: Path, workers: int = 2) -> None:
+    def __init__(self, folder: Path, workers: int = 3) -> None:
         self._folder = folder
         self._workers = workers
+        self._running: list[subprocess.Popen[bytes]] = []
         self._open = ExitStack()
 
     def __enter__(self) -> Self:
@@ -187,11 +179,12 @@ class SparkCluster:
             )
             for number in range(self._workers):
                 work = self._folder / f"worker-{number}"
-                self._start(
+                worker = self._start(
                     "worker.Worker",
                     *("--cores", "1", "--memory", "1g", "--webui-port", "0"),
                     *("--work-dir", str(work), self.url),
                 )
+                self._running.append(worker)
             wait_until(
                 lambda: self.state().get("aliveworkers") == self._workers,
                 what=self.state,
@@ -208,6 +201,13 @@ class SparkCluster:
         trace: TracebackType | None,
     ) -> None:
         self._open.close()
+
+    def kill_worker(self) -> None:
+        """Kill one worker and its executors, as a lost machine does."""
+        worker = self._running.pop()
+        os.killpg(worker.pid, signal.SIGKILL)
+        worker.wait(60)
+        self._workers -= 1
 
     @property
     def environment(self) -> dict[str, str]:
@@ -229,7 +229,9 @@ class SparkCluster:
         except (URLError, OSError):
             return {}
 
-    def _start(self, program: str, *arguments: str) -> None:
+    def _start(
+        self, program: str, *arguments: str
+    ) -> "subprocess.Popen[bytes]":
         log = self._open.enter_context(
             (self._folder / f"{program}.log").open("a")
         )
@@ -241,8 +243,11 @@ class SparkCluster:
             env=self.environment | {"SPARK_HOME": str(SPARK_HOME)},
             stdout=log,
             stderr=log,
+            # With what it starts, to be killed as one.
+            start_new_session=True,
         )
         self._open.callback(_end, process)
+        return process
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:

@@ -151,7 +151,7 @@ def _wrong(annotation: Any) -> Iterator[Any]:
         yield -1
         yield [[SECRET]]
         return
-    if block or annotation.__name__ == "KafkaProperties":
+    if block or annotation.__name__.endswith("Properties"):
         yield SECRET
         yield f"https://user:{SECRET}@host/"
         yield [SECRET]
@@ -290,6 +290,15 @@ NONSENSE = {
     "samples": ("audit/samples", 10**9),
     "memory": ("audit/memory", "999999999g"),
     "schedule": ("audit/schedule", "61 * * * *"),
+    "spark-list": ("audit/spark", ["spark.x"]),
+    "spark-other": ("audit/spark", {"fs.s3a.endpoint": "x"}),
+    "spark-master": ("audit/spark", {"spark.master": "local"}),
+    "spark-ansi": ("audit/spark", {"spark.sql.ansi.enabled": False}),
+    "spark-nothing": ("audit/spark", {"spark.x": None}),
+    "spark-block": ("audit/spark", {"spark.x": {"secret": SECRET}}),
+    "consumer-servers": ("audit/consumer", {"bootstrap.servers": "a:1"}),
+    "consumer-isolation": ("audit/consumer", {"isolation.level": "x"}),
+    "consumer-block": ("audit/consumer", {"client.id": [SECRET]}),
     "schedule-secret": ("audit/schedule", f"ftp://u:{SECRET}@x"),
     # Clusters, flows and names.
     "same": ("flows/0/target", "a"),

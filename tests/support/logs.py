@@ -1,5 +1,6 @@
 """Logs of both sites in memory, read as Kafka would be."""
 
+from base64 import b64encode
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ from mirrorwatch_audit.digest.records import (
     after_first,
     as_compared,
     name,
+    small_table,
     spanned,
 )
 
@@ -132,9 +134,9 @@ class Logs:
                 topic,
                 offset,
                 record.timestamp,
-                record.key,
-                record.value,
-                None if record.headers is None else list(record.headers),
+                _as_json(record.key),
+                _as_json(record.value),
+                _headers(record),
                 record.appended,
                 None,
             )
@@ -148,7 +150,8 @@ class Logs:
             and not (committed and record.aborted)
         ]
         self.rows_read += len(rows)
-        records = self._session.createDataFrame(rows, RECORDS)
+        # `createDataFrame` would have each scan of it start Python.
+        records = small_table(self._session, rows, RECORDS)
         return as_compared(records, copies)
 
     def since(
@@ -171,6 +174,16 @@ class Logs:
             return after_first(x.span, min(young, default=None))
 
         return spanned(pair, later)
+
+
+def _as_json(value: bytes | None) -> str | None:
+    return None if value is None else b64encode(value).decode()
+
+
+def _headers(record: Record) -> list[dict[str, str | None]] | None:
+    if record.headers is None:
+        return None
+    return [{"key": k, "value": _as_json(v)} for k, v in record.headers]
 
 
 def _spans(

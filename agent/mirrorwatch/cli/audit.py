@@ -38,7 +38,7 @@ from .audit_options import (
     to_option,
     topics_option,
 )
-from .audit_page import print_history, print_result
+from .audit_page import print_history, print_result, print_topic_history
 from .audit_repair import repair
 from .audit_split import compare, digest, freeze
 from .options import config_option
@@ -157,7 +157,14 @@ def report(
     metavar="N",
     help="How many runs.",
 )
-def history(config: Config, *, out: str | None, last: int) -> None:
+@click.option(
+    "--topic",
+    metavar="TOPIC",
+    help="Records of this source topic in each run, and how many are usual.",
+)
+def history(
+    config: Config, *, out: str | None, last: int, topic: str | None
+) -> None:
     """List the runs that came to their end, the newest last."""
     folder = out or config.audit_out
     local = local_path(folder)
@@ -173,7 +180,20 @@ def history(config: Config, *, out: str | None, last: int) -> None:
             f"No run is finished in {folder}: begin with mirrorwatch audit "
             "run, or name another folder with --out"
         )
-    print_history(audits[-last:], Console(highlight=False))
+    console = Console(highlight=False)
+    if topic is None:
+        print_history(audits[-last:], console)
+        return
+    of_topic = [
+        audit
+        for audit in audits
+        if any(count.topic == topic for count in audit.result.topics)
+    ]
+    if not of_topic:
+        raise AuditError(
+            f"No finished run in {folder} compared the source topic {topic!r}"
+        )
+    print_topic_history(of_topic[-last:], topic, console)
 
 
 def _kept(

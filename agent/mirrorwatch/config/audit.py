@@ -1,8 +1,9 @@
 """The `audit` block: the nightly comparison of both sides."""
 
 import re
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
+from typing import Annotated, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from apscheduler.triggers.cron import CronTrigger
@@ -10,9 +11,16 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from ..domain.audit.check import AuditLimits
-from .base import NEVER_SHOWN, Duration, Model
+from .base import NEVER_SHOWN, ConfigProblem, Duration, Model
+from .properties import Properties
 
-__all__ = ["AuditConfig", "to_mebibytes", "to_trigger"]
+__all__ = [
+    "AuditConfig",
+    "ConsumerProperties",
+    "SparkProperties",
+    "to_mebibytes",
+    "to_trigger",
+]
 
 DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat", "sun")
 """By cron's numbers, in which 0 and 7 are Sunday."""
@@ -160,6 +168,95 @@ TimeZone = Annotated[str, AfterValidator(_check_timezone)]
 """Name of a time zone."""
 
 
+_OF_THE_AUDIT = "the audit sets it, as its results depend on it"
+
+SPARK_OWNED = {
+    "spark.master": "set audit.master",
+    "spark.driver.memory": "set audit.memory, which also limits the process",
+    "spark.sql.ansi.enabled": _OF_THE_AUDIT,
+    "spark.sql.caseSensitive": _OF_THE_AUDIT,
+    "spark.sql.session.timeZone": _OF_THE_AUDIT,
+    "spark.redaction.regex": "the audit sets it, so that secrets are hidden",
+    "spark.sql.redaction.options.regex": (
+        "the audit sets it, so that secrets are hidden"
+    ),
+}
+"""Properties of Spark that are not to be set, and why."""
+
+CONSUMER_OWNED = {
+    "bootstrap.servers": "each cluster has its own, under clusters",
+    "isolation.level": "the audit reads as the mirror does",
+    "auto.offset.reset": "the audit reads from explicit offsets",
+    "group.id": "Spark has one for each query",
+    "group.instance.id": "Spark has one for each query",
+    "group.protocol": "Spark has one for each query",
+    "enable.auto.commit": "the audit commits no offsets",
+    "key.deserializer": "the audit compares bytes",
+    "value.deserializer": "the audit compares bytes",
+    "interceptor.classes": "an interceptor could change records",
+    "allow.auto.create.topics": "the audit must not create topics",
+}
+"""Properties of Java's consumer that change what is read, and why not."""
+
+
+NAME = re.compile(r"[\w./-]+", re.ASCII)
+"""What the name of a property is made of: an address, say, is none, and could
+hold a secret."""
+
+
+class SparkProperties(Properties):
+    """Properties of Spark by its own names."""
+
+    kind = "Spark properties"
+
+    @classmethod
+    def find_faults(
+        cls, properties: Mapping[str, Any]
+    ) -> Iterator[ConfigProblem]:
+        for key, value in properties.items():
+            if not key.startswith("spark.") or not NAME.fullmatch(key):
+                message = (
+                    "must hold properties of Spark only: these begin with "
+                    "spark.; those of Hadoop with spark.hadoop."
+                )
+                yield ConfigProblem((), message, shows_value=False)
+            elif key in SPARK_OWNED:
+                yield ConfigProblem(
+                    (key,), f"must be left out: {SPARK_OWNED[key]}"
+                )
+            else:
+                yield from _find_no_text(key, value)
+
+
+class ConsumerProperties(Properties):
+    """Properties of Kafka's Java consumer by its own names."""
+
+    kind = "consumer properties"
+
+    @classmethod
+    def find_faults(
+        cls, properties: Mapping[str, Any]
+    ) -> Iterator[ConfigProblem]:
+        for key, value in properties.items():
+            if not NAME.fullmatch(key):
+                message = "must hold names of properties only"
+                yield ConfigProblem((), message, shows_value=False)
+            elif key in CONSUMER_OWNED:
+                yield ConfigProblem(
+                    (key,), f"must be left out: {CONSUMER_OWNED[key]}"
+                )
+            else:
+                yield from _find_no_text(key, value)
+
+
+def _find_no_text(key: str, value: Any) -> Iterator[ConfigProblem]:
+    if value is None:
+        yield ConfigProblem((key,), "has no value")
+    elif not isinstance(value, str | int | float):
+        message = "must be text, a number, true or false"
+        yield ConfigProblem((key,), message, shows_value=False)
+
+
 class AuditConfig(Model):
     """The nightly audit, which compares the records of both clusters."""
 
@@ -246,6 +343,22 @@ class AuditConfig(Model):
     default is enough for records of 10 MB in several tasks. The process is
     limited to this and 2 GiB for Java itself. On a cluster, also the memory of
     each executor."""
+
+    spark: SparkProperties | None = Field(None, title="Spark properties")
+    """Any property of Spark, such as `spark.executor.instances`, or
+    `spark.hadoop.fs.s3a.endpoint` for Hadoop, with these exceptions:
+    `spark.master`, `spark.driver.memory`, `spark.sql.ansi.enabled`,
+    `spark.sql.caseSensitive`, `spark.sql.session.timeZone` and those of
+    redaction. They override what `spark-submit` was given."""
+
+    consumer: ConsumerProperties | None = Field(
+        None, title="Consumer properties"
+    )
+    """Any property of Kafka's Java consumer, by which the audit reads both
+    clusters, such as `fetch.max.bytes` or `client.rack`, except those that
+    change what is read: servers, group, isolation level, offsets,
+    deserializers and interceptors. They override what the audit makes of
+    `clusters`. `client.id` is `mirrorwatch-audit` unless it is set here."""
 
     timeout: Duration = Field(
         AuditLimits().timeout,

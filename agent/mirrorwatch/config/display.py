@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from ..secrets import HIDDEN, hide_secrets
 from .base import Model, format_duration, to_model
-from .kafka import KafkaProperties
+from .properties import Properties
 from .types import Share
 
 __all__ = ["hidden_values", "to_display"]
@@ -55,7 +55,7 @@ def _display(value: Any, owner: Model | None, *path: str) -> Any:
 
 def _display_scalar(value: Any) -> Any:
     match value:
-        case KafkaProperties():
+        case Properties():
             return value.to_display()
         case SecretStr():
             return HIDDEN
@@ -82,7 +82,7 @@ def hidden_values(value: Any, *, hidden: bool = False) -> Iterator[str]:
             yield value.get_secret_value()
         case str() if hidden:
             yield value
-        case KafkaProperties():
+        case Properties():
             shown = value.to_display()
             yield from (v for k, v in value.items() if shown[k] == HIDDEN)
         case _:

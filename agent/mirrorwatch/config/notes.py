@@ -20,6 +20,7 @@ from ..secrets import HIDDEN, may_quote
 from .base import ConfigProblem, Model, YamlPath, format_path
 from .kafka import SERVERS, KafkaProperties
 from .overlap import UndecidedError, find_common_topic
+from .properties import Properties
 from .root import Config, FlowConfig, find_undecided
 from .sinks import WebConfig
 
@@ -325,7 +326,7 @@ def _matches_nothing(pattern: str) -> bool:
 
 def _find_plain_secrets(value: object, path: YamlPath) -> Iterator[YamlPath]:
     """Yield the paths of secrets that stand in the file itself."""
-    if isinstance(value, KafkaProperties):
+    if isinstance(value, Properties):
         yield from ((*path, key) for key in value.plain_secrets)
     elif isinstance(value, Model):
         for name in value.plain_secrets:

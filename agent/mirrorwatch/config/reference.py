@@ -25,12 +25,14 @@ __all__ = ["render_reference"]
 
 KINDS = {
     "bool": "true or false",
+    "ConsumerProperties": "mapping of consumer properties",
     "ByteSize": "size (`100000`, `512KiB`)",
     "float": "number",
     "int": "whole number",
     "KafkaProperties": "mapping of librdkafka properties",
     "Path": "path",
     "SecretStr": "secret",
+    "SparkProperties": "mapping of Spark properties",
     "Share": "share (`10%`)",
     "str": "text",
     "timedelta": "duration",

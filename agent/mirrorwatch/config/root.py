@@ -57,7 +57,7 @@ from .base import (
     read_document,
 )
 from .canary import CanaryConfig
-from .kafka import FILE_KEYS, ClusterConfig, KafkaProperties
+from .kafka import FILE_KEYS, ClusterConfig
 from .mirror import (
     MirrorConfig,
     NamingConfig,
@@ -66,6 +66,7 @@ from .mirror import (
     TopicsConfig,
 )
 from .overlap import CommonTopics, UndecidedError, rename
+from .properties import Properties
 from .sinks import SinksConfig, StateConfig, WebConfig
 
 __all__ = ["Config", "FlowConfig", "LimitsConfig"]
@@ -643,7 +644,7 @@ class Config(Model):
 
 
 def _find_pem_files(value: Any) -> Iterator[Path]:
-    if isinstance(value, KafkaProperties):
+    if isinstance(value, Properties):
         named = (v for k, v in value.items() if k.endswith(FILE_KEYS))
         yield from map(Path, named)
         return

@@ -1,7 +1,7 @@
 """The audit of one plan."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import reduce
@@ -29,6 +29,7 @@ from mirrorwatch.domain.audit.result import (
     tell_filtered,
 )
 
+from ..checkpoint import checkpointed
 from ..digest.digest import (
     PAIR,
     DigestSummary,
@@ -69,14 +70,14 @@ from .digests import (
     DigestComparison,
     bucket_length,
     compared,
-    hulls,
     matched_ends,
+    stretches,
 )
 
 __all__ = ["JudgedAudit", "audit", "digest_side", "judge"]
 
 
-_Hulls = dict[PairName, dict[tuple[str, str], AuditSpan]]
+_Stretches = dict[PairName, dict[tuple[str, str], list[AuditSpan]]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -136,7 +137,7 @@ def look_into(
         Which timestamps are asked for.
     """
     buckets = compared(sides.whole("source"), sides.whole("target"))
-    buckets = buckets.localCheckpoint()
+    buckets = buckets.transform(checkpointed)
     differing = buckets.where(~sf.col("equal")).select(*PAIR, "bucket")
     suspect = {_pair(row) for row in differing.select(*PAIR).collect()}
     if sides.group.compacted:
@@ -145,19 +146,21 @@ def look_into(
     if not pairs:
         return None
     source, target = (
-        _hulls(hulls(side, differing)) for side in (sides.source, sides.target)
+        _stretches(stretches(side, differing))
+        for side in (sides.source, sides.target)
     )
     case = SuspectBuckets(
         pairs=tuple(pairs),
         narrowed=tuple(
-            narrowed(
+            part
+            for pair in pairs
+            for part in _parts(
                 pair,
                 source.get(name(pair), {}),
                 target.get(name(pair), {}).get(
-                    (pair.flow, log_name(pair, pair.target_topic))
+                    (pair.flow, log_name(pair, pair.target_topic)), []
                 ),
             )
-            for pair in pairs
         ),
         buckets=differing,
         ends=matched_ends(sides.source, buckets.where("equal")),
@@ -170,13 +173,24 @@ def look_into(
     return work(read, case)
 
 
-def _hulls(table: DataFrame) -> _Hulls:
-    found: _Hulls = {}
-    for row in table.collect():
+def _stretches(table: DataFrame) -> _Stretches:
+    found: _Stretches = {}
+    for row in table.orderBy("first_offset").collect():
         stretch = AuditSpan(row["first_offset"], row["last_offset"] + 1)
         spans = found.setdefault(_pair(row), {})
-        spans[row["origin"], row["topic"]] = stretch
+        spans.setdefault((row["origin"], row["topic"]), []).append(stretch)
     return found
+
+
+def _parts(
+    pair: PartitionPair,
+    source: Mapping[tuple[str, str], Sequence[AuditSpan]],
+    target: Sequence[AuditSpan],
+) -> Iterator[PartitionPair]:
+    """Yield the pair with one stretch of each of its logs at a time."""
+    for n in range(max([1, len(target), *map(len, source.values())])):
+        spans = {log: s[n] for log, s in source.items() if n < len(s)}
+        yield narrowed(pair, spans, target[n] if n < len(target) else None)
 
 
 def _pair(row: Row) -> PairName:
@@ -282,8 +296,12 @@ def audit(
         Keys to name as a sample for each finding; none, because they may be
         private.
     """
-    source = digest_side(read, plan, "source", bucket=bucket).localCheckpoint()
-    target = digest_side(read, plan, "target", bucket=bucket).localCheckpoint()
+    source = digest_side(read, plan, "source", bucket=bucket).transform(
+        checkpointed
+    )
+    target = digest_side(read, plan, "target", bucket=bucket).transform(
+        checkpointed
+    )
     return compare(read, plan, source, target, carry=carry, keys=keys)
 
 

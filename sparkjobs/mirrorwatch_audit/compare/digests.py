@@ -4,7 +4,7 @@ from collections.abc import Container
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sf
 
 from mirrorwatch.domain.audit.plan import Plan, Stated, Unverifiable
@@ -21,8 +21,8 @@ __all__ = [
     "bucket_length",
     "comparable",
     "compared",
-    "hulls",
     "matched_ends",
+    "stretches",
 ]
 
 
@@ -63,7 +63,15 @@ def compared(source: DataFrame, target: DataFrame) -> DataFrame:
     return joined.select(*PAIR, "bucket", equal.alias("equal"))
 
 
-def hulls(digest: DataFrame, differing: DataFrame) -> DataFrame:
+LEAST_GAP = 200_000
+"""Offsets between differing buckets that are rather left out than read: it
+takes a moment to read as many, and another task to leave them out."""
+
+MOST_STRETCHES = 8
+"""Most stretches that are read of a log: of each is one more query."""
+
+
+def stretches(digest: DataFrame, differing: DataFrame) -> DataFrame:
     """Return between which offsets the records of differing buckets are.
 
     Parameters
@@ -76,11 +84,28 @@ def hulls(digest: DataFrame, differing: DataFrame) -> DataFrame:
     Returns
     -------
     DataFrame
-        `PAIR`, `origin`, `topic`, `first_offset` and `last_offset`.
+        `PAIR`, `origin`, `topic`, `first_offset` and `last_offset`, a row for
+        each stretch of a log: the largest gaps are left out, so that a drop
+        at each end of a day does not read the day.
     """
+    log = (*PAIR, "origin", "topic")
+    by_offset = Window.partitionBy(*log).orderBy("first_offset", "bucket")
+    until_now = by_offset.rowsBetween(Window.unboundedPreceding, 0)
+    before = by_offset.rowsBetween(Window.unboundedPreceding, -1)
+    largest = Window.partitionBy(*log).orderBy(
+        sf.desc_nulls_last("gap"), "first_offset", "bucket"
+    )
+    # Buckets are of time, so that those of late records overlap.
+    seen = sf.max("last_offset").over(before)
+    is_gap = (sf.col("gap") >= LEAST_GAP) & (sf.col("rank") < MOST_STRETCHES)
     return (
         digest.join(differing, [*PAIR, "bucket"], "left_semi")
-        .groupBy(*PAIR, "origin", "topic")
+        .select(*log, "bucket", "first_offset", "last_offset")
+        .withColumn("gap", sf.col("first_offset") - seen - 1)
+        .withColumn("rank", sf.row_number().over(largest))
+        .withColumn("begins", sf.coalesce(is_gap.cast("int"), sf.lit(0)))
+        .withColumn("number", sf.sum("begins").over(until_now))
+        .groupBy(*log, "number")
         .agg(
             sf.min("first_offset").alias("first_offset"),
             sf.max("last_offset").alias("last_offset"),

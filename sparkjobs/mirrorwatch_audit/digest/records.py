@@ -1,14 +1,14 @@
 """The records of pairs, for every reader of them."""
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, cast
+from typing import Protocol
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from pyspark.sql.types import ArrayType, StructType
 
 from mirrorwatch.domain.audit.plan import (
     AS_THEY_ARE,
@@ -275,14 +275,15 @@ def small_table(
     workers of a cluster would need one of the driver's version. Here rows
     travel as JSON in the plan, and Java reads them.
     """
-    # Names make a structure of it, and not a plain type.
-    schema = cast("StructType", StructType.fromDDL(columns))
-    names = schema.fieldNames()
+    names = [column.split()[0] for column in _OUTSIDE.split(columns)]
     text = json.dumps([dict(zip(names, row, strict=True)) for row in rows])
-    parsed = sf.from_json(sf.lit(text), ArrayType(schema))
+    parsed = sf.from_json(sf.lit(text), f"array<struct<{columns}>>")
     one = session.range(0, 1, 1, 1)
     return one.select(sf.inline(parsed))
 
+
+_OUTSIDE = re.compile(r",\s*(?![^<]*>)")
+"""A comma between two columns, not within a type."""
 
 NAMES = "flow string, target_topic string, partition int"
 

@@ -5,6 +5,7 @@ from pyspark.sql import functions as sf
 
 from mirrorwatch.domain.audit.plan import PartitionPair, Side
 
+from ..checkpoint import checkpointed
 from ..digest.digest import PAIR, hashed, to_millis
 from ..digest.records import SIDES, Read, span_table, spanned
 from .drill import (
@@ -50,12 +51,14 @@ def drill_compacted(read: Read, case: SuspectBuckets) -> DataFrame:
     either its newest record is, or its newest committed one; else what belongs
     there cannot be verified.
     """
-    keys = _differing(read, case).localCheckpoint()
+    keys = _differing(read, case).transform(checkpointed)
     keys_fit = keys.count() <= MOST_SENT
     if keys_fit:
         keys = sf.broadcast(keys)
     source, target = (
-        _at_cut(_retained(read, case, side, keys), side[0]).localCheckpoint()
+        _at_cut(_retained(read, case, side, keys), side[0]).transform(
+            checkpointed
+        )
         for side in SIDES
     )
     limits = bounds(
@@ -79,7 +82,7 @@ def drill_compacted(read: Read, case: SuspectBuckets) -> DataFrame:
         {"origin": "s_origin", "topic": "s_topic"}
     )
     both = both.join(limit, [*PAIR, "s_origin", "s_topic"], "left")
-    both = both.localCheckpoint()
+    both = both.transform(checkpointed)
     for side_prefix, side, where, found in (
         ("s", SIDES[1], "late", "arrived_late"),
         ("t", SIDES[0], "NOT late", "outdated"),
@@ -92,7 +95,7 @@ def drill_compacted(read: Read, case: SuspectBuckets) -> DataFrame:
         both = both.join(hits, [*_KEY], "left")
     explained = both.withColumn("kind", _doubted(_kind()))
     explained = explained.where("kind IS NOT NULL")
-    return explained.select(*_outcome()).localCheckpoint()
+    return explained.select(*_outcome()).transform(checkpointed)
 
 
 def _whole(pair: PartitionPair) -> PartitionPair:

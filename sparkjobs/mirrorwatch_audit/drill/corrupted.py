@@ -8,6 +8,7 @@ from pyspark.sql import functions as sf
 
 from mirrorwatch.domain.audit.plan import PartitionPair, Side
 
+from ..checkpoint import checkpointed
 from ..digest.digest import PAIR
 from ..digest.records import NAMES, SIDES, name, small_table, span_table
 from .explain import SOURCE
@@ -139,12 +140,12 @@ def with_corrupted(
                 "bucket": sf.floor(sf.col("timestamp") / bucket_ms),
             }
         )
-        .localCheckpoint()
+        .transform(checkpointed)
         for kind, row, side in zip(
             _UNMATCHED, (_SOURCE_ROW, _TARGET_ROW), SIDES, strict=True
         )
     )
-    found = _matched(dropped, extra, "timestamp").localCheckpoint()
+    found = _matched(dropped, extra, "timestamp").transform(checkpointed)
     for more, which in ((["bucket"], "true"), ([], "close")):
         missing, unknown = (
             rows.join(found.select(*row), [*row], "left_anti")
@@ -152,10 +153,10 @@ def with_corrupted(
             .where(which)
             for rows, row in ((dropped, _SOURCE_ROW), (extra, _TARGET_ROW))
         )
-        found = found.unionByName(
-            _matched(missing, unknown, *more)
-        ).localCheckpoint()
-    return _marked(outcomes, found).localCheckpoint()
+        found = found.unionByName(_matched(missing, unknown, *more)).transform(
+            checkpointed
+        )
+    return _marked(outcomes, found).transform(checkpointed)
 
 
 def _matched(dropped: DataFrame, extra: DataFrame, *more: str) -> DataFrame:

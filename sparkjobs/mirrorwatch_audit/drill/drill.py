@@ -17,6 +17,7 @@ from mirrorwatch.domain.audit.plan import (
     TimeWindow,
 )
 
+from ..checkpoint import checkpointed
 from ..digest.digest import PAIR, hashed, prepared
 from ..digest.records import (
     NAMES,
@@ -65,7 +66,8 @@ class SuspectBuckets:
     """Pairs with buckets that differ, as they are in the plan."""
 
     narrowed: tuple[PartitionPair, ...]
-    """The same with the spans between which these buckets' records are."""
+    """The same with the stretches in which these buckets' records are, one of
+    each log: a pair is there as often as a log of it has some."""
 
     buckets: DataFrame
     """The buckets, as `PAIR` and `bucket`."""
@@ -104,18 +106,17 @@ def drill(read: Read, case: SuspectBuckets) -> DataFrame:
     Notes
     -----
     Each step is worked out and kept before the next one begins: as one plan
-    they would repeat each other many times. What is kept is lost with an
-    executor; then the audit fails, and is run again.
+    they would repeat each other many times.
     """
     source, target = (_records(read, case, side) for side in SIDES)
-    matches = matched_copies(source, target).localCheckpoint()
+    matches = matched_copies(source, target).transform(checkpointed)
     unmatched = _unmatched(matches, case.pairs, timestamps=case.timestamps)
     pairs = unmatched.pairs
     if not pairs:
         return no_outcomes(matches.sparkSession)
     outside_span = read_outside(
         read, unmatched, timestamps=case.timestamps, carry=case.carry
-    ).localCheckpoint()
+    ).transform(checkpointed)
     # Copies that are in any partition show of none how far it was copied.
     by_topic = is_by_topic(pairs)
     later = [
@@ -134,8 +135,8 @@ def drill(read: Read, case: SuspectBuckets) -> DataFrame:
         case.ends.limit(0) if by_topic else case.ends,
         _side(seen, "source").unionByName(later[0]),
         _side(seen, "target").unionByName(later[1]),
-    ).localCheckpoint()
-    counts = copies_outside(outside_span, limits).localCheckpoint()
+    ).transform(checkpointed)
+    counts = copies_outside(outside_span, limits).transform(checkpointed)
     missing = explained_missing(matches, counts, limits)
     oldest = [
         first_records(pair)
@@ -145,7 +146,7 @@ def drill(read: Read, case: SuspectBuckets) -> DataFrame:
     surplus = explained_surplus(
         matches, counts, reach(read(oldest, "target"), unmatched.with_surplus)
     )
-    outcomes = missing.unionByName(surplus).localCheckpoint()
+    outcomes = missing.unionByName(surplus).transform(checkpointed)
     if by_topic:
         # No record has a place at the target where another could stand.
         return outcomes
@@ -337,7 +338,7 @@ def with_aborted(
     }
     if not names:
         return records.withColumn("aborted", sf.expr("false"))
-    kept = records.localCheckpoint()
+    kept = records.transform(checkpointed)
     hulls = _hulls(kept, names)
     committed = read([_committed(pair, hulls) for pair in pairs], "source")
     seen = committed.select(*SOURCE, "offset", sf.expr("true").alias("seen"))

@@ -400,7 +400,9 @@ def _keys(
     columns = f"{NAMES}, origin string, topic string, offset bigint"
     table = small_table(records.sparkSession, rows, columns)
     text = sf.col("key").cast("string")
-    shown = sf.when(sf.is_valid_utf8(text), text).otherwise(sf.hex("key"))
+    # What is no UTF-8 comes back otherwise; Spark 3.5 cannot be asked.
+    is_text = sf.encode(text, "UTF-8") == sf.col("key")
+    shown = sf.when(is_text, text).otherwise(sf.hex("key"))
     found = (
         records.join(sf.broadcast(table), table.columns)
         .where(sf.col("key").isNotNull())

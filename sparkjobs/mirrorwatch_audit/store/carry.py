@@ -21,6 +21,7 @@ from mirrorwatch.domain.audit.plan import (
     Unverifiable,
 )
 
+from ..checkpoint import checkpointed
 from ..digest.digest import HASHED, PAIR, hashed, in_buckets
 from ..digest.records import (
     ALL_PARTITIONS,
@@ -232,7 +233,7 @@ def hashed_again(
         What can be compared, and what cannot.
     """
     names = sf.broadcast(named(carry.sparkSession, pairs))
-    old = carry.join(names, [*PAIR], "left_semi").localCheckpoint()
+    old = carry.join(names, [*PAIR], "left_semi").transform(checkpointed)
     rest = carry.join(names, [*PAIR], "left_anti")
     at = (*PAIR, "side", "origin", "topic")
     spans = {
@@ -257,7 +258,7 @@ def hashed_again(
                 )
             )
     new = reduce(DataFrame.unionByName, fresh).select(*carry.columns)
-    new = new.localCheckpoint()
+    new = new.transform(checkpointed)
     left = Counter(
         {
             tuple(row[:3]): row[3]

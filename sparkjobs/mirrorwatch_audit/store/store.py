@@ -13,22 +13,25 @@
     What was found; stored last. It is what makes a run count.
 """
 
-import fcntl
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from operator import attrgetter
-from pathlib import Path
-from typing import Any, TextIO, TypeVar
+from typing import Any, TypeVar
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from mirrorwatch.domain.audit.plan import AuditedEnds, Plan, Side
-from mirrorwatch.domain.audit.result import FinishedAudit, Hours
+from mirrorwatch.domain.audit.result import (
+    AuditResult,
+    FinishedAudit,
+    Hours,
+)
 from mirrorwatch.exceptions import AuditError
 from mirrorwatch.state.audits import (
     check_version,
@@ -41,11 +44,17 @@ from mirrorwatch.state.audits import (
     write_report,
 )
 
+from ..checkpoint import CHECKPOINTS
 from ..digest.digest import SCHEMA_VERSION
 from ..session import is_missing_path, translated
 
-__all__ = ["FrozenRun", "HadoopFolder", "RunStore", "only_one"]
+__all__ = ["FrozenRun", "HadoopFolder", "RunStore"]
 
+
+KEEP_DIGESTS = timedelta(days=14)
+"""How long digests are kept after their run: they are nearly all that it
+keeps, and two weeks are time to look at one again by hand. A run that has not
+ended keeps its own."""
 
 VERSION = "schema_version"
 """Column of every table."""
@@ -180,6 +189,57 @@ class HadoopFolder:
         with translated(f"Cannot delete {self._at(name)}"):
             files, path = self._hadoop(name)
             files.delete(path, True)  # noqa: FBT003 - Java has no keywords
+
+    def create(self, name: str, text: str, *, anew: bool = True) -> bool:
+        """Write a small file; return whether that was done.
+
+        Parameters
+        ----------
+        name
+            Where.
+        text
+            What.
+        anew
+            Whether nothing is done if it is there already: one of several
+            who try at once has done it, as far as the file system can tell.
+        """
+        with translated(f"Cannot write {self._at(name)}"):
+            files, path = self._hadoop(name)
+            try:
+                stream = files.create(path, not anew)
+            except Py4JJavaError as e:
+                # Hadoop's own, or Java's, as the file system has it.
+                if "AlreadyExistsException" in str(e.java_exception):
+                    return False
+                raise
+            try:
+                stream.write(bytearray(text, "utf-8"))
+            finally:
+                stream.close()
+            return True
+
+    def read(self, name: str) -> str | None:
+        """Return what is in a small file; `None` if it is not there."""
+        with translated(f"Cannot read {self._at(name)}"):
+            files, path = self._hadoop(name)
+            if not files.exists(path):
+                return None
+            stream = files.open(path)
+            try:
+                return bytes(stream.readAllBytes()).decode()
+            finally:
+                stream.close()
+
+    def changed(self, name: str) -> datetime | None:
+        """Return when a file was written, by the clock of its file system;
+        `None` if it is not there.
+        """
+        with translated(f"Cannot read {self._at(name)}"):
+            files, path = self._hadoop(name)
+            if not files.exists(path):
+                return None
+            at = files.getFileStatus(path).getModificationTime()
+            return datetime.fromtimestamp(at / 1000, tz=UTC)
 
     def _hadoop(self, name: str) -> tuple[Any, Any]:
         """Return Hadoop's file system of a folder, and its path there."""
@@ -327,13 +387,22 @@ class RunStore:
             for text in self._folder.read_texts(name)
         ]
 
-    def forget(self, before: datetime) -> None:
-        """Delete runs that ended before a time, or that never will.
+    def forget(self, now: datetime, keep: timedelta) -> None:
+        """Delete runs that ended long ago, or that never will, and sooner
+        the digests of those that stay.
 
-        The last night stays, for the next one goes on from it. Before each
-        that stays so does the one whose carry it took up: it may be run again.
+        Parameters
+        ----------
+        now
+            The time.
+        keep
+            How long runs are kept. The last night stays, for the next one
+            goes on from it. Before each that stays so does the one whose
+            carry it took up: it may be run again.
         """
+        before = now - keep
         results = [audit.result for audit in self.results()]
+        self._forget_digests(results, now - KEEP_DIGESTS)
         nights = sorted(
             (r for r in results if r.nightly), key=attrgetter("end")
         )
@@ -348,6 +417,19 @@ class RunStore:
                 run, changed, before, last
             ):
                 self._folder.delete(f"runs/{run}")
+
+    def _forget_digests(
+        self, results: Sequence[AuditResult], before: datetime
+    ) -> None:
+        """Delete digests of runs that ended: no later run reads them."""
+        stored = self._folder.folders("runs")
+        for result in results:
+            if result.id in stored and result.ended_at < before:
+                self._folder.delete(f"runs/{result.id}/digests")
+        # What a run left that was killed on a cluster.
+        for name, changed in self._folder.folders(CHECKPOINTS).items():
+            if changed < before:
+                self._folder.delete(f"{CHECKPOINTS}/{name}")
 
     def _is_given_up(
         self,
@@ -386,45 +468,3 @@ class RunStore:
         for text in self._folder.read_texts(name):
             return from_versioned(kind, text, f"{self._folder.url}/{name}")
         return None
-
-
-@contextmanager
-def only_one(folder: str) -> Iterator[None]:
-    """Hold the folder of all runs for one audit.
-
-    Two at once would go on from the same ends, and each would write over
-    what the other keeps. The lock ends with the process, however that ends.
-
-    Raises
-    ------
-    AuditError
-        Raised if another audit holds it.
-
-    Notes
-    -----
-    Object stores have no locks: where the folder is not on this machine, the
-    scheduler must not start two.
-    """
-    path = local_path(folder)
-    if path is None:
-        yield
-        return
-    with _locked(path):
-        yield
-
-
-def _locked(folder: Path) -> TextIO:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / "audit.lock").open("w")
-    except OSError as e:
-        raise AuditError(f"Cannot use the folder {folder}: {e}") from e
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as e:
-        lock.close()
-        raise AuditError(
-            f"Another audit is running on {folder}: wait for it, or give this "
-            "one a folder of its own with --out"
-        ) from e
-    return lock

@@ -103,6 +103,8 @@ def _show_night(night: FlowResult) -> Facts:
         )
     for number, gap in enumerate(night.gaps[:_SHOWN], start=1):
         yield f"unverifiable_{number}", gap_of(gap)
+    for number, (topic, percent) in enumerate(night.shrunk[:_SHOWN], start=1):
+        yield f"shrunk_{number}", f"{topic}: {percent} % fewer than usual"
 
 
 def _show_attempt(attempt: Attempt) -> Facts:
@@ -245,6 +247,7 @@ def _praise(night: FlowResult, by: str) -> CheckFinding:
     stated = sum(night.stated.values())
     differ = f"{stated:,} {agree(stated, 'differ for a known reason')}"
     rest = f"; {differ}, see the evidence" if stated else ""
+    rest += _note_shrunk(night.shrunk)
     filtered = filtered_note(t.found.get("filtered", 0) for t in night.topics)
     if filtered:
         rest = f", except for {filtered}{rest}"
@@ -254,6 +257,15 @@ def _praise(night: FlowResult, by: str) -> CheckFinding:
         f"{counted(len(night.topics), 'topic')} compared, none missing, "
         f"altered or duplicated {by}{rest}",
     )
+
+
+def _note_shrunk(shrunk: Sequence[tuple[str, int]]) -> str:
+    """Return what a source wrote far less than usual: no fault of a mirror."""
+    if not shrunk:
+        return ""
+    (topic, percent), *others = shrunk
+    more = f", and {counted(len(others), 'more topic')}" if others else ""
+    return f"; {topic} had {percent} % fewer records than usual{more}"
 
 
 def _judge_attempt(

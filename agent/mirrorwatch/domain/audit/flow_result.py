@@ -7,7 +7,12 @@ from datetime import datetime
 from typing import Literal
 
 from .plan import Unverifiable
-from .result import AuditFinding, AuditResult, FindingKind
+from .result import (
+    AuditFinding,
+    AuditResult,
+    FindingKind,
+    shrunk_percent,
+)
 
 __all__ = [
     "ERRORS",
@@ -54,6 +59,9 @@ class TopicTally:
 
     target_records: int = 0
     """Records compared at the target."""
+
+    usual_records: int | None = None
+    """Records at the source that were usual in as much time, if known."""
 
     found: dict[str, int] = field(default_factory=dict)
     """Records by kind of finding."""
@@ -108,6 +116,23 @@ class FlowResult:
         """Whether anything is wrong, beside what filters drop."""
         return any(f.kind in ERRORS for f in self.findings)
 
+    @property
+    def shrunk(self) -> list[tuple[str, int]]:
+        """Topics that have far fewer records than usual, with by how many
+        percent, the worst first.
+        """
+        shares = [
+            (topic.topic, percent)
+            for topic in self.topics
+            if (
+                percent := shrunk_percent(
+                    topic.source_records, topic.usual_records
+                )
+            )
+            is not None
+        ]
+        return sorted(shares, key=lambda each: -each[1])
+
     def found(self, kind: FindingKind) -> int:
         """Return how many records are wrong in one way."""
         return sum(topic.found.get(kind, 0) for topic in self.topics)
@@ -136,6 +161,7 @@ def flow_result_of(result: AuditResult, flow: str) -> FlowResult | None:
             topic=count.topic,
             source_records=count.source_count,
             target_records=count.target_count,
+            usual_records=count.usual_count,
         )
         for count in counts
     }
@@ -243,6 +269,9 @@ def _sum(a: TopicTally, b: TopicTally) -> TopicTally:
         topic=a.topic,
         source_records=a.source_records + b.source_records,
         target_records=a.target_records + b.target_records,
+        usual_records=None
+        if a.usual_records is None or b.usual_records is None
+        else a.usual_records + b.usual_records,
         found=dict(Counter(a.found) + Counter(b.found)),
         unverifiable=a.unverifiable + b.unverifiable,
     )

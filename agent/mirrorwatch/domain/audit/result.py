@@ -102,6 +102,36 @@ class TopicCount:
     target_bytes: int = 0
     """The same at the target."""
 
+    usual_count: int | None = None
+    """Records at the source that were usual in as much time, by the nights
+    before; `None` if too few are known."""
+
+    @property
+    def shrunk_percent(self) -> int | None:
+        """By how many percent it has fewer records than usual; `None` if that
+        is not worth telling.
+        """
+        return shrunk_percent(self.source_count, self.usual_count)
+
+
+SHRUNK = 0.8
+"""Part of what is usual that is missing where a topic is told to have shrunk:
+traffic doubles and halves for many reasons."""
+
+LEAST_USUAL = 1000
+"""Fewer records come and go by chance."""
+
+
+def shrunk_percent(records: int, usual: int | None) -> int | None:
+    """Return by how many percent records are fewer than usual; `None` if that
+    is not worth telling.
+    """
+    if usual is None or usual < LEAST_USUAL:
+        return None
+    missing = 1 - records / usual
+    # Down: 100 percent would say that there is none.
+    return int(100 * missing) if missing >= SHRUNK else None
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AuditResult:
@@ -275,6 +305,7 @@ def result_document(result: AuditResult) -> dict[str, Any]:
                 "topic": topic.topic,
                 "source_count": topic.source_count,
                 "target_count": topic.target_count,
+                "usual_count": topic.usual_count,
             }
             for topic in result.topics
         ],
@@ -360,6 +391,9 @@ def combined(results: Sequence[AuditResult]) -> AuditResult:
             target_count=before.target_count + count.target_count,
             source_bytes=before.source_bytes + count.source_bytes,
             target_bytes=before.target_bytes + count.target_bytes,
+            usual_count=None
+            if count.usual_count is None
+            else (before.usual_count or 0) + count.usual_count,
         )
     return replace(
         last,

@@ -1,0 +1,150 @@
+"""Only one audit at a time works on a folder of all runs.
+
+Two at once would go on from the same ends, and each would write over what the
+other keeps.
+"""
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from pathlib import Path
+from threading import Event, Thread
+from typing import TextIO
+from uuid import uuid4
+
+from mirrorwatch.exceptions import AuditError
+from mirrorwatch.state.audits import local_path
+
+from .store import HadoopFolder
+
+__all__ = ["leased", "only_one"]
+
+LOCK = "audit.lock"
+
+RENEW_SECONDS = 60.0
+"""How often a lease is renewed."""
+
+LEASE = timedelta(minutes=10)
+"""How old a lease is of which the holder was killed: many renewals may fail
+before, and an hourly audit that comes after it is not kept waiting."""
+
+
+@contextmanager
+def only_one(folder: str, files: HadoopFolder) -> Iterator[None]:
+    """Hold the folder of all runs for one audit.
+
+    Parameters
+    ----------
+    folder
+        The folder, as it was given.
+    files
+        The same.
+
+    Raises
+    ------
+    AuditError
+        Raised if another audit holds it.
+    """
+    path = local_path(folder)
+    with leased(files) if path is None else _locked(path):
+        yield
+
+
+@contextmanager
+def leased(
+    files: HadoopFolder, *, renew_seconds: float = RENEW_SECONDS
+) -> Iterator[None]:
+    """Hold a folder that is not on this machine, by a file in it.
+
+    Parameters
+    ----------
+    files
+        The folder.
+    renew_seconds
+        How often the lease is renewed.
+
+    Raises
+    ------
+    AuditError
+        Raised if another audit holds it.
+
+    Notes
+    -----
+    The file is created where there is none, and written again every minute.
+    One that was not for ten minutes is of an audit that was killed: it is
+    taken over. HDFS creates a file for one only. A file system for S3 may
+    look first and then write: so who has written is asked once more. What is
+    left are two that begin within the same second on such a store.
+    """
+    own = uuid4().hex
+    if not files.create(LOCK, own):
+        if not _is_abandoned(files, own):
+            raise _taken(files.url)
+        files.delete(LOCK)
+        if not files.create(LOCK, own):
+            raise _taken(files.url)
+    if files.read(LOCK) != own:
+        raise _taken(files.url)
+    over = Event()
+    renewing = Thread(
+        target=_renew, args=(files, own, over, renew_seconds), daemon=True
+    )
+    renewing.start()
+    try:
+        yield
+    finally:
+        over.set()
+        renewing.join()
+        with suppress(AuditError):
+            if files.read(LOCK) == own:
+                files.delete(LOCK)
+
+
+def _is_abandoned(files: HadoopFolder, own: str) -> bool:
+    # Beside it, for another clock may be another time.
+    probe = f"{LOCK}.{own}"
+    files.create(probe, own)
+    now, then = files.changed(probe), files.changed(LOCK)
+    files.delete(probe)
+    return now is not None and (then is None or now - then > LEASE)
+
+
+def _renew(
+    files: HadoopFolder, own: str, over: Event, renew_seconds: float
+) -> None:
+    while not over.wait(renew_seconds):
+        # It may fail for a while: then it is as old as it is.
+        with suppress(AuditError):
+            if files.read(LOCK) == own:
+                files.create(LOCK, own, anew=False)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold a folder of this machine; that ends with the process, however it
+    ends.
+    """
+    with _open(path):
+        yield
+
+
+def _open(folder: Path) -> TextIO:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / LOCK).open("w")
+    except OSError as e:
+        raise AuditError(f"Cannot use the folder {folder}: {e}") from e
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as e:
+        lock.close()
+        raise _taken(folder) from e
+    return lock
+
+
+def _taken(folder: object) -> AuditError:
+    return AuditError(
+        f"Another audit is running on {folder}: wait for it, or give this "
+        "one a folder of its own with --out"
+    )
