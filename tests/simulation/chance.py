@@ -36,6 +36,10 @@ goes wrong in them comes closer together, and does so sooner."""
 WIDER_FROM = 2 * 10**7
 """Seed from which worlds have in them what was thought of later, too."""
 
+CHARTS_EVERY = 8
+"""In one of so many worlds without probes, whose latency is read from them,
+the agent keeps what its charts show."""
+
 SEEN = 20.0
 """How much more seldom than in reality the agent polls what it follows."""
 
@@ -195,6 +199,7 @@ def run(plan: Plan) -> World:
         flow=None if plan.canary else {"canary": {"enabled": False}},
         interval=plan.interval,
         tails=SEEN,
+        keeps_charts=plan.canary or plan.seed % CHARTS_EVERY == 0,
     ) as world:
         judge = Judge(
             world,

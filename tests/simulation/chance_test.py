@@ -16,6 +16,26 @@ from tests.simulation.judge import ViolationError
 KNOWN = [1, 2, 4, 5, 6, 7, 8, 10, 25, 178, 279, 350, 396, 458, 527, 965]
 KNOWN += [1721, 1804, 100168, 100209, 100495, 100712]
 KNOWN += [14159041, 14159129, 14159264, 20000173]
+
+# A new partition, made while the mirror left its topic out, began at its end:
+# its first records were lost, and it was taken for one that had been there.
+KNOWN += [20000030]
+# A topic was recreated twice before the mirror had shown what it makes of the
+# first time: what was in it between the two was lost, and nothing was said.
+KNOWN += [20001109]
+# The first records of a recreated topic had expired before the agent saw it:
+# they were taken for offsets that it never had.
+KNOWN += [20005441]
+# A slow topic was truncated below copies that no sync and no commit told of.
+KNOWN += [700929046]
+# Partitions that the mirror had not found yet were deleted with their topic.
+KNOWN += [41000121]
+# An exactly-once mirror dropped records of a recreated topic before the agent
+# saw it: where its copies begin was not looked for beside markers.
+KNOWN += [41000279]
+# Records expired of one partition while skips of another were told: what was
+# held to this took both for proved by skips, once the latter was copied.
+KNOWN += [20100009]
 """Seeds that are always tried: worlds in which the agent, or what it is held
 to, was wrong once."""
 

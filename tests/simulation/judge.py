@@ -103,8 +103,8 @@ class Judge:
     critical_since: dict[Key, float] = field(default_factory=dict)
     """Since when losses of a partition are told as proved by skips."""
 
-    seen: dict[str, float] = field(default_factory=dict)
-    """What skips and position found, as a line each, and when first."""
+    seen: dict[object, float] = field(default_factory=dict)
+    """What skips and position found, and when first."""
 
     @property
     def bound(self) -> float:
@@ -133,7 +133,7 @@ class Judge:
             self._never_more_expired(position)
         self._no_false_critical(by_check, skips, position)
         self._losses_are_told(by_check, skips, position)
-        self._proofs_stay(by_check["skips"])
+        self._proofs_stay(by_check["skips"], skips)
         self._a_stop_is_told(by_check["lag"])
 
     def _fail(self, text: str) -> None:
@@ -153,11 +153,9 @@ class Judge:
             found += [*skips.events, *skips.suspicions, *skips.foreign]
         if position is not None:
             found += position.resets
+        now = self.world.schedule.elapsed
         for each in found:
-            line = re.sub(
-                r"datetime\.datetime\((.*?), tz.*?\)", r"(\1)", f"{each}"
-            )
-            self.seen.setdefault(line, self.world.schedule.elapsed)
+            self.seen.setdefault(each, now)
 
     def _account(self) -> str:
         """Return what was lost, found and said, in the order of time."""
@@ -169,7 +167,7 @@ class Judge:
             (at, f"{count} records of {what}")
             for (at, what), count in lost.items()
         ]
-        lines += [(at, what) for what, at in self.seen.items()]
+        lines += [(at, _to_line(what)) for what, at in self.seen.items()]
         lines += [
             (s.at, f"{s.check}: {s.health.name} {s.reason}")
             for s in self.world.agent.sayings
@@ -309,13 +307,19 @@ class Judge:
         polls = 2 * max(self.interval, MINUTE / 2) / settings.poll
         return min(dropped, round(polls))
 
-    def _proofs_stay(self, verdict: Verdict) -> None:
+    def _proofs_stay(
+        self, verdict: Verdict, skips: SkipsObservation | None
+    ) -> None:
         """What was proved is told for its window, whatever comes after."""
         world, now = self.world, self.world.schedule.elapsed
         if "clock steps" in self.steps:
             return
-        if verdict.health is Health.CRITICAL:
-            for key in world.oracle.lost_by():
+        if verdict.health is Health.CRITICAL and skips is not None:
+            # Not what expired meanwhile: that is the position's to tell.
+            proved = {
+                e.place for e, n in skips.events if e.kind in LOSSES and n
+            }
+            for key in world.oracle.lost_by().keys() & proved:
                 self.critical_since.setdefault(key, now)
         for key, since in list(self.critical_since.items()):
             if now - since > LOST_WINDOW - MINUTE:
@@ -412,6 +416,10 @@ class Judge:
         for check, count in changes.items():
             if count > most:
                 self._fail(f"{check} changed {count} times")
+
+
+def _to_line(found: object) -> str:
+    return re.sub(r"datetime\.datetime\((.*?), tz.*?\)", r"(\1)", f"{found}")
 
 
 def _find(report: Report, kind: type[T]) -> T | None:

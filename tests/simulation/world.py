@@ -2,9 +2,12 @@
 
 import tempfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any, Self
+
+from mirrorwatch.gc_tuning import calm_collector
 
 from .agent import SimAgent
 from .client import Network, installed
@@ -16,6 +19,9 @@ from .schedule import Schedule
 __all__ = ["CANARY", "World"]
 
 CANARY = "mirrorwatch.canary"
+
+_calm_collector = cache(calm_collector)
+"""Once in each process, as the agent does."""
 
 
 class World:
@@ -37,6 +43,8 @@ class World:
         which it takes itself to have been away.
     tails
         The same for all others, if it is another number.
+    keeps_charts
+        Whether the agent keeps what charts show.
     """
 
     def __init__(
@@ -48,7 +56,9 @@ class World:
         interval: int = 15,
         coarse: float = 7.5,
         tails: float | None = None,
+        keeps_charts: bool = True,
     ) -> None:
+        _calm_collector()
         self.random = Random(seed)  # noqa: S311 - no secret
         self.schedule = Schedule()
         self.source = SimCluster("summit", self.schedule)
@@ -104,6 +114,7 @@ class World:
                 if task is not None and task.name.startswith("canary ")
                 else (tails or coarse)
             ),
+            keeps_charts=keeps_charts,
         )
         self.keys: dict[str, int] = {}
         """How many keys the records of compacted topics have."""

@@ -56,11 +56,13 @@ def test_where_copies_are_not_counted_more_may_lie_before() -> None:
     assert "at least 100 records of the new topic" in world.verdict().reason
 
 
-def test_a_log_that_does_not_begin_at_0_is_counted_from_its_start() -> None:
+def test_what_expired_of_a_recreated_topic_was_not_copied_either() -> None:
+    # Each log begins at 0. Where it begins when it is first seen says nothing
+    # of where the mirror began.
     world = remade(300, start=40)
     world.sync(100, 100)
     world.settle()
-    assert (world.reset().first, world.reset().end) == (40, 100)
+    assert (world.reset().first, world.reset().end) == (0, 100)
 
 
 def test_a_shorter_one_is_critical_until_the_mirror_begins_anew() -> None:
@@ -307,13 +309,57 @@ def test_new_topics_and_partitions_are_no_alarm() -> None:
     assert (world.resets, world.verdict().health) == ((), Health.OK)
 
 
-def test_one_that_was_never_copied_may_be_made_again() -> None:
+def test_what_was_never_copied_of_one_that_is_made_again_is_told() -> None:
+    # Partitions that MirrorMaker had not found yet went with their topic, and
+    # nothing was said of them (seed 41000121).
     world = World.settled()
-    world.source["new"] = Log("s3", {0: 50})
+    world.source["new"] = Log("s3", {0: 50, 1: 20}, {1: 15})
+    world.settle()
+    world.source["new"] = Log("s4", {0: 50, 1: 0})
+    world.settle()
+    assert [(r.partition, r.gone) for r in world.resets] == [(0, 50), (1, 5)]
+    assert world.verdict().health is Health.WARNING
+    assert world.verdict().reason == (
+        "new was deleted and recreated at summit before MirrorMaker had a "
+        "position in it. Of the old topic, up to 55 records seen by the last "
+        "survey were not copied"
+    )
+
+
+def test_an_empty_one_that_is_made_again_lost_nothing() -> None:
+    world = World.settled()
+    world.source["new"] = Log("s3", {0: 0})
     world.settle()
     world.source["new"] = Log("s4", {0: 50})
     world.settle()
     assert world.resets == ()
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_one_that_is_made_again_twice_before_the_mirror_says_anything(
+    restarts: bool,
+) -> None:
+    # What was in the topic between the two may not have been copied, and the
+    # mirror had shown nothing of it (seed 20001109).
+    world = remade(300)
+    if restarts:
+        world.restart()
+        world.tick(2)
+    world.source["t"] = Log("s3", {0: 40})
+    world.tick(2)
+    (reset,) = world.resets
+    assert (reset.first, reset.end, reset.gone) == (0, 100, 300)
+    assert world.verdict().health is Health.CRITICAL
+    # The first record that it copies of the third one decides.
+    world.target["t"].ends[0] = 140
+    world.sync(0, 100)
+    world.settle()
+    assert world.verdict().health is Health.WARNING
+    assert world.verdict().reason == (
+        "t was deleted and recreated at summit, and MirrorMaker restarted "
+        "from the beginning; the target also holds the old records. Of the "
+        "old topic, up to 300 records seen by the last survey were not copied"
+    )
 
 
 def test_syncs_read_just_before_are_of_the_old_topic() -> None:

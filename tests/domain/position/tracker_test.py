@@ -521,6 +521,38 @@ def truncated_world() -> World:
     return World.settled()
 
 
+def test_copies_show_that_a_log_was_truncated(truncated_world: World) -> None:
+    # A slow topic: the last sync and commit are older than its last copies,
+    # and the new end lies behind them (seed 700929046).
+    truncated_world.source["t"].ends[0] = 120
+    truncated_world.target["t"].ends[0] = 120
+    truncated_world.tick()
+    truncated_world.source["t"].ends[0] = 110
+    truncated_world.tick(3)
+    assert truncated_world.resets == ()
+    truncated_world.tick(2)
+    reset = truncated_world.reset()
+    assert (reset.kind, reset.first, reset.end) == (
+        ResetKind.BEYOND,
+        110,
+        120,
+    )
+    assert truncated_world.verdict().health is Health.CRITICAL
+
+
+def test_an_end_that_is_stale_truncates_no_copies(
+    truncated_world: World,
+) -> None:
+    truncated_world.source["t"].ends[0] = 120
+    truncated_world.target["t"].ends[0] = 120
+    truncated_world.tick()
+    truncated_world.source["t"].ends[0] = 110
+    truncated_world.tick(3)
+    truncated_world.source["t"].ends[0] = 125
+    truncated_world.tick(6)
+    assert truncated_world.resets == ()
+
+
 def test_a_position_beyond_the_end_is_critical_when_it_stays(
     truncated_world: World,
 ) -> None:

@@ -1,7 +1,7 @@
 """What was measured on live mirrors, one case each."""
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -20,6 +20,7 @@ from mirrorwatch.domain.skips.tracker import SkipTracker
 from mirrorwatch.domain.topics import FilteredRule, FilteredTopics
 from tests.domain.skips.world import (
     KEY,
+    START,
     TOPIC,
     AlikeWorld,
     AlteredWorld,
@@ -214,6 +215,82 @@ def test_a_topic_made_again_begins_new_books(side: str) -> None:
     assert world.tally.skipped == 2
 
 
+def test_what_is_dropped_of_a_recreated_topic_beside_markers_is_told() -> None:
+    # An exactly-once mirror had copied and dropped before the next survey
+    # (seed 41000279): its first copy was looked for nowhere.
+    world = watched()
+    world.do("commit_target", "look", "write 5", "copy 5", "commit_target")
+    world.do("flush", "look", "look")
+    world.books.marked = True
+    for state in world.books.states.values():
+        state.noisy = True
+    world.do("recreate_source", "write 60", "copy 40", "commit_target")
+    world.do("drop 4", "copy 5", "commit_target", "flush")
+    world.do("look", "look", "look")
+    assert world.skipped == {40, 41, 42, 43}
+
+
+def test_partitions_that_come_while_a_topic_is_left_out_are_new() -> None:
+    # A mirror that begins at the end misses their first records (seed
+    # 20000030), and those of no others.
+    tracker = SkipTracker()
+
+    def survey(partitions: int, ends: dict[int, int], *syncs: Sync) -> None:
+        at = START + timedelta(seconds=15) * len(surveys)
+        surveys.append(at)
+        carried = {TOPIC: TOPIC} if ends else {}
+        tracker.follow(
+            FlowView(
+                flow="f",
+                at=at,
+                committed={},
+                syncs={(s.topic, s.partition): s for s in syncs},
+                caught_up=True,
+                target=ClusterView(
+                    alias="b",
+                    id="B",
+                    at=at,
+                    topics={TOPIC: _facts("t1", 2)},
+                    ends={(TOPIC, n): end for n, end in ends.items()},
+                    starts={(TOPIC, n): 0 for n in ends},
+                ),
+                source=ClusterView(
+                    alias="a",
+                    id="A",
+                    at=at,
+                    topics={TOPIC: _facts("s1", partitions)},
+                    ends={(TOPIC, n): 20 for n in ends},
+                    starts={(TOPIC, n): 0 for n in ends},
+                ),
+                names=carried,
+                new_syncs=syncs,
+            )
+        )
+
+    surveys: list[datetime] = []
+    survey(1, {0: 20}, to_sync(19, 19, 0))
+    survey(1, {0: 20})
+    survey(1, {})
+    survey(2, {})
+    survey(2, {0: 20, 1: 7}, to_sync(13, 0, 1))
+    assert tracker.states[TOPIC, 1].is_head
+    assert tracker.states[TOPIC, 1].upstream == -1
+
+
+def _facts(id_: str, partitions: int) -> TopicFacts:
+    return TopicFacts(id=id_, partitions=partitions, replication_factor=1)
+
+
+def to_sync(upstream: int, downstream: int, partition: int) -> Sync:
+    return Sync(
+        topic=TOPIC,
+        partition=partition,
+        upstream=upstream,
+        downstream=downstream,
+        written_at=START,
+    )
+
+
 def test_the_past_of_a_mirror_is_not_judged() -> None:
     world = Told().do("write 20", "copy 5", "drop 5", "copy 10", "flush")
     assert isinstance(world, Told)
@@ -345,9 +422,6 @@ def test_what_was_skipped_is_told_when_the_target_is_recreated() -> None:
     (event,) = world.save()
     world.do("recreate_target", "write 9", "copy 9", "flush", "look", "look")
     assert world.books.missing(event) == 2
-
-
-START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class Growing:

@@ -217,6 +217,8 @@ def _recreated(resets: Sequence[Reset], source: str) -> str:
         if any(reset.unseen for reset in resets)
         else ""
     )
+    if all(reset.end is None and not reset.summed for reset in resets):
+        return f"{made} before MirrorMaker had a position in it{lost}"
     if first.settled is not None and first.harmless:
         return (
             f"{made}, and MirrorMaker restarted from the beginning; the "

@@ -248,6 +248,9 @@ class OutOfRangePositions:
     _lowest: dict[TopicPartition, int] = field(default_factory=dict)
     """Lowest ends of logs that positions lie beyond, not yet for long."""
 
+    _copied: dict[TopicPartition, int] = field(default_factory=dict)
+    """Where the mirror was when these logs ended below that, by its copies."""
+
     def look(
         self,
         view: FlowView,
@@ -275,10 +278,8 @@ class OutOfRangePositions:
             if seen is None or seen.unproved:
                 continue
             start, end = seen.log_start, seen.source_end
-            self._see(key, place, seen, view.at)
-            inside = place.reached is not None and (
-                start <= place.reached <= end
-            )
+            reached = self._see(key, place, seen, view.at)
+            inside = reached is not None and start <= reached <= end
             if inside and key not in watched:
                 # Nearly all of them, at every tick.
                 self.fresh.discard(key)
@@ -286,17 +287,17 @@ class OutOfRangePositions:
             waiting = self.state.open(ResetKind.SOURCE_RECREATED, *key)
             if waiting is not None:
                 self.state.change(waiting, log_end=end)
-            if place.reached is None:
+            if reached is None:
                 continue
-            if place.reached > end or start > place.reached:
+            if reached > end or start > reached:
                 known = empty_until.get(key, 0)
                 if known > place.empty_until:
                     place.empty_until = known
                     self.state.touched.add(key)
-            if place.reached > end:
+            if reached > end:
                 self._lowest[key] = min(end, lowest.get(key, end))
-                self._beyond(key, place, end, view.at, since)
-            elif start > place.reached:
+                self._beyond(key, reached, end, view.at, since)
+            elif start > reached:
                 self._expired(view.at, key, place, seen, since)
             else:
                 self._over(key, place, end, view.at)
@@ -308,19 +309,21 @@ class OutOfRangePositions:
         place: PartitionPosition,
         seen: PartitionView,
         at: datetime,
-    ) -> None:
-        """Take both ends.
+    ) -> int | None:
+        """Take both ends; return where the mirror is.
 
         Notes
         -----
-        Nothing is counted back from the target's end any more, until the next
-        sync, where the log was truncated below what was copied: other records
+        Where the log was truncated below what was copied, the copies show
+        that: the last sync and commit may be older. Nothing is counted back
+        from the target's end any more, until the next sync: other records
         may be at these offsets now.
         """
         end = seen.source_end
         if end < (place.source_end or 0):
             reached = place.estimate(place.target_end)
             if reached is not None and end < reached:
+                self._copied[key] = min(reached, place.source_end or 0)
                 place.downstream = None
                 self.state.touched.add(key)
         place.source_end, place.target_end = end, seen.target_end
@@ -328,11 +331,15 @@ class OutOfRangePositions:
             key, place, seen.target_end, at
         ):
             self.state.touched.add(key)
+        if self._copied.get(key, 0) <= end or place.downstream is not None:
+            self._copied.pop(key, None)  # or a sync says where it is now
+            return place.reached
+        return max(place.reached or 0, self._copied[key])
 
     def _beyond(
         self,
         key: TopicPartition,
-        place: PartitionPosition,
+        reached: int,
         end: int,
         at: datetime,
         since: Mapping[Spot, datetime],
@@ -348,7 +355,7 @@ class OutOfRangePositions:
                 at,
                 partition=key[1],
                 first=self._lowest[key],
-                end=place.reached,
+                end=reached,
                 log_end=end,
             )
 
@@ -510,6 +517,7 @@ def check_topics(
             if pinned is not None:
                 found.add(topic)
                 _replace(state, view, newest, topic)
+                _note_uncopied(state, view, before, topic)
             state.pin("source", topic, id_)
     return found
 
@@ -520,19 +528,31 @@ def _replace(
     newest: Mapping[TopicPartition, Committed],
     topic: str,
 ) -> None:
-    """Open a reset for each partition of a recreated topic."""
+    """Open a reset for each partition of a recreated topic.
+
+    Notes
+    -----
+    One that was recreated before, of which the mirror had not shown what it
+    makes: of the topic in between, nobody knows which records it copied.
+    """
     source = view.source
     assert source is not None  # noqa: S101 - the caller looked
-    for partition, place in list(state.places_of(topic)):
+    for (name, partition), place in list(state.places.items()):
         key = (topic, partition)
+        waiting = state.open(ResetKind.SOURCE_RECREATED, topic, partition)
+        if name != topic or (place.reached is None and waiting is None):
+            continue
         reached = place.estimate(place.target_end) or 0
+        gone, unseen = max(0, (place.source_end or 0) - reached), False
+        if waiting is not None:
+            # It may go on where it was in either of the two.
+            reached = max(reached, waiting.end or 0)
+            gone, unseen = gone + waiting.gone, waiting.unseen
+            state.drop(waiting)
         for kind in (ResetKind.EXPIRED, ResetKind.BEYOND, ResetKind.REWIND):
             known = state.open(kind, topic, partition)
             if known is not None:
                 state.change(known, settled=view.at)
-        waiting = state.open(ResetKind.SOURCE_RECREATED, topic, partition)
-        if waiting is not None:
-            state.change(waiting, settled=view.at)
         log_end, target_end = source.ends.get(key), view.target_end(key)
         # Where the target grew, some copies may be of the new topic already.
         unsure = (log_end is None or log_end > reached) and (
@@ -545,14 +565,15 @@ def _replace(
             topic,
             view.at,
             partition=partition,
-            first=source.starts.get(key, 0),
+            # Every log begins there, whatever has expired of it since.
+            first=0,
             end=reached,
             proved=reached if unsure else None,
             at_least=unsure,
             log_end=log_end,
             target_end=target_end,
-            gone=max(0, (place.source_end or 0) - reached),
-            unseen=place.source_end is None,
+            gone=gone,
+            unseen=unseen or place.source_end is None,
         )
         fact = newest.get(key)
         state.places[key] = PartitionPosition(
@@ -563,6 +584,26 @@ def _replace(
             synced_at=place.synced_at,
         )
         state.touched.add(key)
+
+
+def _note_uncopied(
+    state: PositionState, view: FlowView, before: FlowView | None, topic: str
+) -> None:
+    """Note what was lost with partitions of which nothing was copied yet."""
+    if before is None or before.source is None:
+        return
+    for key, end in before.source.ends.items():
+        gone = end - before.source.starts.get(key, 0)
+        if key[0] == topic and key not in state.places and gone:
+            state.begin(
+                ResetKind.SOURCE_RECREATED,
+                topic,
+                view.at,
+                partition=key[1],
+                settled=view.at,
+                gone=gone,
+                harmless=True,
+            )
 
 
 def _check_target(

@@ -1,6 +1,6 @@
 """What is known of the skips of all partitions of a flow."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -10,6 +10,7 @@ from ..cluster_view import (
     FlowView,
     PartitionView,
     SyncBuffer,
+    TopicFacts,
     TopicPartition,
 )
 from ..mirror_records import Sync
@@ -169,7 +170,24 @@ class SkipTracker:
             view.at,
         )
         self.begun = True
-        self._partitions = {t: f.partitions for t, f in source.topics.items()}
+        self._note_partitions(view, source.topics)
+
+    def _note_partitions(
+        self, view: FlowView, topics: Mapping[str, TopicFacts]
+    ) -> None:
+        """Remember how many partitions each topic has.
+
+        What a topic gets while the mirror leaves it out is new when it is
+        copied again: a mirror that begins at the end misses the records of
+        these partitions, and of no others.
+        """
+        before, was_copied = self._partitions, {t for t, _ in self.states}
+        self._partitions = {
+            topic: before.get(topic, facts.partitions)
+            if topic in was_copied and topic not in view.names
+            else facts.partitions
+            for topic, facts in topics.items()
+        }
 
     def _hold(self, view: FlowView) -> None:
         for sync in view.new_syncs:
@@ -528,7 +546,7 @@ class SkipTracker:
                 state.skipped = before.skipped
                 if before.target_id == seen.target_id:
                     state.begin_again(seen)
-            elif before.target_id == seen.target_id and not before.noisy:
+            elif before.target_id == seen.target_id:
                 self._search(before, state, seen)
         if seen.target_id and state.target_id is None:
             state.target_id = seen.target_id
