@@ -78,6 +78,25 @@ def test_ticks_and_workers_go_on_until_the_end() -> None:
     assert not [t for t in threading.enumerate() if t.name == "toiler"]
 
 
+class Sleeper(Toiler):
+    """A worker that rests for an hour unless it is woken."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.interval = timedelta(hours=1)
+        self.news = threading.Event()
+
+
+def test_a_worker_is_woken_by_news_and_by_the_end() -> None:
+    sleeper = Sleeper()
+    made = agent(LatestReport(), sleeper)
+    with Daemon(made, logger=structlog.get_logger()):
+        wait_until(lambda: sleeper.steps == 1)
+        sleeper.news.set()
+        wait_until(lambda: sleeper.steps == 2)
+    assert sleeper.closed
+
+
 @pytest.mark.slow
 def test_a_worker_that_crashes_or_fails_is_run_again() -> None:
     latest, worker = (

@@ -57,3 +57,32 @@ assert 1 <= len(heaps) <= ARENAS, heaps
 def test_threads_share_a_few_places_of_memory(tmp_path: Path) -> None:
     info = str(tmp_path / "info.xml")
     subprocess.run([sys.executable, "-c", ARENAS_OF_THREADS, info], check=True)
+
+
+FREED = """
+import sys
+from pathlib import Path
+from mirrorwatch.gc_tuning import TRIM_EVERY, FreeMemory
+
+now = [0.0]
+free = FreeMemory(lambda: now[0])
+if free._trim is None:
+    sys.exit()  # not glibc
+
+def mib() -> float:
+    return int(Path("/proc/self/statm").read_text().split()[1]) / 256
+
+freed = [bytes(4096) for _ in range(10_000)]
+held = [bytes(4096) for _ in range(100)]
+del freed
+before = mib()
+assert not free.give_back()
+now[0] = TRIM_EVERY
+assert free.give_back()
+assert mib() < before - 20, (before, mib())
+assert not free.give_back()
+"""
+
+
+def test_what_is_freed_below_what_is_used_is_given_back() -> None:
+    subprocess.run([sys.executable, "-c", FREED], check=True)

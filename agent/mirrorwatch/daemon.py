@@ -17,7 +17,7 @@ from structlog.typing import FilteringBoundLogger
 
 from .exceptions import InternalError, MirrorwatchError
 from .pipeline import Pipeline
-from .ports import Report, Worker
+from .ports import Report, WokenWorker, Worker
 from .state import Database
 from .threads import Latest
 from .web.server import Server
@@ -140,6 +140,9 @@ class Daemon(AbstractContextManager["Daemon"]):
             return
         self._logger.info("Stopping")
         self._stopping.set()
+        for worker in self._agent.workers:
+            if isinstance(worker, WokenWorker):
+                worker.news.set()
         deadline = time.monotonic() + STOP_WITHIN
         for thread in (self._ticks, *self._threads):
             thread.join(max(0.0, deadline - time.monotonic()))
@@ -153,10 +156,14 @@ class Daemon(AbstractContextManager["Daemon"]):
             due += interval * (late // interval + 1)
 
     def _supervise(self, worker: Worker) -> None:
+        news = worker.news if isinstance(worker, WokenWorker) else None
         while not self._stopping.is_set():
             worked = self._guard(worker.name, worker.step)
             pause = worker.interval if worked else max(PAUSE, worker.interval)
-            if pause:
+            if worked and news is not None:
+                news.wait(pause.total_seconds())
+                news.clear()
+            elif pause:
                 self._stopping.wait(pause.total_seconds())
         if worker not in self._agent.senders:
             self._guard(worker.name, worker.close)

@@ -9,7 +9,7 @@ from .config import Config
 from .config.sinks import WebConfig
 from .daemon import Agent
 from .domain.notices.text import Links
-from .domain.samples import samples
+from .domain.samples import bounded, samples
 from .isolation import Isolation
 from .kafka.admin import Cluster
 from .pipeline import Pipeline
@@ -111,7 +111,10 @@ def build_agent(
             wire_audit(config, around, starts=audits),
         ]
     )
-    latest, prometheus = LatestReport(), PrometheusSink(around.sampler)
+    latest = LatestReport()
+    prometheus = PrometheusSink(
+        bounded(around.sampler, config.web.topics_in_metrics)
+    )
     maintenance = MaintenanceStore(database)
     reports = wire_sinks(
         config,

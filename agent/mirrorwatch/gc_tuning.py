@@ -1,11 +1,14 @@
-"""How often Python looks for cycles of objects that nobody uses, and from how
-many places memory is taken.
+"""How often Python looks for cycles of objects that nobody uses, from how many
+places memory is taken, and when it is given back.
 """
 
 import ctypes
 import gc
+import time
+from collections.abc import Callable
+from contextlib import suppress
 
-__all__ = ["calm_collector", "share_arenas"]
+__all__ = ["FreeMemory", "calm_collector", "share_arenas"]
 
 YOUNG = 10_000
 """New objects after which the youngest are looked through; Python's own
@@ -54,3 +57,41 @@ def share_arenas() -> bool:
     except (AttributeError, OSError, TypeError):
         return False
     return bool(mallopt(M_ARENA_MAX, ARENAS))
+
+
+TRIM_EVERY = 60.0
+"""Seconds. What is given back is taken again with the next survey: a few
+milliseconds of processor time."""
+
+
+class FreeMemory:
+    """Gives memory back to the system that nobody uses.
+
+    Parameters
+    ----------
+    clock
+        A clock that only goes forward, in seconds.
+
+    Notes
+    -----
+    By itself glibc gives back only what is at the end of its places. The
+    answer to a list of all topics is freed below what came after it: at 1,172
+    topics about 10 MiB stayed with the agent.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._given_at = clock()
+        self._trim: Callable[[int], int] | None = None
+        # Other C libraries have none.
+        with suppress(AttributeError, OSError, TypeError):
+            self._trim = ctypes.CDLL(None).malloc_trim
+
+    def give_back(self) -> bool:
+        """Give it back, if it is time; return whether it was."""
+        now = self._clock()
+        if self._trim is None or now < self._given_at + TRIM_EVERY:
+            return False
+        self._given_at = now
+        self._trim(0)
+        return True

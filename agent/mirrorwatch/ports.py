@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from threading import Event
 from typing import Literal, Protocol, runtime_checkable
 
 from .domain.bottleneck.model import MBean, MBeanQuery, MirrorMetrics
@@ -13,7 +14,7 @@ from .domain.topics import Naming, Selection
 
 __all__ = ["AgentState", "InternalTopic", "Mirror", "MirrorJmx"]
 __all__ += ["MirrorSettings", "QueueingSink", "Report", "Sink", "Source"]
-__all__ += ["WatchedSource", "Worker"]
+__all__ += ["WatchedSource", "WokenWorker", "Worker"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -231,3 +232,11 @@ class Worker(Protocol):
     def close(self) -> None:
         """Finish: commit what is held, close connections."""
         ...
+
+
+@runtime_checkable
+class WokenWorker(Worker, Protocol):
+    """A worker that others wake: its interval is the longest it rests."""
+
+    news: Event
+    """Set by whoever has something for it; cleared before its next step."""

@@ -1,6 +1,7 @@
 """The last report as Prometheus reads it."""
 
 import math
+from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from mirrorwatch.domain.canary.tracker import Ledger
 from mirrorwatch.domain.catalogue import CATALOGUE
+from mirrorwatch.domain.metrics import Sample
 from mirrorwatch.domain.samples import samples
 from mirrorwatch.ports import Report
 from mirrorwatch.sinks.prometheus import FORMATS, PrometheusSink
@@ -20,6 +22,7 @@ from tests.support.builders import FLOW, NOON, a_canary, a_report
 from tests.support.full_report import ODD_FLOW, a_full_report
 from tests.support.reports import reports
 from tests.support.series import prometheus_series
+from tests.support.watch import wait_until
 
 OPEN_METRICS = "application/openmetrics-text; version=1.0.0"
 
@@ -102,6 +105,24 @@ def test_it_is_rendered_once_a_report_and_format() -> None:
         assert sink.exposition(accept)[0] is before
     sink.publish(a_report(at=NOON + timedelta(seconds=5)))
     assert ours(sink.exposition()[0].decode()) != ours(first[0].decode())
+
+
+def test_what_is_asked_for_again_and_again_waits_for_whoever_asks() -> None:
+    sampled = []
+
+    def sampler(report: Report) -> Iterable[Sample]:
+        sampled.append(report.at)
+        return samples(report)
+
+    sink = PrometheusSink(sampler)
+    for second in range(2):
+        sink.publish(a_report(at=NOON + timedelta(seconds=second)))
+        assert len(sampled) == second
+        sink.exposition()
+    sink.publish(a_report(at=NOON + timedelta(seconds=2)))
+    wait_until(lambda: len(sampled) == 3)
+    sink.exposition()
+    assert len(sampled) == 3
 
 
 @pytest.mark.parametrize(

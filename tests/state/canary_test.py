@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from mirrorwatch.domain.canary.model import Loss
 from mirrorwatch.domain.canary.tracker import Ledger, settle
 from mirrorwatch.exceptions import StateError
 from mirrorwatch.state import Database
@@ -61,8 +62,17 @@ def test_nothing_is_stored_when_a_part_cannot_be() -> None:
     with database.transaction() as sql:
         sql.execute("DROP TABLE canary_loss")
     world.send()
+    lost = Loss(
+        flow="f",
+        partition=0,
+        sequence=1,
+        source_offset=0,
+        sent_at=START,
+        proved_at=START,
+        proof="it is not there",
+    )
     with pytest.raises(StateError):
-        store.save([world.ledger])
+        store.save([world.ledger], [lost])
     assert store.load()[0].next_sequence == 2
     assert world.ledger.touched == {2}
 

@@ -52,7 +52,9 @@ class FakeCluster(Cluster):
             name: SimpleNamespace(partitions=range(partitions))
             for name, (_, partitions) in self.topics.items()
         }
-        return SimpleNamespace(cluster_id=self.cluster_id, topics=topics)
+        return SimpleNamespace(
+            cluster_id=self.cluster_id, brokers={1: None}, topics=topics
+        )
 
     def describe_topics(
         self, names: Any, request_timeout: float

@@ -13,7 +13,7 @@ from ..config import Config
 from ..config.notes import check_clients
 from ..daemon import Daemon, end_by_force, signalled, start_again
 from ..factory import build_agent
-from ..gc_tuning import calm_collector, share_arenas
+from ..gc_tuning import FreeMemory, calm_collector, share_arenas
 from ..log import UnblockedStream, configure_logging
 from ..rotation import LOOK_SECONDS, Rotation
 from ..state import use_state
@@ -59,7 +59,7 @@ def command(config: Config, log_level: str) -> None:
         stop = signalled(signal.SIGINT, signal.SIGTERM)
         # Where a terminal is closed, the agent ends with it.
         reload = Event() if sys.stderr.isatty() else signalled(signal.SIGHUP)
-        rotation = Rotation(config, logger)
+        rotation, free = Rotation(config, logger), FreeMemory()
 
         def end() -> None:
             if stop.is_set():
@@ -70,6 +70,7 @@ def command(config: Config, log_level: str) -> None:
             if agent.server is not None:
                 logger.info("Serving", url=agent.server.url)
             while not stop.wait(LOOK_SECONDS):
+                free.give_back()
                 asked = reload.is_set()
                 reload.clear()
                 if rotation.look(asked=asked, busy=agent.is_busy()):

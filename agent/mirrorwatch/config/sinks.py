@@ -452,6 +452,20 @@ class WebConfig(Model):
     that people can remember is found from such a hash, and hashes with
     `printf %s TOKEN | sha256sum`. Browsers do not send tokens."""
 
+    topics_in_metrics: int | None = Field(
+        None,
+        title="Topics in /metrics",
+        ge=0,
+        le=100_000,
+        json_schema_extra={"default_text": "all"},
+    )
+    """How many topics of each flow have series of their own in `/metrics`. Lag
+    is then that of the topics that are furthest behind, and counters are those
+    of the topics that were first to count anything. What the others count is
+    in the series with an empty `topic`, so no increase is missed; counters
+    begin at zero with the agent then. The page, the API and other sinks have
+    all topics anyway."""
+
     @property
     def has_login(self) -> bool:
         """Whether strangers are refused."""

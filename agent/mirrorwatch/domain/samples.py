@@ -21,6 +21,7 @@ from .report import (
     Verdict,
     worst,
 )
+from .topic_bound import TopicBound
 
 __all__ = [
     "AGENT_METRICS",
@@ -41,6 +42,7 @@ __all__ = [
     "STATE_UP",
     "TICK_SECONDS",
     "Sampler",
+    "bounded",
     "samples",
 ]
 
@@ -225,10 +227,15 @@ def _health_samples(
 
 def _writable(make: Callable[[], Iterable[Sample]]) -> Iterator[Sample]:
     """Yield samples; crash, as `make` may, at one that no sink can write."""
+    before: tuple[str, ...] | None = None
     for sample in make():
-        "".join(sample.labels).encode()
-        if not isinstance(sample.value, Histogram):
-            float(sample.value)
+        _, labels, value = sample
+        # Those of one topic share theirs.
+        if labels is not before:
+            "".join(labels).encode()
+            before = labels
+        if not isinstance(value, Histogram):
+            float(value)
         yield sample
 
 
@@ -291,3 +298,19 @@ def samples(
                     partial(_writable, partial(check.samples, seen, at)),
                 )
     yield from _agent_samples(report.agent, report.at)
+
+
+def bounded(sampler: Sampler, most: int | None) -> Sampler:
+    """Return a sampler that gives so many topics series of their own.
+
+    Parameters
+    ----------
+    sampler
+        Gives all of them.
+    most
+        How many of each flow; `None` for all.
+    """
+    if most is None:
+        return sampler
+    bound = TopicBound(most)
+    return lambda report: bound(sampler(report), report.at)

@@ -122,7 +122,7 @@ class Cluster:
     def __init__(self, alias: str, properties: Mapping[str, str]) -> None:
         self.alias = alias
         self._error: KafkaError | None = None
-        self._listed: ClusterMetadata | None = None
+        self._brokers: Brokers | None = None
         settings: dict[str, Any] = {**with_login(properties), **QUIET}
         self._admin = AdminClient(settings | {"error_cb": self._note_error})
 
@@ -135,19 +135,20 @@ class Cluster:
         Not by ``describe_cluster``: where a broker lists no broker, as one
         that is fenced does, librdkafka 2.16 ends the process.
         """
-        found, self._listed = self._listed or self.metadata(), None
-        return Brokers(
-            cluster_id=str(found.cluster_id), ids=frozenset(found.brokers)
-        )
+        found = self._brokers or _to_brokers(self.metadata())
+        self._brokers = None
+        return found
 
     def metadata(self) -> ClusterMetadata:
         """List brokers and topics: everything but the ids of topics."""
-        self._listed = self.call(
+        found = self.call(
             lambda admin: admin.list_topics(timeout=TIMEOUT),
             "DESCRIBE on its topics",
         )
         self._error = None
-        return self._listed
+        # Not all that was listed: it is an object for each partition.
+        self._brokers = _to_brokers(found)
+        return found
 
     def describe_topic(
         self, name: str, *, right: str = "DESCRIBE"
@@ -286,6 +287,12 @@ class Cluster:
         # Who is refused is disconnected next, and that is no reason.
         if self._error is None or self._error.code() not in REFUSED:
             self._error = error
+
+
+def _to_brokers(found: ClusterMetadata) -> Brokers:
+    return Brokers(
+        cluster_id=str(found.cluster_id), ids=frozenset(found.brokers)
+    )
 
 
 def _code(error: SourceError) -> int | None:

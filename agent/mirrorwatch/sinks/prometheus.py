@@ -1,6 +1,7 @@
 """The last report as Prometheus reads it."""
 
 from collections.abc import Callable, Iterable
+from threading import Lock, Thread
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.exposition import choose_encoder
@@ -17,7 +18,7 @@ from prometheus_client.registry import Collector
 from ..domain.metrics import Histogram, Metric, MetricType, Sample
 from ..domain.samples import Sampler, samples
 from ..ports import Report
-from .exposition import to_text
+from .exposition import Exposition
 
 __all__ = ["FORMATS", "PrometheusSink", "to_families"]
 
@@ -48,8 +49,10 @@ class PrometheusSink(Collector):
     those of the last report, which no longer changes, so that they are those
     that the other sinks got; they are rendered when somebody asks, as ticks
     may come more often than scrapes, and once, as askers may come more often
-    than ticks. They bear no timestamp of their own;
-    their age is that of ``mirrorwatch_last_tick_timestamp_seconds``.
+    than ticks. A format that was asked for of each of the last two reports is
+    rendered at once, so that nobody waits for it. They bear no timestamp of
+    their own; their age is that of
+    ``mirrorwatch_last_tick_timestamp_seconds``.
     """
 
     name = "prometheus"
@@ -57,7 +60,12 @@ class PrometheusSink(Collector):
     def __init__(self, sampler: Sampler = samples) -> None:
         self._sampler = sampler
         self._report: Report | None = None
+        self._write = Exposition()
+        # One thread at a time renders.
+        self._lock = Lock()
         self._rendered: dict[str, bytes] = {}
+        self._asked: dict[str, str] = {}
+        self._asked_before: dict[str, str] = {}
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
         self._process = CollectorRegistry(auto_describe=False)
@@ -67,6 +75,20 @@ class PrometheusSink(Collector):
     def publish(self, report: Report) -> None:
         self._report = report
         self._rendered = {}
+        wanted = [
+            accept
+            for content_type, accept in self._asked.items()
+            if content_type in self._asked_before
+        ]
+        self._asked_before, self._asked = self._asked, {}
+        if wanted:
+            # Not in the tick's own: it has other sinks to serve.
+            Thread(
+                target=self._prepare,
+                args=(wanted,),
+                name="metrics",
+                daemon=True,
+            ).start()
 
     def collect(self) -> Iterable[Family]:
         """Return the families of the last report; none before the first."""
@@ -81,13 +103,24 @@ class PrometheusSink(Collector):
         accept
             Value of the request's ``Accept`` header, if it has one.
         """
-        encode, content_type = choose_encoder(accept or "")
-        rendered = self._rendered
-        if content_type not in rendered:
-            if len(rendered) >= FORMATS:
-                rendered.clear()
-            rendered[content_type] = self._render(encode, content_type)
-        return rendered[content_type], content_type
+        body, content_type = self._expose(accept or "")
+        if len(self._asked) < FORMATS:
+            self._asked[content_type] = accept or ""
+        return body, content_type
+
+    def _prepare(self, wanted: Iterable[str]) -> None:
+        for accept in wanted:
+            self._expose(accept)
+
+    def _expose(self, accept: str) -> tuple[bytes, str]:
+        encode, content_type = choose_encoder(accept)
+        with self._lock:
+            rendered = self._rendered
+            if content_type not in rendered:
+                if len(rendered) >= FORMATS:
+                    rendered.clear()
+                rendered[content_type] = self._render(encode, content_type)
+            return rendered[content_type], content_type
 
     def _render(
         self, encode: Callable[[Collector], bytes], content_type: str
@@ -98,7 +131,7 @@ class PrometheusSink(Collector):
         own = (
             ""
             if report is None
-            else to_text(
+            else self._write(
                 self._sampler(report),
                 open_metrics=content_type.startswith(OPEN_METRICS),
             )

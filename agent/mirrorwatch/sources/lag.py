@@ -4,7 +4,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
-from threading import Lock
+from threading import Event, Lock
 
 from confluent_kafka import TopicCollection
 
@@ -143,6 +143,7 @@ class LagWorker:
         clock: Callable[[], datetime],
     ) -> None:
         self.name = f"lag {flow}"
+        self.news = Event()
         self._tracker = tracker
         self._positions = positions
         self._source = source
@@ -175,6 +176,7 @@ class LagWorker:
                     self._vanished |= gone & copied
                 self._vanished -= listed
                 self._listed = listed
+        self.news.set()
 
     def step(self) -> None:
         """Read the records that return whether data waits, and since when."""

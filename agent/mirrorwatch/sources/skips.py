@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from threading import Lock
+from threading import Event, Lock
 
 from ..domain.cluster_view import FlowView, TopicPartition
 from ..domain.failover.translation import CopiedPartition
@@ -410,6 +410,10 @@ class SuspectedDrops:
         )
 
 
+_BUSY, _IDLE = timedelta(milliseconds=250), timedelta(seconds=1)
+"""How long to rest between two steps, while ranges wait to be read and while
+none does."""
+
 VIEWS_KEPT = 20
 """Surveys that wait while both sides are read. Older ones are joined to the
 next: only the newest ends count, and all syncs."""
@@ -450,10 +454,9 @@ class SkipsWorker:
     Notes
     -----
     Surveys are taken by the survey's thread, which must not wait, and worked
-    on by this worker's own. Nothing is reported that is not written down.
+    on by this worker's own, which they wake. Nothing is reported that is not
+    written down.
     """
-
-    interval = timedelta(milliseconds=250)
 
     def __init__(
         self,
@@ -472,6 +475,8 @@ class SkipsWorker:
         sparse: bool = False,
     ) -> None:
         self.name = f"skips {flow}"
+        self.interval = _IDLE
+        self.news = Event()
         self._sparse = sparse
         self._flow = flow
         self._positions = positions
@@ -494,6 +499,8 @@ class SkipsWorker:
         self._lock = Lock()
         self._seen: SkipsObservation | None = None
         self._missing = MissingCopies()
+        self._tallies: dict[str, SkipCounters] = {}
+        """Copies that were reported, by topic."""
 
     def take(self, view: FlowView) -> None:
         """Keep a survey."""
@@ -502,6 +509,7 @@ class SkipsWorker:
                 older = self._views.pop().new_syncs
                 view = replace(view, new_syncs=older + view.new_syncs)
             self._views.append(view)
+        self.news.set()
 
     def step(self) -> None:
         try:
@@ -606,6 +614,7 @@ class SkipsWorker:
     def _read(self) -> bool:
         """Read one batch of ranges; return whether anything was learned."""
         wanted = [*self._tracker.requests(), *self._suspects.wanted()]
+        self.interval = _BUSY if wanted else _IDLE
         now = self._clock()
         batch = self._batches.next(wanted, now)
         for request in self._batches.too_large:
@@ -658,11 +667,7 @@ class SkipsWorker:
             flow=self._flow,
             at=view.at,
             partitions=len(tracker.surveyed),
-            # Copies, as others go on counting; 0 where nothing was.
-            tallies=tuple(
-                (topic, replace(tracker.tallies.get(topic, SkipCounters())))
-                for topic in sorted(topics)
-            ),
+            tallies=self._copy_tallies(sorted(topics)),
             events=tuple(
                 (event, tracker.missing(event))
                 for event in self._events
@@ -698,6 +703,32 @@ class SkipsWorker:
             self._seen = seen
             self._foreign = tracker.noisy_partitions()
             self._missing = missing
+
+    def _copy_tallies(
+        self, topics: Iterable[str]
+    ) -> tuple[tuple[str, SkipCounters], ...]:
+        """Return copies, as the tracker goes on counting, and those of before
+        where nothing was counted; 0 where nothing ever was.
+        """
+        before, counted = self._tallies, self._tracker.tallies
+        self._tallies = {}
+        for topic in topics:
+            tally, copy = counted.get(topic), before.get(topic, _NOTHING)
+            if tally is not None and not _is_alike(copy, tally):
+                copy = replace(tally)
+            self._tallies[topic] = copy if tally is not None else _NOTHING
+        return tuple(self._tallies.items())
+
+
+_NOTHING = SkipCounters()
+
+
+def _is_alike(copy: SkipCounters, tally: SkipCounters) -> bool:
+    return (
+        copy == tally
+        and copy.passed == tally.passed
+        and copy.samples is tally.samples
+    )
 
 
 def _problems(view: FlowView) -> tuple[str, ...]:

