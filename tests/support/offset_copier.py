@@ -26,9 +26,6 @@ class OffsetCopier:
         Topics, and how many partitions they have.
     altered
         Topic, partition and offset of records that get another value.
-    dropped
-        The same of records that are left out, each with the one behind it: a
-        transaction that is aborted takes their two offsets.
     """
 
     group = "stand-in"
@@ -40,9 +37,8 @@ class OffsetCopier:
         topics: Sequence[tuple[str, int]],
         *,
         altered: Collection[tuple[str, int, int]] = (),
-        dropped: Collection[tuple[str, int, int]] = (),
     ) -> None:
-        self._altered, self._dropped = altered, dropped
+        self._altered = altered
         self._lab = lab
         self._topics = topics
         self._stopped = Event()
@@ -144,12 +140,6 @@ class OffsetCopier:
         assert message.offset() == ends[key], (key, message.offset())
         ends[key] += 1
         place = (*key, ends[key] - 1)
-        before = (*key, ends[key] - 2)
-        if {place, before} & {*self._dropped}:
-            if place in self._dropped:
-                producer.flush()
-                self._abort(*key)
-            return
         given: dict[str, Any] = {
             "key": message.key(),
             "headers": message.headers() or [],
@@ -157,17 +147,3 @@ class OffsetCopier:
         }
         value = b"altered" if place in self._altered else message.value()
         producer.produce(key[0], value, partition=key[1], **given)
-
-    def _abort(self, topic: str, partition: int) -> None:
-        """Write a record and a marker that no reader of committed sees."""
-        producer = Producer(
-            {
-                "bootstrap.servers": self._lab.target.bootstrap,
-                "transactional.id": "stand-in",
-            }
-        )
-        producer.init_transactions(60)
-        producer.begin_transaction()
-        producer.produce(topic, b"aborted", partition=partition)
-        producer.flush()
-        producer.abort_transaction(60)
