@@ -54,7 +54,7 @@ MUTATIONS = (
     Mutation(
         "records of others hide what was dropped",
         "skips/partition.py",
-        "hides = has_others and 1 < length < _CADENCE",
+        "hides = has_others and length > 1 and (sparse or length < _CADENCE)",
         "hides = False",
     ),
     Mutation(
