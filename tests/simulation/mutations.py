@@ -54,7 +54,7 @@ MUTATIONS = (
     Mutation(
         "records of others hide what was dropped",
         "skips/partition.py",
-        "hides = has_others and 1 < length < _CADENCE",
+        "hides = has_others and length > 1 and (sparse or length < _CADENCE)",
         "hides = False",
     ),
     Mutation(
@@ -133,13 +133,13 @@ MUTATIONS = (
     Mutation(
         "what a recreated topic held uncopied is not reported",
         "position/tracker.py",
-        "gone=max(0, (place.source_end or 0) - reached),",
-        "gone=0,",
+        "gone, unseen = max(0, (place.source_end or 0) - reached), False",
+        "gone, unseen = 0, False",
     ),
     Mutation(
         "a topic that was never seen had been copied",
         "position/tracker.py",
-        "unseen=place.source_end is None,",
+        "unseen=unseen or place.source_end is None,",
         "unseen=False,",
     ),
     Mutation(
