@@ -4,6 +4,7 @@ import ctypes
 import weakref
 from collections.abc import Iterable
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import TopicDescription
 
 from mirrorwatch.exceptions import SourceError
-from mirrorwatch.kafka.admin import Cluster
+from mirrorwatch.kafka.admin import MOST_FAILURES, Cluster
 from mirrorwatch.kafka.errors import answer_of, free_leaked_id
 
 
@@ -26,7 +27,7 @@ class Disconnected(Cluster):
 
     def __init__(self, events: Iterable[tuple[float, int]]) -> None:
         self.alias = "summit"
-        self._error = None
+        self._error, self._failures = None, 0
         self._admin: Any = self
         self._events = list(events)
 
@@ -70,6 +71,45 @@ def test_who_is_not_refused_is_not_told_so(
     events: list[tuple[float, int]],
 ) -> None:
     assert "does not answer" in Disconnected(events).reason()
+
+
+class Replaceable(Cluster):
+    """A cluster whose client can be told to answer or not."""
+
+    def __init__(self) -> None:
+        super().__init__("summit", {"bootstrap.servers": "127.0.0.1:1"})
+        self.answers = False
+
+    def ask(self) -> None:
+        def question(_: object) -> None:
+            if not self.answers:
+                raise KafkaException(KafkaError(DOWN))
+
+        with suppress(SourceError):
+            self.call(question, "DESCRIBE")
+
+    @property
+    def client(self) -> int:
+        return id(self._admin)
+
+
+def test_a_client_that_never_finds_a_broker_is_replaced() -> None:
+    cluster = Replaceable()
+    first = cluster._admin  # noqa: SLF001 - kept, so that its id stays taken
+    for _ in range(MOST_FAILURES - 1):
+        cluster.ask()
+    assert cluster.client == id(first)
+    cluster.ask()
+    assert cluster.client != id(first)
+
+
+def test_an_answer_between_failures_keeps_the_client() -> None:
+    cluster = Replaceable()
+    first = cluster._admin  # noqa: SLF001 - kept, so that its id stays taken
+    for number in range(4 * MOST_FAILURES):
+        cluster.answers = number % MOST_FAILURES == 0
+        cluster.ask()
+    assert cluster.client == id(first)
 
 
 class Id:

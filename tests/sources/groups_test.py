@@ -39,7 +39,7 @@ class FakeGroups(Cluster):
         self.denied: set[str] = set()
         self.up = True
         self.asked: list[str] = []
-        self._error = None
+        self._error, self._failures = None, 0
         self._admin: Any = SimpleNamespace(poll=lambda _: 0)
 
     def call(self, question: Callable[..., Any], right: str) -> Any:

@@ -38,7 +38,7 @@ class FakeCluster(Cluster):
         self.described: set[str] = set()
         self.up = True
         self._told = told
-        self._error = None
+        self._error, self._failures = None, 0
 
     def call(self, question: Callable[..., Any], right: str) -> Any:
         if not self.up:

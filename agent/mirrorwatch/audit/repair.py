@@ -58,8 +58,8 @@ ANYWHERE = (
 )
 
 IN_PLACE = (
-    "the mirror keeps offsets, and a record that is written behind its place "
-    "would take that of another. Write it to a topic of its own with "
+    "the mirror keeps offsets, and a record that is written at the log end "
+    "would take the offset of another. Write it to a topic of its own with "
     "--to-topic"
 )
 

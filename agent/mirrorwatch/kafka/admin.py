@@ -59,6 +59,10 @@ T = TypeVar("T")
 
 ABSENT = KafkaError.UNKNOWN_TOPIC_OR_PART
 
+MOST_FAILURES = 5
+"""Questions in a row to which no broker answers: three workers share a client,
+so that one that is of no more use is replaced within ten seconds or so."""
+
 REASON_SECONDS = 0.5
 """How long to wait for the reason why no broker answers: it comes apart from
 the answer, within milliseconds on an idle machine."""
@@ -123,8 +127,13 @@ class Cluster:
         self.alias = alias
         self._error: KafkaError | None = None
         self._brokers: Brokers | None = None
-        settings: dict[str, Any] = {**with_login(properties), **QUIET}
-        self._admin = AdminClient(settings | {"error_cb": self._note_error})
+        self._failures = 0
+        self._settings: dict[str, Any] = {
+            **with_login(properties),
+            **QUIET,
+            "error_cb": self._note_error,
+        }
+        self._admin = AdminClient(self._settings)
 
     def brokers(self) -> Brokers:
         """Read who is in the cluster.
@@ -226,9 +235,11 @@ class Cluster:
             What the agent needs for it, as Kafka's ACLs name it.
         """
         try:
-            return question(self._admin)
+            found = question(self._admin)
         except KafkaException as e:
             raise self._translate(e, right) from e
+        self._failures = 0
+        return found
 
     def _offsets(
         self, topic: str, partitions: Iterable[int], which: OffsetSpec
@@ -271,7 +282,7 @@ class Cluster:
         if isinstance(found, KafkaException):
             raise self._translate(found, right) from found
         # What went wrong before does not explain what goes wrong later.
-        self._error = None
+        self._error, self._failures = None, 0
         return found
 
     def _translate(self, error: KafkaException, right: str) -> SourceError:
@@ -279,9 +290,28 @@ class Cluster:
         if self._error is None and error.args[0].code() in UNREACHABLE:
             # The answer may be ahead of the event that says why.
             self._admin.poll(REASON_SECONDS)
-        return to_source_error(
+        found = to_source_error(
             error, cluster=self.alias, right=right, last=self._error
         )
+        if isinstance(found, SourceUnavailableError):
+            self._begin_anew()
+        return found
+
+    def _begin_anew(self) -> None:
+        """Take another client, if this one has failed again and again.
+
+        Notes
+        -----
+        A broker that was frozen or stopped is fenced for a moment, and then
+        lists no broker, not even itself. A client of librdkafka 2.16 that is
+        told so may never find one again, whatever
+        ``metadata.recovery.strategy`` is. What still waits for the old client
+        is told that it is gone.
+        """
+        self._failures += 1
+        if self._failures >= MOST_FAILURES:
+            self._failures = 0
+            self._admin = AdminClient(self._settings)
 
     def _note_error(self, error: KafkaError) -> None:
         # Who is refused is disconnected next, and that is no reason.

@@ -61,6 +61,7 @@ UNREACHABLE = {
     KafkaError._TRANSPORT,  # noqa: SLF001 - how the library names it
     KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001 - how the library names it
     KafkaError._RESOLVE,  # noqa: SLF001 - how the library names it
+    KafkaError._DESTROY,  # noqa: SLF001 - how the library names it
     KafkaError.REQUEST_TIMED_OUT,
     KafkaError.BROKER_NOT_AVAILABLE,
     KafkaError.LEADER_NOT_AVAILABLE,
