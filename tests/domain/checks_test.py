@@ -14,7 +14,13 @@ from mirrorwatch.domain.canary.model import (
     CanaryPartition,
     Loss,
 )
-from mirrorwatch.domain.checks import CHECKS, FlowLimits, judge
+from mirrorwatch.domain.checks import (
+    CHECKS,
+    MIRROR,
+    FlowLimits,
+    judge,
+    with_name,
+)
 from mirrorwatch.domain.latency import (
     LatencyLimits,
     LatencyObservation,
@@ -222,3 +228,57 @@ def test_every_flow_has_a_verdict_for_every_check() -> None:
     healths = {(v.flow, v.check): v.health for v in verdicts}
     assert healths["one", "canary"] is Health.UNKNOWN
     assert healths["two", "canary"] is Health.OK
+
+
+def stopped(title: str | None) -> Verdict:
+    """Return the verdict of a canary all of whose probes are overdue."""
+    late = replace(HEALTHY, oldest_outstanding=ago(600), last_arrival=ago(600))
+    seen = replace(
+        SEEN,
+        partitions=(late, replace(late, partition=1)),
+        topic="MirrorMaker",
+    )
+    limits: dict[str, FlowLimits] = {"f": {MIRROR: title}}
+    verdicts = judge(limits, [seen], NOW)
+    return next(v for v in verdicts if v.check == "canary")
+
+
+@pytest.mark.parametrize(
+    ("title", "words"),
+    [
+        (None, "Check that MirrorMaker runs"),
+        ("Mirus", "Check that Mirus runs"),
+        ("the mirror", "Check that the mirror runs"),
+    ],
+)
+def test_the_mirror_is_called_by_its_name(
+    title: str | None, words: str
+) -> None:
+    assert words in stopped(title).reason
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("MirrorMaker was rewound", "The mirror was rewound"),
+        ("It stopped. MirrorMaker is down", "It stopped. The mirror is down"),
+        ("start MirrorMaker's worker", "start the mirror's worker"),
+        # Other names stay as they are.
+        ("MirrorMaker 1 does not run", "MirrorMaker 1 does not run"),
+        ("a topic MirrorMaker[0]", "a topic MirrorMaker[0]"),
+        ("a topic MirrorMaker.x", "a topic MirrorMaker.x"),
+        ("the MirrorMakerConnector", "the MirrorMakerConnector"),
+    ],
+)
+def test_only_the_mirror_is_renamed(reason: str, words: str) -> None:
+    verdict = Verdict(
+        flow="f",
+        check="lag",
+        health=Health.WARNING,
+        reason=reason,
+        since=NOW,
+        evidence={"also_1": reason, "partitions": 2},
+    )
+    found = with_name(verdict, "the mirror")
+    assert found.reason == words
+    assert found.evidence == {"also_1": words, "partitions": 2}

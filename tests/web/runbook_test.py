@@ -85,6 +85,20 @@ def test_a_verdict_leads_to_what_is_said_about_just_its_reason(
         assert anchor.removeprefix("#") in anchors(book.page)
 
 
+def test_a_mirror_of_another_name_leads_to_the_same() -> None:
+    book = Runbook.load()
+    said = (
+        "{} was rewound and copies 5 records again: a[0] offsets [1, 6). "
+        "No record was lost; b may hold duplicates"
+    )
+    mine, other = (
+        book.link("position", said.format(name))
+        for name in ("MirrorMaker", "Mirus")
+    )
+    assert mine == other
+    assert not mine.endswith("#position")
+
+
 def test_nothing_in_the_text_becomes_markup_or_leads_out_of_the_agent(
     book: Runbook,
 ) -> None:

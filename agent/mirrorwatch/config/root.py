@@ -14,7 +14,7 @@ from ..domain.audit.check import AuditLimits
 from ..domain.bottleneck.check import BottleneckLimits
 from ..domain.canary.check import CanaryLimits
 from ..domain.canary.model import UNKNOWN_REQUEST_BYTES
-from ..domain.checks import OFF, FlowLimits
+from ..domain.checks import MIRROR, OFF, FlowLimits
 from ..domain.failover.check import FailoverLimits
 from ..domain.heartbeats import HeartbeatsLimits
 from ..domain.lag.check import LagLimits
@@ -624,6 +624,9 @@ class Config(Model):
             if self.audit is None
             else AuditLimits(timeout=self.audit.timeout),
             OFF: KINDS[flow.mirror.kind].off,
+            MIRROR: None
+            if flow.mirror.kind == "mirrormaker2"
+            else KINDS[flow.mirror.kind].title,
         }
 
     @model_validator(mode="after")

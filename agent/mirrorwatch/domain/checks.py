@@ -1,7 +1,8 @@
 """Every check: what it judges, by which limits, and what comes of it."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -54,12 +55,23 @@ from .tasks import metrics as tasks
 from .tasks.check import TasksLimits, judge_tasks
 from .tasks.model import TasksObservation
 
-__all__ = ["CHECKS", "OFF", "Check", "FlowLimits", "judge"]
+__all__ = [
+    "CHECKS",
+    "MIRROR",
+    "OFF",
+    "Check",
+    "FlowLimits",
+    "judge",
+    "with_name",
+]
 
 
 OFF = "off"
 """Beside the limits by check: why checks are off that the flow's mirror leaves
 no means to verify, by check."""
+
+MIRROR = "mirror"
+"""Beside the limits by check: the name of the flow's mirror in sentences."""
 
 FlowLimits = Mapping[str, Any]
 """Limits of one flow, by check. A check that is not in it has the defaults of
@@ -129,7 +141,39 @@ class Check:
             own.append(limits.get(self.name, self.limits()))
         beside = {name: seen.get(of) for name, of in self.beside.items()}
         newest = seen.get(self.observation)
-        return self.judge(flow, newest, *own, now, **beside)
+        found: Verdict = self.judge(flow, newest, *own, now, **beside)
+        title = limits.get(MIRROR)
+        return found if title is None else with_name(found, title)
+
+
+_MIRRORMAKER = re.compile(
+    r"(?P<before>^|[.] )?\bMirrorMaker\b(?! \d|[\w.\[-])"
+)
+"""The mirror as sentences name it: no topic or connector of that name."""
+
+
+def with_name(verdict: Verdict, title: str) -> Verdict:
+    """Return a verdict with the name of the mirror in its sentences.
+
+    Checks write of MirrorMaker, as most mirrors are.
+    """
+
+    def named(match: re.Match[str]) -> str:
+        before = match["before"]
+        if before is None:
+            return title
+        return before + title[:1].upper() + title[1:]
+
+    return replace(
+        verdict,
+        reason=_MIRRORMAKER.sub(named, verdict.reason),
+        evidence={
+            key: _MIRRORMAKER.sub(named, fact)
+            if isinstance(fact, str)
+            else fact
+            for key, fact in verdict.evidence.items()
+        },
+    )
 
 
 _ALL = (

@@ -23,6 +23,10 @@ __all__ = ["Phrase", "Runbook"]
 
 GAP = "…"
 
+VARIABLE = re.compile(rf"{GAP}|\bMirrorMaker\b")
+"""Where sentences differ: names and numbers, and that of the mirror, which may
+be another one."""
+
 SENTENCE = 14
 """Characters beside the gaps: less is a name or a setting, not a reason. The
 shortest reason is "Task … of … has failed"."""
@@ -42,7 +46,7 @@ class Phrase:
     def of(cls, text: str) -> Self | None:
         """Read a phrase; `None` if it is none."""
         pieces = tuple(
-            piece for part in text.split(GAP) if (piece := plain(part))
+            piece for part in VARIABLE.split(text) if (piece := plain(part))
         )
         phrase = cls(text=text, pieces=pieces)
         is_sentence = any(" " in piece for piece in pieces)
