@@ -55,6 +55,14 @@ ELSEWHERE = {
     "flows.0.naming.separator": "cannot stand beside `format`",
     "flows.0.mirror.separator": "cannot stand beside `format`",
     "flows.0.mirror.group": "cannot stand beside `jmx`: has a flow of its own",
+    **dict.fromkeys(
+        [
+            "flows.0.mirror.zookeeper.servers",
+            "flows.0.mirror.zookeeper.user",
+            "flows.0.mirror.zookeeper.password",
+        ],
+        "cannot stand beside `jmx`: tests/kafka/zookeeper_test.py",
+    ),
 }
 """Keys without a secret, and why; `planted_test.py` tries them alone."""
 
