@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from threading import Event
+from types import FrameType
 from typing import Any, Literal
 
 import click
@@ -117,7 +118,7 @@ def up(
         intervals=intervals,
         registries=registries,
     )
-    with reserve(name) as folder, _terminated_as_interrupted():
+    with reserve(name) as folder, _interruptible() as interrupted:
         # The logs of the last one were kept until now.
         shutil.rmtree(folder / "lab", ignore_errors=True)
         click.echo(f"Starting two sites with Kafka {kafka} and a mirror …")
@@ -125,7 +126,7 @@ def up(
         with suppress(KeyboardInterrupt), lab, Control(lab, name):
             Console().print(_addresses(lab))
             with suppress(KeyboardInterrupt):
-                Event().wait(None if minutes is None else minutes * 60)
+                interrupted.wait(None if minutes is None else minutes * 60)
             click.echo("Stopping …")
         click.echo(f"Stopped. The logs are in {lab.logs}")
 
@@ -246,13 +247,28 @@ def _addresses(lab: Lab) -> Table:
 
 
 @contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
-    """Let SIGTERM end what runs as Ctrl-C does, cleaning up."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+def _interruptible() -> Iterator[Event]:
+    """Let SIGTERM and Ctrl-C end what runs, cleaning up.
+
+    Yields
+    ------
+    Event
+        Set by either. Kafka's library swallows what is raised while it calls
+        back, so that the exception alone may be lost.
+    """
+    interrupted = Event()
+
+    def interrupt(number: int, _: FrameType | None) -> None:
+        interrupted.set()
+        raise KeyboardInterrupt(signal.Signals(number).name)
+
+    numbers = signal.SIGINT, signal.SIGTERM
+    before = [signal.signal(number, interrupt) for number in numbers]
     try:
-        yield
+        yield interrupted
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
 
 
 PARTITIONS = 6
