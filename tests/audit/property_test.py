@@ -18,7 +18,7 @@ from tests.support.audit_spark import SPARK, Audited, Cases, small_spark
 from tests.support.mirrored import Mirrored, mirrored
 from tests.support.oracle import expect
 
-pytestmark = SPARK
+pytestmark = [*SPARK, pytest.mark.long]
 
 TOPICS = 150
 

@@ -21,7 +21,7 @@ from tests.support.schemas import PlainReader, find_schema, register, subjects
 from tests.support.truth import Truth
 from tests.support.watch import Watch, wait_until
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 SUBJECT = f"{CANARY_TOPIC}-value"
 

@@ -9,7 +9,7 @@ from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
 from tests.support.truth import Truth
 from tests.support.watch import Watch, wait_until
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 
 @pytest.fixture(scope="module")

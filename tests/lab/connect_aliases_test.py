@@ -16,7 +16,7 @@ from mirrorwatch_lab.faults import MARK, drop_marked
 from tests.support.lab import copied, produce
 from tests.support.watch import Watch, wait_until
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 ALLOWED = r"lsst\..*, x"
 """The mirror's allow-list."""

@@ -35,7 +35,7 @@ from tests.support.jmx import (
 from tests.support.lab import copied, produce
 from tests.support.watch import wait_until
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 IDLE = "idle.topic"
 """Has been copied and then rests."""
