@@ -107,8 +107,8 @@ TRIPS = (
         # Other mirrors write no syncs, and a notice takes one of two ways.
         avoids=(
             "InfluxDbOutlet",
-            "GroupMirror",
-            "LinkedMirror",
+            "GroupMirror|MirrorWithoutTopics",
+            "LinkedMirror|MirrorWithoutTopics",
             "ConnectMirror",
             "Mirus",
             "Replicator",

@@ -2,16 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
-from ..domain.mirror_kinds import KINDS
-from ..ports import Mirror, MirrorJmx, MirrorSettings
-from .group import GroupMirror
-from .linked import LinkedMirror
+from ..domain.mirror_kinds import KINDS, MirrorTraits
+from ..domain.mirror_records import MirrorFact
+from ..ports import InternalTopic, Mirror, MirrorJmx, MirrorSettings
 from .mirrormaker2 import MirrorMaker2
 from .mirrormaker2_jmx import MirrorMaker2Jmx
 from .mirus import Mirus
 from .replicator import Replicator
-from .ureplicator import UReplicatorMirror
 
 __all__ = ["MIRRORS", "MirrorAdapter"]
 
@@ -27,23 +26,61 @@ class MirrorAdapter:
     """Makes what reads its JMX metrics; `None` if nothing does."""
 
 
-MIRRORS: Mapping[str, MirrorAdapter] = {
+@dataclass(frozen=True, slots=True)
+class MirrorWithoutTopics:
+    """One flow's mirror that keeps no topics of its own.
+
+    Its positions are offsets of a consumer group at the source, or elsewhere:
+    ends at the target, its newest copies, znodes.
+    """
+
+    group: str | None
+    """Consumer group at the source that holds its positions."""
+
+    @classmethod
+    def in_group(cls, settings: MirrorSettings) -> Mirror:
+        """Return one whose positions a group holds."""
+        return cls(settings.group)
+
+    @classmethod
+    def elsewhere(cls, _: MirrorSettings) -> Mirror:
+        """Return one whose positions no group of Kafka holds."""
+        return cls(None)
+
+    def internal_topics(self) -> tuple[InternalTopic, ...]:
+        """Return none."""
+        return ()
+
+    def decode(
+        self,
+        kind: str,
+        key: bytes | None,
+        value: bytes | None,
+        written_at: datetime,
+    ) -> MirrorFact | None:
+        """Read no record: there is no topic to read."""
+        del kind, key, value, written_at
+        return None
+
+
+def _without_topics(traits: MirrorTraits) -> MirrorAdapter:
+    return MirrorAdapter(
+        topics=MirrorWithoutTopics.in_group
+        if traits.in_group
+        else MirrorWithoutTopics.elsewhere
+    )
+
+
+WITH_TOPICS: Mapping[str, MirrorAdapter] = {
     "mirrormaker2": MirrorAdapter(
         topics=MirrorMaker2.of, jmx=MirrorMaker2Jmx.of
     ),
     "mirus": MirrorAdapter(topics=Mirus),
     "replicator": MirrorAdapter(topics=Replicator),
-    **{
-        kind: MirrorAdapter(topics=GroupMirror)
-        for kind, traits in KINDS.items()
-        if traits.in_group
-    },
-    **{
-        kind: MirrorAdapter(topics=LinkedMirror)
-        for kind, traits in KINDS.items()
-        # Neither says where it is.
-        if traits.keeps_offsets or traits.matches_records
-    },
-    "ureplicator": MirrorAdapter(topics=UReplicatorMirror),
+}
+
+MIRRORS: Mapping[str, MirrorAdapter] = {
+    kind: WITH_TOPICS.get(kind) or _without_topics(traits)
+    for kind, traits in KINDS.items()
 }
 """By ``mirror.kind`` of the configuration."""

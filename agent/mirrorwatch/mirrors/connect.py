@@ -7,9 +7,9 @@ Layouts are those of ``OffsetStorageWriter``, ``KafkaStatusBackingStore`` and
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic_core import from_json
 
@@ -30,6 +30,7 @@ __all__ = [
     "ConnectMirror",
     "Properties",
     "first_of",
+    "has_transforms",
     "is_word",
     "to_interval",
     "to_state",
@@ -113,6 +114,11 @@ def first_of(properties: Properties, *names: str) -> str | None:
     return next((str(value) for value in found if value is not None), None)
 
 
+def has_transforms(properties: Properties) -> bool:
+    """Return whether records, or names of topics, may be changed."""
+    return bool(str(properties.get("transforms") or "").strip())
+
+
 def is_word(given: Any, wanted: str) -> bool:
     """Return whether a setting is a word, in whatever case."""
     return str(given).lower() == wanted
@@ -128,6 +134,12 @@ class ConnectMirror(ABC):
     Its positions name no cluster: only the connector tells what they belong
     to.
     """
+
+    source_class: ClassVar[str]
+    """Class of its source connector."""
+
+    isolation_key: ClassVar[str]
+    """Setting of its consumers' isolation level."""
 
     settings: MirrorSettings
 
@@ -212,9 +224,30 @@ class ConnectMirror(ABC):
         ValueError
             Raised if a setting is not of its kind.
         """
-        if self._is_ours(name) and self.copies(properties):
-            return self.to_connector(name, properties)
-        return Companion(name=name, role="neighbour")
+        class_name = properties.get("connector.class")
+        known = (self.source_class, self.source_class.rpartition(".")[2])
+        if not self._is_ours(name) or class_name not in known:
+            return Companion(name=name, role="neighbour")
+        in_flight = first_of(
+            properties,
+            "producer.override.max.in.flight.requests.per.connection",
+        )
+        request = first_of(properties, "producer.override.max.request.size")
+        isolation = properties.get(self.isolation_key) or UNCOMMITTED
+        return replace(
+            self.to_connector(name, properties),
+            max_in_flight=self.settings.max_in_flight
+            or to_number(in_flight or IN_FLIGHT, LARGEST_INT),
+            max_request_bytes=None
+            if request is None
+            else to_number(request, LARGEST_INT),
+            read_committed=LEVELS.get(str(isolation).lower()),
+            tolerates_errors=is_word(
+                properties.get("errors.tolerance"), "all"
+            ),
+            transforms=has_transforms(properties),
+            emits_syncs=False,
+        )
 
     def to_assignment(
         self, name: str, properties: Properties, written_at: datetime
@@ -244,12 +277,10 @@ class ConnectMirror(ABC):
         )
 
     @abstractmethod
-    def copies(self, properties: Properties) -> bool:
-        """Return whether a connector is one of this mirror."""
-
-    @abstractmethod
     def to_connector(self, name: str, properties: Properties) -> Connector:
-        """Return how one of its connectors is configured."""
+        """Return how one of its connectors is configured, but for what all
+        connectors of a worker have.
+        """
 
     @abstractmethod
     def to_position(self, value: Mapping[str, Any]) -> int | None:

@@ -15,11 +15,9 @@ from ..domain.offsets import LARGEST, LARGEST_INT, to_number
 from ..domain.topics import TOPIC_PLACEHOLDER, Selection, split_patterns
 from .connect import (
     IN_FLIGHT,
-    LEVELS,
-    UNCOMMITTED,
     ConnectMirror,
     Properties,
-    first_of,
+    has_transforms,
     is_word,
     to_interval,
     to_text,
@@ -27,8 +25,6 @@ from .connect import (
 
 __all__ = ["Mirus"]
 
-
-SOURCE = "com.salesforce.mirus.MirusSourceConnector"
 
 MONITOR_POLL = 60_000
 """Milliseconds of ``monitor.poll.wait.ms``."""
@@ -41,41 +37,22 @@ LATEST = "latest"
 class Mirus(ConnectMirror):
     """One flow's Mirus."""
 
-    def copies(self, properties: Properties) -> bool:
-        return properties.get("connector.class") in (
-            SOURCE,
-            SOURCE.rpartition(".")[2],
-        )
+    source_class = "com.salesforce.mirus.MirusSourceConnector"
+    isolation_key = "consumer.isolation.level"
 
     def to_connector(self, name: str, properties: Properties) -> Connector:
-        in_flight = first_of(
-            properties,
-            "producer.override.max.in.flight.requests.per.connection",
-        )
-        request = first_of(properties, "producer.override.max.request.size")
         reset = properties.get("consumer.auto.offset.reset")
-        isolation = properties.get("consumer.isolation.level") or UNCOMMITTED
         return Connector(
             name=name,
             selection=_to_selection(properties),
             refresh=to_interval(
                 int(properties.get("monitor.poll.wait.ms") or MONITOR_POLL), 1
             ),
-            max_in_flight=self.settings.max_in_flight
-            or to_number(in_flight or IN_FLIGHT, LARGEST_INT),
-            max_request_bytes=None
-            if request is None
-            else to_number(request, LARGEST_INT),
-            read_committed=LEVELS.get(str(isolation).lower()),
+            max_in_flight=IN_FLIGHT,
             # A partition without a position is read from its start, unless
             # that is set; an expired one is left to the consumer.
             starts_at_end=is_word(reset, LATEST),
             resumes_at_end=is_word(reset or LATEST, LATEST),
-            tolerates_errors=is_word(
-                properties.get("errors.tolerance"), "all"
-            ),
-            transforms=bool(str(properties.get("transforms") or "").strip()),
-            emits_syncs=False,
             renames=_to_format(properties),
         )
 
@@ -116,7 +93,7 @@ def _to_selection(properties: Properties) -> Selection:
 
 def _to_format(properties: Properties) -> str | None:
     """Return how it renames topics; `None` where a transform may do so."""
-    if str(properties.get("transforms") or "").strip():
+    if has_transforms(properties):
         return None
     prefix = properties.get("destination.topic.name.prefix") or ""
     suffix = properties.get("destination.topic.name.suffix") or ""

@@ -9,23 +9,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..domain.mirror_records import Connector
-from ..domain.offsets import LARGEST_INT, to_number, to_record_offset
+from ..domain.offsets import to_record_offset
 from ..domain.topics import TOPIC_PLACEHOLDER, Selection, split_patterns
 from .connect import (
     IN_FLIGHT,
-    LEVELS,
-    UNCOMMITTED,
     ConnectMirror,
     Properties,
-    first_of,
     is_word,
     to_interval,
 )
 
 __all__ = ["Replicator"]
 
-
-SOURCE = "io.confluent.connect.replicator.ReplicatorSourceConnector"
 
 TOPIC_POLL = 120_000
 """Milliseconds of ``topic.poll.interval.ms``."""
@@ -43,25 +38,14 @@ class Replicator(ConnectMirror):
     of them is read.
     """
 
+    source_class = "io.confluent.connect.replicator.ReplicatorSourceConnector"
+    isolation_key = "src.consumer.isolation.level"
+
     @property
     def group(self) -> str | None:
         return self.settings.group
 
-    def copies(self, properties: Properties) -> bool:
-        return properties.get("connector.class") in (
-            SOURCE,
-            SOURCE.rpartition(".")[2],
-        )
-
     def to_connector(self, name: str, properties: Properties) -> Connector:
-        in_flight = first_of(
-            properties,
-            "producer.override.max.in.flight.requests.per.connection",
-        )
-        request = first_of(properties, "producer.override.max.request.size")
-        isolation = (
-            properties.get("src.consumer.isolation.level") or UNCOMMITTED
-        )
         obeys_group = is_word(properties.get("offset.start"), "consumer")
         return Connector(
             name=name,
@@ -69,17 +53,7 @@ class Replicator(ConnectMirror):
             refresh=to_interval(
                 int(properties.get("topic.poll.interval.ms") or TOPIC_POLL), 1
             ),
-            max_in_flight=self.settings.max_in_flight
-            or to_number(in_flight or IN_FLIGHT, LARGEST_INT),
-            max_request_bytes=None
-            if request is None
-            else to_number(request, LARGEST_INT),
-            read_committed=LEVELS.get(str(isolation).lower()),
-            tolerates_errors=is_word(
-                properties.get("errors.tolerance"), "all"
-            ),
-            transforms=bool(str(properties.get("transforms") or "").strip()),
-            emits_syncs=False,
+            max_in_flight=IN_FLIGHT,
             renames=str(
                 properties.get("topic.rename.format") or TOPIC_PLACEHOLDER
             ),
