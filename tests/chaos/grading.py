@@ -563,7 +563,7 @@ def counts_said(
     Notes
     -----
     The mirror may resume on one partition a tick before the others. What is
-    over for longer than `LOST_SECONDS` is told no more, so the count falls
+    over for longer than `LOST_SECONDS` is not reported, so the count falls
     partition by partition at the end: that is not looked at.
     """
     counts: list[int] = []

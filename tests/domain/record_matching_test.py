@@ -552,7 +552,7 @@ class Chance(World):
 @pytest.mark.parametrize("seed", range(20))
 def test_no_pair_is_ever_wrong(seed: int) -> None:
     """Drops, repeats, rewinds, alike records, compaction, expiry, records of
-    others and restarts, by chance: what is told is true.
+    others and restarts, by chance: every pair is true.
     """
     world, proved = Chance(seed), 0
     for _ in range(80):

@@ -1,7 +1,7 @@
 """A broker that was frozen is found again by every client that asked it.
 
 A broker that is fenced, as one that was frozen for longer than its session,
-lists no broker for a moment. Clients of librdkafka that are told so then find
+lists no broker for a moment. Clients of librdkafka that get this answer find
 none again: two or three of eight, in every run of this test without the mend.
 """
 

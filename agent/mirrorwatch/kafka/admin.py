@@ -303,10 +303,10 @@ class Cluster:
         Notes
         -----
         A broker that was frozen or stopped is fenced for a moment, and then
-        lists no broker, not even itself. A client of librdkafka 2.16 that is
-        told so may never find one again, whatever
-        ``metadata.recovery.strategy`` is. What still waits for the old client
-        is told that it is gone.
+        lists no broker, not even itself. A client of librdkafka 2.16 that gets
+        this answer may never find one again, whatever
+        ``metadata.recovery.strategy`` is. Futures of the old client fail with
+        ``_DESTROY``.
         """
         self._failures += 1
         if self._failures >= MOST_FAILURES:

@@ -100,8 +100,8 @@ class OffsetNodes:
 
         Notes
         -----
-        A server that follows may be behind its leader, and so tell offsets of
-        old: it is told first to catch up.
+        A follower may lag behind its leader and return old offsets: a `sync`
+        comes first.
         """
         from kazoo.exceptions import (  # noqa: PLC0415 - an extra
             AuthFailedError,

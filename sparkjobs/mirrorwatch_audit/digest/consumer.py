@@ -113,7 +113,7 @@ def to_spark_options(
 def _translate(
     given: Mapping[str, str], consumer: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
-    # A login that Java is told of as such needs no other.
+    # A JAAS configuration that is given needs no other login.
     logs_in = JAAS in consumer
     for name in given:
         if (

@@ -251,7 +251,7 @@ def test_what_is_left_out_at_the_beginning_is_missing() -> None:
 
 def test_what_is_copied_from_the_beginning_adds_up() -> None:
     world = fresh()
-    world.starts = [4, 0]  # what expires before is told by the position
+    world.starts = [4, 0]  # `position` counts what expires before
     world = World(world.state)
     world.copies = [0, 30]
     assert world.rest() == []

@@ -115,8 +115,8 @@ class TopicCount:
 
 
 SHRUNK = 0.8
-"""Part of what is usual that is missing where a topic is told to have shrunk:
-traffic doubles and halves for many reasons."""
+"""Part of the usual count that is missing where a topic has shrunk: traffic
+doubles and halves for many reasons."""
 
 LEAST_USUAL = 1000
 """Fewer records come and go by chance."""

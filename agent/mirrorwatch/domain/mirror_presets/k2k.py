@@ -7,6 +7,6 @@ __all__ = ["PRESET"]
 PRESET = MirrorPreset(
     title="K2K",
     naming="identity",
-    # Only where it is told to.
+    # Only if it is configured to.
     creates_topics=False,
 )
