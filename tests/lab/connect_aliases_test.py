@@ -14,7 +14,7 @@ from mirrorwatch.domain.report import Health
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
 from mirrorwatch_lab.faults import MARK, drop_marked
 from tests.support.lab import copied, produce
-from tests.support.watch import Watch, wait_until
+from tests.support.watch import Watch
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 
@@ -42,27 +42,6 @@ def numbered(name: str, end: int) -> list[str]:
     return [f"{name} {n}" for n in range(end)]
 
 
-def unhealthy(watch: Watch) -> dict[str, str]:
-    report = watch.agent.latest.get()
-    healthy = {Health.OK, Health.OFF}
-    return {
-        v.check: f"{v.health}: {v.reason}"
-        for v in (report.verdicts if report else ())
-        if v.health not in healthy
-    }
-
-
-def only(watch: Watch, *checks: str) -> None:
-    """Wait until these checks alone are not well."""
-    wait_until(
-        lambda: (
-            watch.agent.latest.get() is not None
-            and set(unhealthy(watch)) == set(checks)
-        ),
-        what=lambda: unhealthy(watch),
-    )
-
-
 def test_from_the_first_hour_to_a_loss(lab: Lab, tmp_path: Path) -> None:
     state = tmp_path / "state.db"
     lab.mirror.start({"topics": ALLOWED})
@@ -72,7 +51,7 @@ def test_from_the_first_hour_to_a_loss(lab: Lab, tmp_path: Path) -> None:
     with Watch(lab, state=state, canary={"deadline": "20s"}) as watch:
         # What the mirror's list leaves out is neither late nor lost.
         watch.wait_for(Health.UNKNOWN, "mirrorwatch.canary", "topics")
-        only(watch, "canary", "latency")
+        watch.wait_for_only("canary", "latency")
         said = [v and v.reason for v in map(watch.verdict, ("lag", "skips"))]
         assert "private" not in str(said)
         topics = watch.verdict("topics")
@@ -85,15 +64,15 @@ def test_from_the_first_hour_to_a_loss(lab: Lab, tmp_path: Path) -> None:
     with Watch(lab, state=state, canary={"deadline": "60s"}) as watch:
         watch.wait_for(Health.OK)
         watch.wait_for_count("delivered", 20)
-        only(watch)
+        watch.wait_for_only()
         # Proofs need the mirror's own topics.
         assert "does not exist" not in str(watch.verdict())
         produce(lab, "x", numbered("lost", 7), headers={MARK: b""})
         produce(lab, "x", ["last"])
         copied(lab, "x", ["last"])
         watch.wait_for(Health.CRITICAL, "7 records", check="skips")
-        only(watch, "skips")
+        watch.wait_for_only("skips")
     # What was proved stays told after a restart.
     with Watch(lab, state=state, canary={"deadline": "60s"}) as watch:
         watch.wait_for(Health.CRITICAL, "7 records", check="skips")
-        only(watch, "skips")
+        watch.wait_for_only("skips")

@@ -3,7 +3,7 @@
 It copies clean traffic, and is stopped until records expire unread.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -42,32 +42,6 @@ def watching(lab: Lab, state: Path) -> Watch:
     )
 
 
-def unhealthy(watch: Watch) -> dict[str, str]:
-    report = watch.agent.latest.get()
-    healthy = {Health.OK, Health.OFF}
-    return {
-        v.check: f"{v.health}: {v.reason}"
-        for v in (report.verdicts if report else ())
-        if v.health not in healthy
-    }
-
-
-def evidence(watch: Watch, check: str) -> Mapping[str, object]:
-    verdict = watch.verdict(check)
-    return {} if verdict is None else verdict.evidence
-
-
-def only(watch: Watch, *checks: str) -> None:
-    """Wait until these checks alone are not well."""
-    wait_until(
-        lambda: (
-            watch.agent.latest.get() is not None
-            and set(unhealthy(watch)) == set(checks)
-        ),
-        what=lambda: unhealthy(watch),
-    )
-
-
 def test_what_ends_tell(lab: Lab, tmp_path: Path) -> None:
     copier = OffsetCopier(lab, TOPICS)
     produce(lab, "x", numbered("x", 0, 150))
@@ -80,7 +54,7 @@ def test_what_ends_tell(lab: Lab, tmp_path: Path) -> None:
         watch.wait_for_count("delivered", 40)
         watch.wait_for(Health.OK, check="lag")
         watch.wait_for(Health.OFF, "cannot be verified", check="skips")
-        only(watch)
+        watch.wait_for_only()
         copier.stop()
         produce(lab, "expires", numbered("unread", 0, 30))
         produce(lab, "x", numbered("late", 0, 7))
@@ -97,7 +71,7 @@ def test_what_ends_tell(lab: Lab, tmp_path: Path) -> None:
         watch.wait_for(Health.OK, check="position")
         wait_until(lambda: watch.counts["outstanding"] < 12)
         assert watch.counts["lost"] == 0
-        only(watch)
+        watch.wait_for_only()
 
 
 def lag(watch: Watch) -> dict[str, int]:

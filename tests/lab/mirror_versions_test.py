@@ -50,27 +50,6 @@ def watching(lab: Lab, state: Path) -> Watch:
     )
 
 
-def unhealthy(watch: Watch) -> dict[str, str]:
-    report = watch.agent.latest.get()
-    healthy = {Health.OK, Health.OFF}
-    return {
-        v.check: f"{v.health}: {v.reason}"
-        for v in (report.verdicts if report else ())
-        if v.health not in healthy
-    }
-
-
-def only(watch: Watch, *checks: str) -> None:
-    """Wait until these checks alone are not well."""
-    wait_until(
-        lambda: (
-            watch.agent.latest.get() is not None
-            and set(unhealthy(watch)) == set(checks)
-        ),
-        what=lambda: unhealthy(watch),
-    )
-
-
 def test_position_skips_and_restarts(lab: Lab, tmp_path: Path) -> None:
     state = tmp_path / "state.db"
     for topic in ("x", "expires"):
@@ -78,7 +57,7 @@ def test_position_skips_and_restarts(lab: Lab, tmp_path: Path) -> None:
         copied(lab, topic, [f"{topic} 149"])
     with watching(lab, state) as watch:
         watch.wait_for_count("delivered", 40)
-        only(watch)
+        watch.wait_for_only()
         # Killed, it copies some records again: none is lost.
         lab.mirror.kill()
         produce(lab, "x", numbered("more", 20))
@@ -87,13 +66,13 @@ def test_position_skips_and_restarts(lab: Lab, tmp_path: Path) -> None:
         watch.wait_for_count("delivered", watch.counts["delivered"] + 40)
         wait_until(lambda: watch.counts["outstanding"] < 12)
         assert watch.counts["lost"] == 0
-        only(watch)
+        watch.wait_for_only()
     with watching(lab, state) as watch:
         produce(lab, "x", numbered("lost", 7), headers={MARK: b""})
         produce(lab, "x", ["last"])
         copied(lab, "x", ["last"])
         watch.wait_for(Health.CRITICAL, "7 records", check="skips")
-        only(watch, "skips")
+        watch.wait_for_only("skips")
     lab.mirror.stop()
     produce(lab, "expires", numbered("unread", 30))
     with watching(lab, state) as watch:
@@ -109,4 +88,4 @@ def test_position_skips_and_restarts(lab: Lab, tmp_path: Path) -> None:
     with watching(lab, state) as watch:
         watch.wait_for(Health.CRITICAL, "12 records", check="position")
         watch.wait_for(Health.CRITICAL, "7 records", check="skips")
-        only(watch, "skips", "position")
+        watch.wait_for_only("skips", "position")

@@ -4,7 +4,7 @@ It copies clean traffic, is killed, drops a record that is too large, and is
 stopped until records expire unread; the agent is started again after each.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -60,32 +60,6 @@ def watching(lab: Lab, state: Path) -> Watch:
     )
 
 
-def unhealthy(watch: Watch) -> dict[str, str]:
-    report = watch.agent.latest.get()
-    healthy = {Health.OK, Health.OFF}
-    return {
-        v.check: f"{v.health}: {v.reason}"
-        for v in (report.verdicts if report else ())
-        if v.health not in healthy
-    }
-
-
-def evidence(watch: Watch, check: str) -> Mapping[str, object]:
-    verdict = watch.verdict(check)
-    return {} if verdict is None else verdict.evidence
-
-
-def only(watch: Watch, *checks: str) -> None:
-    """Wait until these checks alone are not well."""
-    wait_until(
-        lambda: (
-            watch.agent.latest.get() is not None
-            and set(unhealthy(watch)) == set(checks)
-        ),
-        what=lambda: unhealthy(watch),
-    )
-
-
 def test_what_its_group_tells(lab: Lab, tmp_path: Path) -> None:
     state = tmp_path / "state.db"
     for topic in ("x", "expires"):
@@ -94,7 +68,7 @@ def test_what_its_group_tells(lab: Lab, tmp_path: Path) -> None:
     with watching(lab, state) as watch:
         watch.wait_for_count("delivered", 40)
         watch.wait_for(Health.OK, "on 2 topics", check="skips")
-        only(watch)
+        watch.wait_for_only()
         watch.wait_for(Health.OK, "stable with 2 members", check="tasks")
         # Killed, it copies some records again: none is lost.
         lab.mirror.kill()
@@ -104,12 +78,12 @@ def test_what_its_group_tells(lab: Lab, tmp_path: Path) -> None:
         watch.wait_for_count("delivered", watch.counts["delivered"] + 40)
         wait_until(lambda: watch.counts["outstanding"] < 12)
         assert watch.counts["lost"] == 0
-        only(watch)
+        watch.wait_for_only()
         lab.mirror.stop()
         produce(lab, "expires", numbered("unread", 30))
         watch.wait_for(Health.CRITICAL, "does not run", check="tasks")
         wait_until(
-            lambda: evidence(watch, "lag").get("topics_behind") == 2,
+            lambda: watch.evidence("lag").get("topics_behind") == 2,
             what=lambda: watch.verdict("lag"),
         )
     # Nobody watches while they expire, nor when the mirror comes back.
@@ -119,13 +93,13 @@ def test_what_its_group_tells(lab: Lab, tmp_path: Path) -> None:
     with watching(lab, state) as watch:
         doubt = "12 records of expires cannot be verified"
         watch.wait_for(Health.WARNING, doubt, check="skips")
-        only(watch, "skips")
+        watch.wait_for_only("skips")
         # Too large for the mirror's producer, which drops it and goes on.
         produce(lab, "x", ["last", "x" * LARGE, "after"])
         copied(lab, "x", ["after"])
         lost = "At least 1 record of x is missing"
         watch.wait_for(Health.CRITICAL, lost, check="skips")
-        only(watch, "skips")
+        watch.wait_for_only("skips")
 
 
 def test_doctor_names_the_group_of_another_mirror(lab: Lab) -> None:

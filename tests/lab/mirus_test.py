@@ -4,7 +4,7 @@ It copies clean traffic, is killed, drops records, meets one that is too large,
 and is stopped until its position expires; then it resumes at the log end.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -53,32 +53,6 @@ def watching(lab: Lab, state: Path) -> Watch:
     )
 
 
-def unhealthy(watch: Watch) -> dict[str, str]:
-    report = watch.agent.latest.get()
-    healthy = {Health.OK, Health.OFF}
-    return {
-        v.check: f"{v.health}: {v.reason}"
-        for v in (report.verdicts if report else ())
-        if v.health not in healthy
-    }
-
-
-def evidence(watch: Watch, check: str) -> Mapping[str, object]:
-    verdict = watch.verdict(check)
-    return {} if verdict is None else verdict.evidence
-
-
-def only(watch: Watch, *checks: str) -> None:
-    """Wait until these checks alone are not well."""
-    wait_until(
-        lambda: (
-            watch.agent.latest.get() is not None
-            and set(unhealthy(watch)) == set(checks)
-        ),
-        what=lambda: unhealthy(watch),
-    )
-
-
 def test_clean_traffic_and_a_kill(lab: Lab, tmp_path: Path) -> None:
     for topic in ("x", "expires"):
         produce(lab, topic, numbered(topic, 0, 150))
@@ -87,7 +61,7 @@ def test_clean_traffic_and_a_kill(lab: Lab, tmp_path: Path) -> None:
         watch.wait_for_count("delivered", 40)
         watch.wait_for(Health.OK, "on 2 topics", check="skips")
         watch.wait_for(Health.OK, check="tasks")
-        only(watch)
+        watch.wait_for_only()
         # Killed, it copies some records again: none is lost.
         lab.mirror.kill()
         produce(lab, "x", numbered("more", 0, 20))
@@ -96,13 +70,13 @@ def test_clean_traffic_and_a_kill(lab: Lab, tmp_path: Path) -> None:
         watch.wait_for_count("delivered", watch.counts["delivered"] + 40)
         wait_until(lambda: watch.counts["outstanding"] < 12)
         assert watch.counts["lost"] == 0
-        only(watch)
+        watch.wait_for_only()
         # Both sides get another partition, and Mirus finds it by itself.
         for site in (lab.target, lab.source):
             site.topics.grow("x", 3)
         produce(lab, "x", numbered("third", 0, 10), partition=2)
         copied(lab, "x", ["third 9"])
-        only(watch)
+        watch.wait_for_only()
 
 
 def test_what_is_dropped_between_copies(lab: Lab, tmp_path: Path) -> None:
@@ -116,7 +90,7 @@ def test_what_is_dropped_between_copies(lab: Lab, tmp_path: Path) -> None:
         copied(lab, "x", ["last"])
         lost = "At least 7 records of x are missing"
         watch.wait_for(Health.CRITICAL, lost, check="skips")
-        only(watch, "skips")
+        watch.wait_for_only("skips")
         lab.mirror.stop()
         lab.mirror.start()
 
@@ -128,7 +102,7 @@ def test_a_position_that_expired(lab: Lab, tmp_path: Path) -> None:
         lab.mirror.stop()
         produce(lab, "expires", numbered("unread", 0, 20))
         wait_until(
-            lambda: evidence(watch, "lag").get("topics_behind") == 2,
+            lambda: watch.evidence("lag").get("topics_behind") == 2,
             what=lambda: watch.verdict("lag"),
         )
         lab.delete_records("expires", {0: 150 + 5})
@@ -145,7 +119,7 @@ def test_a_position_that_expired(lab: Lab, tmp_path: Path) -> None:
         watch.wait_for(Health.CRITICAL, skipped, check="position")
         left = "At least 15 records of expires are missing"
         watch.wait_for(Health.CRITICAL, left, check="skips")
-        only(watch, "position", "skips")
+        watch.wait_for_only("position", "skips")
 
 
 def test_one_that_is_frozen_and_one_that_is_stopped(
@@ -193,7 +167,7 @@ def test_new_topics_and_one_whose_head_is_left_out(
         assert left >= 10
         lost = f"At least {left} records of head are missing"
         watch.wait_for(Health.CRITICAL, lost, check="skips")
-        only(watch, "skips")
+        watch.wait_for_only("skips")
         lab.mirror.stop()
         lab.mirror.start()
 
@@ -203,7 +177,7 @@ def test_a_record_that_is_too_large(lab: Lab, tmp_path: Path) -> None:
         watch.wait_for(Health.OK, "on 2 topics", check="skips")
         produce(lab, "x", ["before", "x" * LARGE, "after"])
         watch.wait_for(Health.CRITICAL, "oversized", check="tasks")
-        only(watch, "tasks", "lag")
+        watch.wait_for_only("tasks", "lag")
         # It copies the ones before it again, each time that it is restarted.
         lab.mirror.stop()
         lab.mirror.start({"worker.producer.max.request.size": "1000000"})

@@ -60,20 +60,10 @@ def lag(watch: Watch) -> Mapping[str, int | None]:
     return {topic: lag_of(watch, topic) for topic in ("x", "y", "quiet")}
 
 
-def unhealthy(watch: Watch) -> dict[str, str]:
-    report = watch.agent.latest.get()
-    healthy = {Health.OK, Health.OFF}
-    return {
-        v.check: f"{v.health}: {v.reason}"
-        for v in (report.verdicts if report else ())
-        if v.health not in healthy
-    }
-
-
 def wait_for_lag(watch: Watch, expected: Mapping[str, int]) -> None:
     wait_until(
         lambda: lag(watch) == expected,
-        what=lambda: (lag(watch), unhealthy(watch)),
+        what=lambda: (lag(watch), watch.unhealthy()),
     )
 
 

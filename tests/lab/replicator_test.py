@@ -145,27 +145,6 @@ def watching(lab: Lab, state: Path, **mirror: Any) -> Watch:
     )
 
 
-def unhealthy(watch: Watch) -> dict[str, str]:
-    report = watch.agent.latest.get()
-    healthy = {Health.OK, Health.OFF}
-    return {
-        v.check: f"{v.health}: {v.reason}"
-        for v in (report.verdicts if report else ())
-        if v.health not in healthy
-    }
-
-
-def only(watch: Watch, *checks: str) -> None:
-    """Wait until these checks alone are not well."""
-    wait_until(
-        lambda: (
-            watch.agent.latest.get() is not None
-            and set(unhealthy(watch)) == set(checks)
-        ),
-        what=lambda: unhealthy(watch),
-    )
-
-
 @pytest.mark.parametrize("by_group", [True, False], ids=["group", "connect"])
 def test_the_positions_that_it_obeys(
     lab: Lab, tmp_path: Path, *, by_group: bool
@@ -186,14 +165,14 @@ def test_the_positions_that_it_obeys(
         say(lab, CONFIGS, "connector-replicator", {"properties": obeyed})
         watch.wait_for_count("delivered", 20)
         watch.wait_for(Health.OK, "on 1 topic", check="skips")
-        only(watch)
+        watch.wait_for_only()
         if not by_group:
             dropped = numbered("dropped", 0, 3)
             produce(lab, "x", [*dropped, "last"])
             copied(lab, "x", ["last"])
             lost = "At least 3 records of x are missing"
             watch.wait_for(Health.CRITICAL, lost, check="skips")
-            only(watch, "skips")
+            watch.wait_for_only("skips")
         copier.stop()
         produce(lab, "x", numbered("late", 0, 7))
         wait_until(

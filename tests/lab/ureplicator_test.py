@@ -1,6 +1,6 @@
 """uReplicator by a stand-in: positions are znodes in a real ZooKeeper."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
@@ -96,32 +96,6 @@ def watching(lab: Lab, server: ZooKeeper, state: Path) -> Watch:
     )
 
 
-def unhealthy(watch: Watch) -> dict[str, str]:
-    report = watch.agent.latest.get()
-    healthy = {Health.OK, Health.OFF}
-    return {
-        v.check: f"{v.health}: {v.reason}"
-        for v in (report.verdicts if report else ())
-        if v.health not in healthy
-    }
-
-
-def only(watch: Watch, *checks: str) -> None:
-    """Wait until these checks alone are not well."""
-    wait_until(
-        lambda: (
-            watch.agent.latest.get() is not None
-            and set(unhealthy(watch)) == set(checks)
-        ),
-        what=lambda: unhealthy(watch),
-    )
-
-
-def evidence(watch: Watch, check: str) -> Mapping[str, object]:
-    verdict = watch.verdict(check)
-    return {} if verdict is None else verdict.evidence
-
-
 def test_what_znodes_tell(lab: Lab, server: ZooKeeper, tmp_path: Path) -> None:
     produce(lab, "x", numbered("x", 0, 150))
     state = tmp_path / "state.db"
@@ -134,7 +108,7 @@ def test_what_znodes_tell(lab: Lab, server: ZooKeeper, tmp_path: Path) -> None:
         watch.wait_for_count("delivered", 40)
         watch.wait_for(Health.OK, "on 1 topic", check="skips")
         watch.wait_for(Health.OFF, "not read", check="tasks")
-        only(watch)
+        watch.wait_for_only()
         assert watch.counts["lost"] == 0
         # ZooKeeper is frozen, and its sessions expire: nothing is known.
         server.freeze()
@@ -148,24 +122,24 @@ def test_what_znodes_tell(lab: Lab, server: ZooKeeper, tmp_path: Path) -> None:
                     if (verdict := watch.verdict(check)) is not None
                 }
             ),
-            what=lambda: unhealthy(watch),
+            what=watch.unhealthy,
         )
         server.thaw()
         watch.wait_for(Health.OK, check="position")
-        only(watch)
+        watch.wait_for_only()
         # Dropped by the mirror: known once the topic rests.
         copier.dropped = {b"more 3", b"more 7"}
         produce(lab, "x", numbered("more", 0, 40))
         lost = "At least 2 records of x are missing"
         watch.wait_for(Health.CRITICAL, lost, check="skips")
-        only(watch, "skips")
+        watch.wait_for_only("skips")
         # It goes on copying, and its znodes stand.
         znodes.writes = False
         produce(lab, "x", numbered("late", 0, 9))
         copied(lab, "x", ["late 8"])
         wait_until(
-            lambda: evidence(watch, "lag").get("topics_behind") == 2,
+            lambda: watch.evidence("lag").get("topics_behind") == 2,
             what=lambda: watch.verdict("lag"),
         )
         znodes.writes = True
-        only(watch, "skips")
+        watch.wait_for_only("skips")

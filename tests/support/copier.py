@@ -1,5 +1,6 @@
 """A stand-in for mirrors that are a consumer and a producer."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from threading import Event, Thread
 from types import TracebackType
@@ -9,7 +10,8 @@ from confluent_kafka import Consumer, Message, Producer, TopicPartition
 
 from mirrorwatch_lab import Lab
 
-__all__ = ["Copier", "migrator_headers"]
+__all__ = ["Copier", "RunningCopier", "migrator_headers"]
+__all__ += ["target_producer"]
 
 Places = Mapping[tuple[str, int], int]
 """Next offset to copy, by topic and partition."""
@@ -24,7 +26,67 @@ def migrator_headers(message: Message) -> list[tuple[str, bytes]]:
     return [("redpanda-migrator-offset", offset.to_bytes(8, "big"))]
 
 
-class Copier:
+class RunningCopier(ABC):
+    """What runs in a thread of its own, and can be stopped and started."""
+
+    def __init__(self) -> None:
+        self._stopped = Event()
+        self._thread: Thread | None = None
+        self._failed: Exception | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        self._stopped.clear()
+        self._thread = Thread(target=self._copy_all, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop it, and see that it has not failed."""
+        self._stopped.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        if self._failed is not None:
+            raise self._failed
+
+    @abstractmethod
+    def run(self) -> None:
+        """Copy until `is_stopped`."""
+
+    @property
+    def is_stopped(self) -> bool:
+        return self._stopped.is_set()
+
+    def _copy_all(self) -> None:
+        try:
+            self.run()
+        except Exception as e:  # noqa: BLE001 - raised by stop
+            self._failed = e
+
+
+def target_producer(lab: Lab) -> Producer:
+    """Return a producer that keeps the order of records."""
+    return Producer(
+        {
+            "bootstrap.servers": lab.target.bootstrap,
+            "enable.idempotence": True,
+            "linger.ms": 5,
+        }
+    )
+
+
+class Copier(RunningCopier):
     """Copies each record to the partition of its number.
 
     Parameters
@@ -52,6 +114,7 @@ class Copier:
         headers: Callable[[Message], list[tuple[str, bytes]]] | None = None,
         group: str = "stand-in",
     ) -> None:
+        super().__init__()
         self.dropped: Collection[bytes] = ()
         """Values of records that are not copied."""
         self._lab = lab
@@ -60,37 +123,8 @@ class Copier:
         self._headers = headers
         self._group = group
         self._next: dict[tuple[str, int], int] = {}
-        self._stopped = Event()
-        self._thread: Thread | None = None
-        self._failed: Exception | None = None
 
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
-
-    def start(self) -> None:
-        self._stopped.clear()
-        self._thread = Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Stop it, and see that it has not failed."""
-        self._stopped.set()
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
-        if self._failed is not None:
-            raise self._failed
-
-    def _run(self) -> None:
+    def run(self) -> None:
         consumer = Consumer(
             {
                 "bootstrap.servers": self._lab.source.bootstrap,
@@ -102,13 +136,7 @@ class Copier:
                 "metadata.max.age.ms": 1000,
             }
         )
-        producer = Producer(
-            {
-                "bootstrap.servers": self._lab.target.bootstrap,
-                "enable.idempotence": True,
-                "linger.ms": 5,
-            }
-        )
+        producer = target_producer(self._lab)
         try:
             if self._commit is None:
                 consumer.subscribe([topic for topic, _ in self._topics])
@@ -119,7 +147,7 @@ class Copier:
                 consumer.assign(
                     [TopicPartition(*k, o) for k, o in self._next.items()]
                 )
-            while not self._stopped.is_set():
+            while not self.is_stopped:
                 messages = consumer.consume(500, 0.1)
                 for message in messages:
                     self._copy(producer, message)
@@ -134,8 +162,6 @@ class Copier:
                         ],
                         asynchronous=False,
                     )
-        except Exception as e:  # noqa: BLE001 - raised by stop
-            self._failed = e
         finally:
             consumer.close()
 

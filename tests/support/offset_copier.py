@@ -1,18 +1,18 @@
 """A stand-in for mirrors that keep the offsets of records."""
 
 from collections.abc import Collection, Mapping, Sequence
-from threading import Event, Thread
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 
 from mirrorwatch_lab import Lab
 
+from .copier import RunningCopier, target_producer
+
 __all__ = ["OffsetCopier"]
 
 
-class OffsetCopier:
+class OffsetCopier(RunningCopier):
     """Copies topics so that each record has its offset on both sides.
 
     It goes on at the target's end, as a link does. Where the log of the source
@@ -38,38 +38,10 @@ class OffsetCopier:
         *,
         altered: Collection[tuple[str, int, int]] = (),
     ) -> None:
+        super().__init__()
         self._altered = altered
         self._lab = lab
         self._topics = topics
-        self._stopped = Event()
-        self._thread: Thread | None = None
-        self._failed: Exception | None = None
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
-
-    def start(self) -> None:
-        self._stopped.clear()
-        self._thread = Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Stop it, and see that it has not failed."""
-        self._stopped.set()
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
-        if self._failed is not None:
-            raise self._failed
 
     def commit(
         self,
@@ -79,7 +51,7 @@ class OffsetCopier:
     ) -> None:
         """Write down where it is: nothing, as a link does."""
 
-    def _run(self) -> None:
+    def run(self) -> None:
         consumer = Consumer(
             {
                 "bootstrap.servers": self._lab.source.bootstrap,
@@ -88,23 +60,15 @@ class OffsetCopier:
                 "fetch.wait.max.ms": 50,
             }
         )
-        producer = Producer(
-            {
-                "bootstrap.servers": self._lab.target.bootstrap,
-                "enable.idempotence": True,
-                "linger.ms": 5,
-            }
-        )
+        producer = target_producer(self._lab)
         try:
             ends = self._positions(consumer, producer)
             consumer.assign([TopicPartition(*key, ends[key]) for key in ends])
-            while not self._stopped.is_set():
+            while not self.is_stopped:
                 for message in consumer.consume(500, 0.1):
                     self._copy(producer, message, ends)
                 producer.flush()
                 self.commit(consumer, producer, ends)
-        except Exception as e:  # noqa: BLE001 - raised by stop
-            self._failed = e
         finally:
             consumer.close()
 

@@ -210,6 +210,31 @@ class Watch(AbstractContextManager["Watch"]):
         wait_until(is_so, what=lambda: (saying, self.verdict(check)))
         return met[0]
 
+    def evidence(self, check: str) -> Mapping[str, object]:
+        """Return the evidence of a verdict, none before there is one."""
+        found = self.verdict(check)
+        return {} if found is None else found.evidence
+
+    def unhealthy(self) -> dict[str, str]:
+        """Return what is wrong, by check."""
+        report = self.agent.latest.get()
+        healthy = {Health.OK, Health.OFF}
+        return {
+            v.check: f"{v.health}: {v.reason}"
+            for v in (report.verdicts if report else ())
+            if v.health not in healthy
+        }
+
+    def wait_for_only(self, *checks: str) -> None:
+        """Wait until these checks alone are not well."""
+        wait_until(
+            lambda: (
+                self.agent.latest.get() is not None
+                and set(self.unhealthy()) == set(checks)
+            ),
+            what=self.unhealthy,
+        )
+
     def says(self, text: str) -> bool:
         """Tell whether the canary's verdict says something anywhere."""
         verdict = self.verdict()

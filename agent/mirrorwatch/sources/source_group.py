@@ -5,9 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from ..domain.cluster_view import FlowView, TopicPartition
+from ..domain.cluster_view import FlowView
 from ..domain.mirror_kinds import MirrorTraits
-from ..domain.mirror_records import Committed
 from ..domain.tasks.group import GroupTasks, SplitLoop, SplitLoopDetector
 from ..domain.tasks.model import TasksObservation
 from ..exceptions import SourceError
@@ -16,6 +15,7 @@ from ..kafka.errors import TIMEOUT
 from ..kafka.groups import SourceGroup, read_source_group
 from ..threads import Latest
 from .mirror_state import PAUSED, MirrorState
+from .read_positions import ReadPositions
 
 __all__ = ["SourceGroupWorker"]
 
@@ -79,7 +79,7 @@ class SourceGroupWorker:
         self._seen: Latest[GroupTasks | None] = Latest(None)
         self._problem: Latest[str | None] = Latest(None)
         self._changes: deque[datetime] = deque(maxlen=1000)
-        self._absent: set[TopicPartition] = set()
+        self._read = ReadPositions(positions)
         # Until it was read, no position is known.
         self._positions.catch_up(group, 1)
 
@@ -99,7 +99,8 @@ class SourceGroupWorker:
             self._problem.set(str(e))
             self._positions.fail(self._group, str(e))
             raise
-        self._note(found, at)
+        gone = self._read.note(found.offsets, at, deletes=bool(found.members))
+        self._seen.set(self._to_tasks(found, gone, at))
         self._positions.fail(self._group, None)
         self._problem.set(None)
         self._positions.catch_up(self._group, 0)
@@ -140,37 +141,6 @@ class SourceGroupWorker:
                 problems=() if problem is None else (problem,),
             )
         ]
-
-    def _note(self, found: SourceGroup, at: datetime) -> None:
-        known = self._positions.all_committed()
-        for key, offset in found.offsets.items():
-            before = known.get(key)
-            if before is None or before.position != offset:
-                self._commit(key, offset, at)
-        gone = {
-            key
-            for key, fact in known.items()
-            if fact.position is not None and key not in found.offsets
-        }
-        if found.members:
-            # Twice, as the topic itself may be on its way out.
-            for key in gone & self._absent:
-                self._commit(key, None, at)
-        self._absent = gone if found.members else set()
-        self._seen.set(self._to_tasks(found, len(gone), at))
-
-    def _commit(
-        self, key: TopicPartition, position: int | None, at: datetime
-    ) -> None:
-        topic, partition = key
-        self._positions.note(
-            Committed(
-                topic=topic,
-                partition=partition,
-                position=position,
-                written_at=at,
-            )
-        )
 
     def _to_tasks(
         self, found: SourceGroup, gone: int, at: datetime

@@ -3,11 +3,10 @@
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from ..domain.cluster_view import TopicPartition
-from ..domain.mirror_records import Committed
 from ..exceptions import SourceError
 from ..kafka.zookeeper import CONNECT_SECONDS, READ_SECONDS, OffsetNodes
 from .mirror_state import PAUSED, MirrorState
+from .read_positions import ReadPositions
 
 __all__ = ["ZooKeeperWorker"]
 
@@ -55,7 +54,7 @@ class ZooKeeperWorker:
         self._nodes = nodes
         self._positions = positions
         self._clock = clock
-        self._absent: set[TopicPartition] = set()
+        self._read = ReadPositions(positions)
         # Until it was read, no position is known.
         self._positions.catch_up(nodes.path, 1)
 
@@ -75,20 +74,7 @@ class ZooKeeperWorker:
             self._positions.fail(self._nodes.path, str(e))
             self._positions.catch_up(self._nodes.path, 1)
             raise
-        known = self._positions.all_committed()
-        for key, offset in found.items():
-            before = known.get(key)
-            if before is None or before.position != offset:
-                self._commit(key, offset, at)
-        gone = {
-            key
-            for key, fact in known.items()
-            if fact.position is not None and key not in found
-        }
-        # Twice, as the topic itself may be on its way out.
-        for key in gone & self._absent:
-            self._commit(key, None, at)
-        self._absent = gone
+        self._read.note(found, at)
         self._positions.fail(self._nodes.path, None)
         self._positions.catch_up(self._nodes.path, 0)
         longest = timedelta(seconds=CONNECT_SECONDS + READ_SECONDS)
@@ -99,16 +85,3 @@ class ZooKeeperWorker:
     def close(self) -> None:
         """Let go of the session."""
         self._nodes.close()
-
-    def _commit(
-        self, key: TopicPartition, position: int | None, at: datetime
-    ) -> None:
-        topic, partition = key
-        self._positions.note(
-            Committed(
-                topic=topic,
-                partition=partition,
-                position=position,
-                written_at=at,
-            )
-        )

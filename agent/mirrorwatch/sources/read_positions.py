@@ -1,0 +1,78 @@
+"""Positions that are read whole, again and again, and say not what changed."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from ..domain.cluster_view import TopicPartition
+from ..domain.mirror_records import Committed
+from .mirror_state import MirrorState
+
+__all__ = ["ReadPositions"]
+
+
+class ReadPositions:
+    """Notes what changed from one reading to the next.
+
+    Parameters
+    ----------
+    positions
+        Where positions go.
+    """
+
+    def __init__(self, positions: MirrorState) -> None:
+        self._positions = positions
+        self._absent: set[TopicPartition] = set()
+
+    def note(
+        self,
+        found: Mapping[TopicPartition, int],
+        at: datetime,
+        *,
+        deletes: bool = True,
+    ) -> int:
+        """Note a reading.
+
+        Parameters
+        ----------
+        found
+            All positions that there are.
+        at
+            When they were read.
+        deletes
+            Whether one that is gone was deleted; else the last known one
+            stands.
+
+        Returns
+        -------
+        int
+            How many known positions are gone.
+        """
+        known = self._positions.all_committed()
+        for key, offset in found.items():
+            before = known.get(key)
+            if before is None or before.position != offset:
+                self._commit(key, offset, at)
+        gone = {
+            key
+            for key, fact in known.items()
+            if fact.position is not None and key not in found
+        }
+        if deletes:
+            # In two readings, as the topic itself may be about to go.
+            for key in gone & self._absent:
+                self._commit(key, None, at)
+        self._absent = gone if deletes else set()
+        return len(gone)
+
+    def _commit(
+        self, key: TopicPartition, position: int | None, at: datetime
+    ) -> None:
+        topic, partition = key
+        self._positions.note(
+            Committed(
+                topic=topic,
+                partition=partition,
+                position=position,
+                written_at=at,
+            )
+        )
