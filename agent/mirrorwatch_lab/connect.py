@@ -29,7 +29,9 @@ __all__ = [
     "PLACE",
     "LabConnect",
     "connectors",
+    "without_prefix",
     "worker",
+    "worker_of",
 ]
 
 
@@ -87,28 +89,63 @@ def worker(
         Properties as a dedicated mirror takes them; those with the target's
         prefix are for the worker.
     """
-    own = {
+    return worker_of(GROUP, settings, target=target, port=port) | {
+        "plugin.discovery": "service_load",
+        **without_prefix(f"{TARGET}.", settings, more),
+    }
+
+
+def worker_of(
+    group: str, settings: LabSettings, *, target: str, port: int
+) -> dict[str, str]:
+    """Return what all workers of a lab have.
+
+    Parameters
+    ----------
+    group
+        Its ``group.id``, and begin of the names of its topics.
+    settings
+        What kind of lab it is.
+    target
+        Address of the target, where it writes.
+    port
+        Port of its REST API.
+    """
+    return {
         "bootstrap.servers": target,
-        "group.id": GROUP,
+        "group.id": group,
         "listeners": f"http://{LOOPBACK}:{port}",
         "rest.advertised.host.name": LOOPBACK,
         "key.converter": _BYTES,
         "value.converter": _BYTES,
         "header.converter": _BYTES,
-        "plugin.discovery": "service_load",
         **ORDERLY,
-        "offset.storage.topic": f"{GROUP}-offsets",
-        "config.storage.topic": PLACE.configs,
-        "status.storage.topic": PLACE.status,
+        "offset.storage.topic": f"{group}-offsets",
+        "config.storage.topic": f"{group}-configs",
+        "status.storage.topic": f"{group}-status",
         # Clusters of one broker.
         "offset.storage.replication.factor": "1",
         "config.storage.replication.factor": "1",
         "status.storage.replication.factor": "1",
+        **(_FAST_WORKER if settings.intervals == "fast" else {}),
     }
-    if settings.intervals == "fast":
-        own |= _FAST_WORKER
-    prefix = f"{TARGET}."
-    return own | {
+
+
+def without_prefix(
+    prefix: str, settings: LabSettings, more: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the lab's properties that begin with a prefix, without it.
+
+    Parameters
+    ----------
+    prefix
+        The prefix.
+    settings
+        What kind of lab it is.
+    more
+        Properties that go over those of the settings.
+    """
+    return {
         name.removeprefix(prefix): value
         for name, value in (settings.mirror_properties | dict(more)).items()
         if name.startswith(prefix)

@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from .connect import LabConnect
-from .link import LOOPBACK
-from .mirror import ORDERLY, Bookmark, PartitionBookmark
+from .connect import LabConnect, without_prefix, worker_of
+from .mirror import Bookmark, PartitionBookmark
 from .settings import SOURCE, TARGET, LabSettings
 
 __all__ = ["LabMirus", "mirus_connector", "mirus_worker"]
@@ -27,17 +26,10 @@ PLACE = PartitionBookmark(
 WORKER = "worker."
 """Prefix of properties of the worker; all others are its connector's."""
 
-_BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
 _RAW = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
 
-_FAST_WORKER = {
-    "offset.flush.interval.ms": "1000",
-    "scheduled.rebalance.max.delay.ms": "0",
-    "session.timeout.ms": "6000",
-    "heartbeat.interval.ms": "2000",
-    # How often it starts failed tasks again.
-    "mirus.task.monitor.polling.interval.ms": "5000",
-}
+_FAST_MONITOR = {"mirus.task.monitor.polling.interval.ms": "5000"}
+"""How often it starts failed tasks again."""
 
 
 class LabMirus(LabConnect):
@@ -103,31 +95,12 @@ def mirus_worker(
         Properties that go over all others; those with `WORKER` before their
         names are meant here.
     """
-    own = {
-        "bootstrap.servers": target,
-        "group.id": GROUP,
+    return {
+        **worker_of(GROUP, settings, target=target, port=port),
         # Mirus 0.6.9 adds to it what each of its clients does.
         "client.id": f"{GROUP}-",
-        "listeners": f"http://{LOOPBACK}:{port}",
-        "rest.advertised.host.name": LOOPBACK,
-        "key.converter": _BYTES,
-        "value.converter": _BYTES,
-        "header.converter": _BYTES,
-        **ORDERLY,
-        "offset.storage.topic": f"{GROUP}-offsets",
-        "config.storage.topic": PLACE.configs,
-        "status.storage.topic": PLACE.status,
-        # Clusters of one broker.
-        "offset.storage.replication.factor": "1",
-        "config.storage.replication.factor": "1",
-        "status.storage.replication.factor": "1",
-    }
-    if settings.intervals == "fast":
-        own |= _FAST_WORKER
-    return own | {
-        name.removeprefix(WORKER): value
-        for name, value in (settings.mirror_properties | dict(more)).items()
-        if name.startswith(WORKER)
+        **(_FAST_MONITOR if settings.intervals == "fast" else {}),
+        **without_prefix(WORKER, settings, more),
     }
 
 
