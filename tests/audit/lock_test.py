@@ -95,6 +95,25 @@ def test_what_a_killed_audit_held_elsewhere_is_taken_over(
         assert lock.read_text() != "of another"
 
 
+class LateStore(HadoopFolder):
+    """A store that looks for the file first and then writes, as one of S3
+    may: another audit wrote in between.
+    """
+
+    def create(self, name: str, text: str, *, anew: bool = True) -> bool:
+        made = super().create(name, text, anew=anew)
+        super().create(name, "of another", anew=False)
+        return made
+
+
+def test_of_two_that_write_at_once_the_first_one_is_refused(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    with refused(), leased(LateStore(spark, str(tmp_path))):
+        pass
+    assert (tmp_path / "audit.lock").read_text() == "of another"
+
+
 def test_a_long_audit_renews_what_it_holds(
     files: HadoopFolder, tmp_path: Path
 ) -> None:
