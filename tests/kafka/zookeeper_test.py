@@ -16,32 +16,18 @@ from mirrorwatch.exceptions import (
 from mirrorwatch.kafka.zookeeper import OffsetNodes, ZooKeeperAccess
 from mirrorwatch.sources.mirror_state import MirrorState
 from mirrorwatch.sources.zookeeper import ZooKeeperWorker
-from mirrorwatch_lab.lifeline import Lifeline
-from mirrorwatch_lab.link import Ports
 from mirrorwatch_lab.zookeeper import ZooKeeper
 from tests.support.builders import NOON
 from tests.support.watch import wait_until
+from tests.support.zookeeper import running_zookeeper
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeper]:
-    folder = tmp_path_factory.mktemp("zookeeper")
-    lifeline = Lifeline()
-    with closing(Ports()) as ports:
-        server = ZooKeeper(
-            port=ports.take(),
-            folder=folder / "server",
-            log=folder / "log",
-            lifeline=lifeline,
-        )
-        try:
-            server.start()
-            yield server
-        finally:
-            server.end()
-            lifeline.close()
+    with running_zookeeper(tmp_path_factory.mktemp("zookeeper")) as server:
+        yield server
 
 
 @pytest.fixture

@@ -10,12 +10,11 @@ from kazoo.exceptions import KazooException
 
 from mirrorwatch.domain.report import Health
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
-from mirrorwatch_lab.lifeline import Lifeline
-from mirrorwatch_lab.link import Ports
 from mirrorwatch_lab.zookeeper import ZooKeeper
 from tests.support.copier import Copier, Places
 from tests.support.lab import copied, numbered, produce
 from tests.support.watch import Watch, wait_until
+from tests.support.zookeeper import running_zookeeper
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 
@@ -33,20 +32,8 @@ def lab() -> Iterator[Lab]:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[ZooKeeper]:
-    lifeline, ports = Lifeline(), Ports()
-    server = ZooKeeper(
-        port=ports.take(),
-        folder=tmp_path / "zookeeper",
-        log=tmp_path / "zookeeper.log",
-        lifeline=lifeline,
-    )
-    try:
-        server.start()
+    with running_zookeeper(tmp_path / "zookeeper") as server:
         yield server
-    finally:
-        server.end()
-        lifeline.close()
-        ports.close()
 
 
 class Znodes:
