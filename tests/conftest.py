@@ -38,19 +38,19 @@ load_profile()
 LONGEST = (
     "tests/lab/clean_run_test.py",
     *TOGETHER,
-    "tests/lab/script_test.py",
-    "tests/lab/audit_test.py",
     "tests/lab/position_test.py",
-    "tests/lab/connect_test.py",
     "tests/lab/canary_faults_test.py",
     "tests/lab/secured_agent_test.py",
-    "tests/lab/skips_silence_test.py",
-    "tests/lab/canary_loss_test.py",
     "tests/simulation/scenarios_test.py",
-    "tests/lab/canary_avro_test.py",
-    "tests/lab/stuck_test.py",
-    "tests/lab/faults_test.py",
-    "tests/lab/jmx_test.py",
+    "tests/lab/bottleneck_test.py",
+    "tests/lab/skips_silence_test.py",
+    "tests/lab/connect_test.py",
+    "tests/lab/script_test.py",
+    "tests/lab/audit_test.py",
+    "tests/lab/canary_loss_test.py",
+    "tests/lab/skips_test.py",
+    "tests/lab/doctor_test.py",
+    "tests/alerts/prometheus_test.py",
 )
 """What takes longest, in this order: a few minutes each, or more."""
 

@@ -274,6 +274,7 @@ def odd() -> PartitionPair:
     )
 
 
+@pytest.mark.long
 def test_timestamps_that_spark_cannot_represent_cost_their_records_only(
     read: KafkaReader, tmp_path: Path
 ) -> None:

@@ -217,7 +217,10 @@ def test_a_mirror_without_timestamps_and_tombstones(
     assert found(compare(logs, pairs)) == [(1, "dropped", 1, ((1, 1),), ())]
 
 
-@pytest.mark.parametrize("own", [None, ((b"x".decode(), b"1"),)])
+@pytest.mark.parametrize(
+    "own",
+    [None, pytest.param(((b"x".decode(), b"1"),), marks=pytest.mark.long)],
+)
 def test_headers_that_the_mirror_adds(
     spark: SparkSession, own: tuple[tuple[str, bytes | None], ...] | None
 ) -> None:

@@ -202,6 +202,7 @@ def die_on_the_way(sites: TwoSites, monkeypatch: pytest.MonkeyPatch) -> None:
     assert sites.freeze().at == plan.at
 
 
+@pytest.mark.long
 def test_a_digest_of_two_copies_and_a_night_that_is_over_are_refused(
     sites: TwoSites,
 ) -> None:

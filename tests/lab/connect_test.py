@@ -148,6 +148,7 @@ def test_a_paused_connector_copies_nothing(lab: Lab) -> None:
         wait_for(watch, Health.OK)
 
 
+@pytest.mark.long
 def test_checkpoints_that_do_not_follow_a_group_are_stale(lab: Lab) -> None:
     with watching(lab) as watch, ExitStack() as stack:
         hurry(watch)

@@ -19,12 +19,17 @@ pytestmark = pytest.mark.lab
 LONG = {
     "another_topic",
     "dropped_and_killed_while_the_agent_is_away",
+    "dropped_tail",
     "expired_unread",
     "frozen_and_thawed",
+    "grown",
+    "killed_and_started",
     "killed_for_long",
     "nothing_happens",
     "probes_dropped",
     "recreated_and_longer",
+    "recreated_and_shorter",
+    "recreated_at_the_target",
     "source_unreachable",
 }
 """Scenarios that others here, or tests of a check, come near to."""

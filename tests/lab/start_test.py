@@ -50,6 +50,7 @@ def test_a_lab_copies_every_record_under_its_naming(
     assert any(f"topic={name}" in mbean for mbean in mbeans)
 
 
+@pytest.mark.long
 def test_two_labs_side_by_side_do_not_meet(fresh_lab: Factory) -> None:
     settings = LabSettings(start_mirror=False)
     with ThreadPoolExecutor() as threads:
