@@ -31,7 +31,7 @@ from ..sources.connect import ConnectApi
 from ..sources.registry import Registry
 from ..state.queue import Batch
 from ..wiring.context import to_address, to_mirror_jmx
-from ..wiring.flows import to_jmx_reader
+from ..wiring.jmx import to_jmx_reader
 from ..wiring.sinks import to_otlp_access
 from .connection import TlsSettings, check_tcp
 from .findings import Findings, to_texts

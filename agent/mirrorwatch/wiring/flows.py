@@ -1,20 +1,14 @@
 """Makes the sources and workers of each flow: see `AREAS`."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import replace
-from datetime import timedelta
-from functools import cache, partial
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 
 from ..config import FlowConfig
-from ..config.mirror import JmxConfig
-from ..domain.bottleneck.model import ErrorCounters
 from ..domain.carriage import Carriage
 from ..domain.cluster_view import TopicPartition
-from ..domain.failover.recovery import CopyFacts, RecoveryState
 from ..domain.lag.tracker import LagTracker
 from ..domain.mirror_kinds import KINDS
 from ..domain.position.tracker import PositionTracker
-from ..domain.readers.model import ReadersState
 from ..domain.record_matching import MatcherState
 from ..domain.schemas.model import SchemasState
 from ..domain.skips.balance import BalanceState, BalanceTracker, TopicsAtRest
@@ -24,12 +18,7 @@ from ..exceptions import ConfigError
 from ..kafka.offsets import EndOffsets
 from ..mirrors.connect import ConnectMirror
 from ..ports import Worker
-from ..secrets import hide_secrets
 from ..sources.balance import BalanceWorker
-from ..sources.canary.encoding import Avro
-from ..sources.canary.settings import CanarySettings, SizedProbes
-from ..sources.canary.surveyor import CanarySurveyWorker, ProbeSettler
-from ..sources.canary.worker import CanarySource, CanaryState, CanaryWorker
 from ..sources.checkpoints import CheckpointsSource
 from ..sources.connect import (
     ConnectApi,
@@ -39,27 +28,15 @@ from ..sources.connect import (
 )
 from ..sources.expected_settings import ExpectedSettings
 from ..sources.failed_tasks import FailedTaskWorker
-from ..sources.failover import FailoverSource
-from ..sources.groups import GroupListener, GroupsWorker
 from ..sources.heartbeats import HeartbeatsSource
-from ..sources.jmx.readers import (
-    JmxAddress,
-    JmxReader,
-    JolokiaReader,
-    PrometheusReader,
-)
-from ..sources.jmx.rmi import RmiReader
-from ..sources.jmx.source import JmxReading, JmxSource, JmxWorker
 from ..sources.lag import LagWorker
-from ..sources.latency import LatencySource
 from ..sources.levels import LevelsSource
 from ..sources.mirror_state import MirrorState, Route, TailWorker
 from ..sources.parity import ConfigsWorker, ParitySource
 from ..sources.position import PositionWorker
 from ..sources.reachability import ReachabilitySource
-from ..sources.readers import ReadersSource
 from ..sources.record_matching import RecordMatchingWorker
-from ..sources.registry import Registry, SchemaWorker
+from ..sources.registry import Registry
 from ..sources.schemas import SchemasWorker
 from ..sources.skips import RangeExaminer, SkipsWorker
 from ..sources.source_group import SourceGroupWorker
@@ -72,225 +49,22 @@ from ..sources.tasks import (
     UnassignedPartitions,
 )
 from ..sources.zookeeper import ZooKeeperWorker
-from ..state.canary import CanaryStore
 from ..state.documents import DocumentStore, FirstSeenStore
-from ..state.failover import GroupStore, SourceEndStore
 from ..state.position import PositionStore
 from ..state.skips import SkipsStore
-from ..threads import Latest
+from .canary import wire_canary
 from .context import (
     FlowParts,
     WiredParts,
     WiringContext,
     to_address,
     to_mirror,
-    to_mirror_jmx,
     to_offset_nodes,
 )
+from .groups import wire_failover, wire_groups, wire_readers
+from .jmx import wire_jmx
 
-__all__ = ["to_jmx_reader", "wire_flows", "wire_position"]
-
-
-def wire_canary(parts: FlowParts, around: WiringContext) -> WiredParts:
-    """Wire a flow's canary, and what judges its latency.
-
-    Raises
-    ------
-    ConfigError
-        Raised if the certificate authority of a registry cannot be read.
-    StateError
-        Raised if the state file cannot be used.
-    """
-    flow, positions = parts.config, parts.positions
-    if not flow.canary.enabled:
-        return WiredParts()
-    settings = _to_settings(flow, around)
-    store = CanaryStore(around.database, flow.name)
-    state = CanaryState()
-    registrars: list[Worker] = []
-    if flow.canary.format == "avro":
-        encoding = Avro()
-        settings = replace(settings, encoding=encoding)
-        registries = {
-            alias: Registry(alias, to_address(around.registries[alias]))
-            for alias in (flow.source, flow.target)
-            if alias in around.registries
-        }
-        registrars.append(
-            SchemaWorker(
-                flow=flow.name,
-                topic=settings.topic,
-                encoding=encoding,
-                source=registries[flow.source],
-                target=registries.get(flow.target),
-                problems=state.schema_problems,
-            )
-        )
-    settler = ProbeSettler(
-        cluster=around.clusters[flow.source],
-        properties=around.properties[flow.source],
-        settings=settings,
-        run=store.run,
-        clock=around.clock,
-    )
-    surveyor = CanarySurveyWorker(
-        settings=settings,
-        source=around.clusters[flow.source],
-        target=around.clusters[flow.target],
-        positions=positions,
-        settler=settler,
-        state=state,
-        interval=around.interval,
-        clock=around.clock,
-    )
-    canary = CanaryWorker(
-        settings=settings,
-        source=around.properties[flow.source],
-        target=around.properties[flow.target],
-        store=store,
-        state=state,
-        clock=around.clock,
-    )
-    return WiredParts(
-        workers=(*registrars, surveyor, canary),
-        sources=(
-            CanarySource(
-                settings=settings,
-                state=state,
-                losses=store.losses(),
-                lost_window=flow.limits.canary.lost_window,
-            ),
-            LatencySource(flow.name, flow.target, around.history),
-        ),
-    )
-
-
-def _to_settings(flow: FlowConfig, around: WiringContext) -> CanarySettings:
-    canary, sized = flow.canary, flow.canary.sized
-    traits = KINDS[flow.mirror.kind]
-    return CanarySettings(
-        flow=flow.flow,
-        topic=canary.topic,
-        remote_topic=flow.topic_naming.remote(canary.topic),
-        interval=canary.interval,
-        deadline=canary.deadline,
-        within=flow.levels.delivered.within,
-        warmup=canary.warmup,
-        create=canary.create,
-        partitions=canary.partitions,
-        sized=None
-        if sized is None
-        else SizedProbes(
-            bytes=int(sized.bytes),
-            interval=sized.interval,
-            partition=sized.partition,
-        ),
-        max_request_bytes=flow.mirror.max_request_size,
-        cluster_ids=around.cluster_ids,
-        keeps_partitions=traits.keeps_partitions,
-        creates_topic=traits.creates_topics,
-        headers=around.headers,
-    )
-
-
-_SHARE = 0.8
-"""Of the tick, for one answer: the next tick has it, or knows why not."""
-
-_LEAST, _MOST = timedelta(seconds=5), timedelta(seconds=10)
-"""A shorter one would not outlast a pause of Java's garbage collector, or an
-exporter with many partitions on a busy machine; a longer one would not make
-an answer likelier."""
-
-
-def wire_jmx(flows: Iterable[FlowParts], around: WiringContext) -> WiredParts:
-    """Wire what reads the mirrors' JMX metrics, each process once.
-
-    Raises
-    ------
-    ConfigError
-        Raised, with the remedy, if a way to read them is not to be had here.
-    StateError
-        Raised if the state file cannot be used.
-    """
-    readings: dict[str, Latest[JmxReading]] = {}
-    shown: dict[str, str] = {}
-    workers: dict[str, JmxWorker] = {}
-    sources = []
-    for parts in flows:
-        flow = parts.config
-        jmx = flow.mirror.jmx
-        if jmx is None:
-            continue
-        mirror = to_mirror_jmx(flow)
-        for url in jmx.urls:
-            # Flows may share a mirror.
-            if url not in workers:
-                address = _to_address(jmx, url, flow.target, around.interval)
-                readings[url] = Latest(JmxReading())
-                shown[url] = _to_shown(url, shown.values())
-                workers[url] = JmxWorker(
-                    url=shown[url],
-                    reader=_to_reader(jmx, address),
-                    wanted=mirror.wanted,
-                    reading=readings[url],
-                    interval=around.interval,
-                    timeout=address.timeout,
-                    clock=around.clock,
-                )
-        sources.append(
-            JmxSource(
-                flow=flow.name,
-                readings={shown[url]: readings[url] for url in jmx.urls},
-                interpret=mirror.metrics,
-                store=DocumentStore(
-                    around.database, flow.name, "mirror_errors", ErrorCounters
-                ),
-            )
-        )
-    return WiredParts(workers=tuple(workers.values()), sources=tuple(sources))
-
-
-def _to_shown(url: str, others: Collection[str]) -> str:
-    """Return how a process is called: its address, as far as it is shown."""
-    hidden = hide_secrets(url)
-    return hidden if hidden not in others else f"{hidden} {len(others) + 1}"
-
-
-def _to_address(
-    jmx: JmxConfig, url: str, cluster: str, interval: timedelta
-) -> JmxAddress:
-    return JmxAddress(
-        url=url,
-        cluster=cluster,
-        timeout=min(max(interval * _SHARE, _LEAST), _MOST),
-        user=jmx.user,
-        password=jmx.password.get_secret_value() if jmx.password else None,
-        ca=jmx.ca,
-    )
-
-
-def _to_reader(jmx: JmxConfig, address: JmxAddress) -> JmxReader:
-    match jmx.format:
-        case "jolokia":
-            return JolokiaReader(address)
-        case "prometheus":
-            return PrometheusReader(address)
-        case "rmi":
-            return RmiReader(address)
-
-
-def to_jmx_reader(
-    jmx: JmxConfig, url: str, cluster: str, patience: timedelta
-) -> JmxReader:
-    """Return what reads one process once, for `mirrorwatch doctor`.
-
-    Raises
-    ------
-    ConfigError
-        Raised if the certificate authority cannot be read.
-    """
-    address = _to_address(jmx, url, cluster, patience)
-    return _to_reader(jmx, replace(address, timeout=patience))
+__all__ = ["wire_flows", "wire_position"]
 
 
 def wire_lag(parts: FlowParts, around: WiringContext) -> WiredParts:
@@ -470,77 +244,6 @@ def wire_heartbeats(parts: FlowParts, _: WiringContext) -> WiredParts:
     return WiredParts(sources=(heartbeats, checkpoints))
 
 
-def wire_failover(parts: FlowParts, around: WiringContext) -> WiredParts:
-    """Wire what keeps and judges the offsets of consumer groups.
-
-    Its lag and skips must have been wired before: they know of copies.
-
-    Raises
-    ------
-    StateError
-        Raised if the state file cannot be used.
-    """
-    flow = parts.config
-    (skips,) = (r for r in parts.listeners if isinstance(r, SkipsWorker))
-    (lag,) = (r for r in parts.listeners if isinstance(r, LagWorker))
-    merged = cache(Selection(include=flow.topics.merged).matches)
-
-    def copy_facts() -> CopyFacts:
-        """Return what lag and skips know of copies."""
-        foreign = skips.foreign()
-        return CopyFacts(
-            missing=skips.missing(),
-            foreign=foreign,
-            merged=merged,
-            empty_until=lag.empty_until(foreign),
-            patience=lag.patience(),
-        )
-
-    source = FailoverSource(
-        flow=flow.name,
-        positions=parts.positions,
-        store=GroupStore(around.database, flow.name),
-        first_seen=FirstSeenStore(around.database, flow.name, "failover"),
-        copied=skips.copied,
-        copy_facts=copy_facts,
-        recovery=DocumentStore(
-            around.database, flow.name, "recovery", RecoveryState
-        ),
-        source_ends=SourceEndStore(around.database, flow.name),
-    )
-    parts.listeners.append(source)
-    parts.group_listeners.append(source)
-    return WiredParts(sources=(source,))
-
-
-def wire_readers(parts: FlowParts, around: WiringContext) -> WiredParts:
-    """Wire what judges the consumer groups at the target of a flow.
-
-    Raises
-    ------
-    StateError
-        Raised if the state file cannot be used.
-    """
-    flow = parts.config
-    if not flow.readers.enabled:
-        return WiredParts()
-    matches = Selection(include=flow.readers.groups).matches
-    required = flow.readers.named
-    source = ReadersSource(
-        flow=flow.name,
-        target=flow.target,
-        properties=around.properties[flow.target],
-        chosen=lambda group: group in required or matches(group),
-        required=required,
-        store=DocumentStore(
-            around.database, flow.name, "readers", ReadersState
-        ),
-    )
-    parts.listeners.append(source)
-    parts.target_group_listeners.append(source)
-    return WiredParts(sources=(source,))
-
-
 def wire_schemas(parts: FlowParts, around: WiringContext) -> WiredParts:
     """Wire what compares the schemas of a flow's records.
 
@@ -577,52 +280,6 @@ def wire_schemas(parts: FlowParts, around: WiringContext) -> WiredParts:
     )
     parts.listeners.append(worker)
     return WiredParts(workers=(worker,), sources=(worker,))
-
-
-def wire_groups(
-    flows: Iterable[FlowParts], around: WiringContext
-) -> WiredParts:
-    """Wire what reads the consumer groups of all sources, each once, and the
-    chosen ones of all targets.
-
-    The areas of the flows must have been wired before: their listeners
-    are taken now.
-    """
-    listeners: dict[str, list[GroupListener]] = {}
-    chosen: dict[str, list[ReadersSource]] = {}
-    for flow in flows:
-        listeners.setdefault(flow.config.source, []).extend(
-            flow.group_listeners
-        )
-        if flow.target_group_listeners:
-            chosen.setdefault(flow.config.target, []).extend(
-                flow.target_group_listeners
-            )
-    return WiredParts(
-        workers=(
-            *(
-                GroupsWorker(
-                    source=around.clusters[alias],
-                    listeners=of_cluster,
-                    clock=around.clock,
-                )
-                for alias, of_cluster in listeners.items()
-            ),
-            *(
-                GroupsWorker(
-                    source=around.clusters[alias],
-                    listeners=of_cluster,
-                    clock=around.clock,
-                    chosen=partial(_is_chosen, of_cluster),
-                )
-                for alias, of_cluster in chosen.items()
-            ),
-        )
-    )
-
-
-def _is_chosen(readers: Iterable[ReadersSource], group: str) -> bool:
-    return any(reader.chooses(group) for reader in readers)
 
 
 def wire_skips(parts: FlowParts, around: WiringContext) -> WiredParts:
