@@ -46,12 +46,12 @@ BANNED = {
 """What must not be read, and what is written instead."""
 
 SENTENCES = (
-    *("domain/*/check.py", "domain/*/metrics.py", "domain/lag/retention.py"),
+    *("domain/*/check.py", "domain/*/metrics.py", "domain/lag/*.py"),
     *("domain/parity/*.py", "domain/canary/*.py", "domain/notices/*.py"),
     *("domain/checkpoints.py", "domain/heartbeats.py", "domain/latency.py"),
     *("domain/report.py", "domain/checks.py", "domain/samples.py"),
-    *("domain/catalogue.py", "domain/audit/*.py", "domain/lag/tracker.py"),
-    *("domain/position/tracker.py", "domain/bottleneck/model.py"),
+    *("domain/catalogue.py", "domain/audit/*.py"),
+    *("domain/position/*.py", "domain/bottleneck/model.py"),
     *("domain/tasks/model.py", "domain/cause.py"),
     *("kafka/*.py", "sources/**/*.py", "mirrors/*.py", "state/database.py"),
     *("sinks/*.py", "audit/*.py", "web/*.py", "exceptions.py"),

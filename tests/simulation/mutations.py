@@ -102,25 +102,25 @@ MUTATIONS = (
     # Position: what expired, and what only seems to have.
     Mutation(
         "one look is enough to tell that records expired or were cut off",
-        "position/tracker.py",
+        "position/out_of_range.py",
         "return spot in since and at - first >= patience",
         "return True",
     ),
     Mutation(
         "what expired before a place was first seen is not told",
-        "position/tracker.py",
+        "position/out_of_range.py",
         "if key in self.fresh and start == end:",
         "if key in self.fresh:",
     ),
     Mutation(
         "records of others are counted as copies",
-        "position/tracker.py",
+        "position/out_of_range.py",
         "if found > seen.source_end:",
         "if False:",
     ),
     Mutation(
         "an internal topic unseen for one look is gone",
-        "position/tracker.py",
+        "position/internal_topics.py",
         "return at - self._missing.get(what, at) >= AWAY_AFTER",
         "return True",
     ),
@@ -132,13 +132,13 @@ MUTATIONS = (
     ),
     Mutation(
         "what a recreated topic held uncopied is not reported",
-        "position/tracker.py",
+        "position/recreation.py",
         "gone, unseen = max(0, (place.source_end or 0) - reached), False",
         "gone, unseen = 0, False",
     ),
     Mutation(
         "a topic that was never seen had been copied",
-        "position/tracker.py",
+        "position/recreation.py",
         "unseen=unseen or place.source_end is None,",
         "unseen=False,",
     ),

@@ -15,16 +15,14 @@ from mirrorwatch.domain.cluster_view import (
 )
 from mirrorwatch.domain.lag.check import LagLimits, judge_lag
 from mirrorwatch.domain.lag.model import FirstRecord, LagStatus
-from mirrorwatch.domain.lag.tracker import (
+from mirrorwatch.domain.lag.partition import KEPT, EndHistory, PartitionLag
+from mirrorwatch.domain.lag.topic import (
     BUCKET,
-    KEPT,
-    EndHistory,
     LagContext,
-    LagTracker,
     LagTrend,
-    PartitionLag,
     summarize,
 )
+from mirrorwatch.domain.lag.tracker import LagTracker
 from mirrorwatch.domain.report import Health
 
 from .view import HOUR_MS, NOON, a_tracker, a_view, only

@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 from ..checkpoints import GroupPartition
 from ..cluster_view import ClusterView, Position, PositionSource
 from ..lag.model import FirstRecord, ReadAt
-from ..lag.tracker import LagContext, LagTrend, PartitionLag, summarize
+from ..lag.partition import PartitionLag
+from ..lag.topic import LagContext, LagTrend, summarize
 from .model import GroupFacts, GroupLag, ReadersState, StandingPartition
 
 __all__ = ["ReadersTracker"]

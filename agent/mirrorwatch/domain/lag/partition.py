@@ -1,0 +1,210 @@
+"""Lag of one partition."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from ..cluster_view import Position, PositionSource
+from .model import EstimateBounds, FirstRecord
+
+__all__ = ["EndHistory", "PartitionLag"]
+
+
+KEPT = 64
+"""Entries for each partition. When there are more, every other one goes but
+the first, whose record is the one that waits."""
+
+
+@dataclass(slots=True)
+class EndHistory:
+    """The ends of one partition that were seen, and when first."""
+
+    entries: list[tuple[int, float]] = field(default_factory=list)
+    """End offset and time in seconds since 1970, both growing."""
+
+    floor: int | None = None
+    """Highest end that was seen before those; `None` at first."""
+
+    @property
+    def last(self) -> int:
+        """The end that was seen last."""
+        return self.entries[-1][0] if self.entries else 0
+
+    def see(self, end: int, now: float) -> None:
+        """Take an end; one below the last starts afresh."""
+        if self.entries and end < self.entries[-1][0]:
+            self.entries.clear()
+            self.floor = None
+        if not self.entries or end > self.entries[-1][0]:
+            self.entries.append((end, now))
+        if len(self.entries) > KEPT:
+            self.entries[1:] = self.entries[1::2]
+
+    def pass_(self, position: int) -> None:
+        """Forget what lies at or below a position."""
+        passed = 0
+        while (
+            passed < len(self.entries) - 1
+            and self.entries[passed][0] <= position
+        ):
+            passed += 1
+        if passed:
+            self.floor = self.entries[passed - 1][0]
+            del self.entries[:passed]
+
+    def written_at(self, position: int) -> tuple[float, bool] | None:
+        """Return when the record at a position was first seen to be there.
+
+        Returns
+        -------
+        tuple or None
+            The time, and whether the record may be older than that: it was
+            there when the agent first looked. `None` if there is no record.
+        """
+        for index, (end, at) in enumerate(self.entries):
+            if end > position:
+                before = self.entries[index - 1][0] if index else self.floor
+                return at, before is None or before > position
+        return None
+
+
+@dataclass(slots=True)
+class PartitionLag:
+    """What is kept of one partition between two surveys."""
+
+    epoch: tuple[str, str | None]
+    """Ids of the topic at the source and at the target."""
+
+    moved_at: datetime
+    """When the position last went on; at first, when it was first seen."""
+
+    position: Position | None = None
+    """Where the mirror is, by what it says."""
+
+    end: int = 0
+    """End at the source."""
+
+    ends: EndHistory = field(default_factory=EndHistory)
+    """Where it was before."""
+
+    claim: EstimateBounds = field(default_factory=EstimateBounds)
+    """What estimates still have to prove."""
+
+    nothing_until: int = 0
+    """Offset up to which no data record follows the position: only markers
+    of transactions, or offsets that compaction emptied."""
+
+    head_at: float | None = None
+    """Timestamp of the record that is next, in seconds since 1970."""
+
+    read_for: int | None = None
+    """Position for which the record that is next was read."""
+
+    def move(
+        self,
+        position: Position,
+        end: int,
+        now: datetime,
+        moved_at: datetime | None = None,
+    ) -> None:
+        """Take where the mirror and the source are.
+
+        Parameters
+        ----------
+        position
+            Where the mirror is.
+        end
+            End at the source.
+        now
+            When both were asked for.
+        moved_at
+            After a time in which nobody could look: when the mirror last
+            moved, if it did meanwhile. `None` if there was a look just before.
+        """
+        before = self.position
+        if position == before and end == self.end:
+            return  # most partitions, most of the time
+        if before is None or position.offset != before.offset:
+            if before is not None and position.offset > before.offset:
+                self.moved_at = moved_at or now
+            self.nothing_until, self.head_at, self.read_for = 0, None, None
+        self.position, self.end = position, end
+        if moved_at is not None and self.ends.last <= self.next_offset:
+            # The record that is next came meanwhile: it has to be read.
+            self.ends = EndHistory()
+        self.ends.see(end, now.timestamp())
+        self.ends.pass_(self.next_offset)
+
+    def wants_head(self, at: datetime | None) -> bool:
+        """Whether the record that is next should be read.
+
+        Parameters
+        ----------
+        at
+            When the position was last asked for.
+        """
+        return (
+            self.records > 0
+            and self.read_for != self.next_offset
+            and (self.moved_at != at or self.waits_unseen)
+        )
+
+    def take_head(self, head: FirstRecord) -> None:
+        """Take what was read; it is void if the position moved meanwhile."""
+        if self.next_offset != head.wanted.position:
+            return
+        if head.offset is None:
+            self.nothing_until = head.wanted.end
+        else:
+            self.nothing_until = head.offset
+            self.read_for = head.offset
+        if head.written_at is not None:
+            self.head_at = head.written_at.timestamp()
+        self.ends.pass_(self.next_offset)
+
+    @property
+    def next_offset(self) -> int:
+        """Next source offset to copy, beyond what needs no copy."""
+        position = 0 if self.position is None else self.position.offset
+        return max(self.nothing_until, position)
+
+    @property
+    def records(self) -> int:
+        """Offsets that wait."""
+        return max(0, self.end - self.next_offset)
+
+    @property
+    def origin(self) -> str:
+        """Where the position is known from; empty if it is not known."""
+        return self.position.origin if self.position else ""
+
+    @property
+    def begun(self) -> bool:
+        """Whether anything of the partition was ever copied."""
+        return self.position is not None and (
+            self.position.origin is not PositionSource.START
+        )
+
+    def waiting_since(self) -> tuple[float, bool] | None:
+        """Return when the oldest record that waits was written.
+
+        Returns
+        -------
+        tuple or None
+            Seconds since 1970, and whether it may be earlier; `None` if
+            nothing waits.
+        """
+        if not self.records:
+            return None
+        found = self.ends.written_at(self.next_offset)
+        if found is None:
+            return None
+        at, may_be_older = found
+        if may_be_older and self.head_at is not None:
+            return min(at, self.head_at), False
+        return at, may_be_older
+
+    @property
+    def waits_unseen(self) -> bool:
+        """Whether what waits was there before the agent looked."""
+        since = self.waiting_since()
+        return since is not None and since[1]

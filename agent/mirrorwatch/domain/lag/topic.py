@@ -1,0 +1,391 @@
+"""Lag of one topic, of all of its partitions."""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+from ..cluster_view import (
+    FOR_EVER,
+    ClusterView,
+    FlowView,
+    TopicConfigs,
+    TopicPartition,
+)
+from .model import Headroom, LagStatus, StalledPartition, TopicLag
+from .partition import PartitionLag
+
+__all__ = ["LagContext", "LagTrend", "TopicSummaries", "summarize"]
+
+
+def find_headroom(
+    configs: TopicConfigs | None,
+    *,
+    age: float,
+    tracks: Mapping[int, PartitionLag],
+    starts: Mapping[int, int],
+    rate: float,
+) -> Headroom | None:
+    """Return what is left before records are lost, by time or by size.
+
+    Parameters
+    ----------
+    configs
+        How the source topic is configured; `None` if that is not known.
+    age
+        Age in seconds of the oldest record not yet copied, 0 if none waits.
+    tracks
+        Its partitions.
+    starts
+        Their log starts.
+    rate
+        Records a second written to the topic.
+    """
+    if configs is None or not configs.deletes:
+        return None
+    found = [*_by_time(configs, age), *_by_size(configs, tracks, starts, rate)]
+    return min(found, key=lambda h: h.remaining, default=None)
+
+
+def _by_time(configs: TopicConfigs, age: float) -> Iterator[Headroom]:
+    if configs.retention_ms in (None, FOR_EVER):
+        return
+    kept = configs.retention_ms / 1000
+    left = max(0.0, kept - age)
+    yield Headroom(
+        remaining=timedelta(seconds=left), share=left / kept if kept else 0.0
+    )
+
+
+def _by_size(
+    configs: TopicConfigs,
+    tracks: Mapping[int, PartitionLag],
+    starts: Mapping[int, int],
+    rate: float,
+) -> Iterator[Headroom]:
+    """Yield estimates: no broker shows sizes to everyone, but a log that was
+    shortened before keeps about as many records as it does now.
+    """
+    if configs.retention_bytes in (None, FOR_EVER) or rate <= 0:
+        return
+    each = rate / max(1, len(tracks))
+    for partition, track in tracks.items():
+        start = starts.get(partition, 0)
+        if start > 0 and track.end > start:
+            left = max(0, track.next_offset - start)
+            yield Headroom(
+                remaining=timedelta(seconds=left / each),
+                share=left / (track.end - start),
+                estimated=True,
+            )
+
+
+RATES_OVER = 60.0
+"""Seconds over which rates are taken: longer than one burst of a mirror."""
+
+DRAIN_OVER = 10.0
+"""Seconds that a mirror must have gone on before its rate is believed: less
+is one batch of it."""
+
+BUCKET = 120.0
+"""Seconds of one period whose smallest lag counts: bursts come and go within
+it, so its minimum grows only if the mirror never catches up."""
+
+BUCKETS = 5
+"""Stretches in a row, each worse than the one before, that make a trend."""
+
+LEAST = 30.0
+"""Seconds of lag below which nothing falls behind: jitter grows too."""
+
+
+@dataclass(slots=True)
+class LagTrend:
+    """How one topic did in the last minutes."""
+
+    rates: deque[tuple[float, int, int]] = field(default_factory=deque)
+    """Time, sum of positions, sum of ends."""
+
+    least: deque[tuple[int, float]] = field(
+        default_factory=lambda: deque(maxlen=BUCKETS + 1)
+    )
+    """Stretch by its number, and the smallest lag in it, in seconds."""
+
+    def see(
+        self, now: float, positions: int, ends: int, seconds: float
+    ) -> None:
+        """Take the state of a topic at one time."""
+        self.rates.append((now, positions, ends))
+        while now - self.rates[0][0] > RATES_OVER and len(self.rates) > 2:
+            self.rates.popleft()
+        stretch = int(now // BUCKET)
+        if self.least and self.least[-1][0] == stretch:
+            seconds = min(seconds, self.least.pop()[1])
+        self.least.append((stretch, seconds))
+
+    def stand(self, now: float) -> None:
+        """Take that at one time all was as before, and nothing waited."""
+        _, positions, ends = self.rates[-1]
+        self.see(now, positions, ends, 0.0)
+
+    def stands(self) -> bool:
+        """Return whether nothing moved for as long as rates are taken."""
+        return self.rates[0][1:] == self.rates[-1][1:]
+
+    def drain(self, records: int) -> timedelta | None:
+        """Return how long until nothing waits, if it gets less.
+
+        As fast as since the mirror went on: how long it was stalled before
+        says nothing about what it will take.
+        """
+        stood = self.rates[0]
+        for state in self.rates:
+            if state[1] != stood[1]:
+                break
+            stood = state
+        (then, positions, ends), (now, position, end) = stood, self.rates[-1]
+        passed = now - then
+        if not records or passed < DRAIN_OVER:
+            return None
+        gained = ((position - positions) - (end - ends)) / passed
+        return timedelta(seconds=records / gained) if gained > 0 else None
+
+    def end_rate(self) -> float:
+        """Return the records a second that are written at the source."""
+        (then, _, ends), (now, _, end) = self.rates[0], self.rates[-1]
+        return (end - ends) / (now - then) if now > then else 0.0
+
+    def falls_behind(self) -> bool:
+        """Return whether the smallest lag grew from period to period."""
+        *whole, last = self.least or [(0, 0.0)]
+        if len(whole) < BUCKETS or whole[-1][1] < LEAST:
+            return False
+        if last[1] < whole[-1][1]:
+            return False  # it still goes on, and has caught up already
+        return all(
+            later[0] == earlier[0] + 1 and later[1] > earlier[1]
+            for earlier, later in pairwise(whole)
+        )
+
+
+LOOK_TWICE = timedelta(seconds=10)
+"""How long a position may be stalled while records wait before the topic is
+said not to move: less is one batch of a busy mirror."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LagContext:
+    """What is known beside the partitions."""
+
+    now: datetime
+    topic_class: str
+    configs: TopicConfigs | None
+    trend: LagTrend
+    starts: Mapping[int, int]
+    flow_moved_at: datetime | None
+    """When anything of the flow last went on."""
+
+
+def summarize(
+    topic: str, tracks: Mapping[int, PartitionLag], around: LagContext
+) -> TopicLag:
+    """Return the lag of a topic.
+
+    Parameters
+    ----------
+    topic
+        Source topic.
+    tracks
+        Its partitions.
+    around
+        What is known beside them.
+    """
+    waiting = {p: t for p, t in tracks.items() if t.end > t.next_offset}
+    records = sum(t.records for t in waiting.values())
+    seconds, at_least = _age(waiting, around.now)
+    trend = around.trend
+    trend.see(
+        around.now.timestamp(),
+        sum(t.next_offset for t in tracks.values()),
+        sum(t.end for t in tracks.values()),
+        seconds,
+    )
+    lag = TopicLag(
+        topic=topic,
+        topic_class=around.topic_class,
+        records=records,
+        seconds=seconds,
+        at_least=at_least,
+        headroom=find_headroom(
+            around.configs,
+            age=seconds,
+            tracks=tracks,
+            starts=around.starts,
+            rate=trend.end_rate(),
+        ),
+    )
+    if not waiting:
+        return lag
+    stood = {p: _stuck(t, around.now) for p, t in waiting.items()}
+    worst = max(waiting, key=lambda p: (stood[p], waiting[p].records))
+    track, stuck = waiting[worst], stood[worst]
+    return replace(
+        lag,
+        status=_status(track, stuck, around),
+        partition=worst,
+        position=track.next_offset,
+        origin=track.origin,
+        stuck=stuck,
+        standing=tuple(
+            StalledPartition(
+                partition=p,
+                position=t.next_offset,
+                origin=t.origin,
+                status=_status(t, stood[p], around),
+                stuck=stood[p],
+            )
+            for p, t in waiting.items()
+            if stood[p] > LOOK_TWICE
+        ),
+        drain=trend.drain(records),
+    )
+
+
+def _age(
+    waiting: Mapping[int, PartitionLag], now: datetime
+) -> tuple[float, bool]:
+    ages = [
+        (max(0.0, now.timestamp() - since[0]), since[1])
+        for track in waiting.values()
+        if (since := track.waiting_since()) is not None
+    ]
+    return max(ages, default=(0.0, False))
+
+
+def _stuck(track: PartitionLag, now: datetime) -> timedelta:
+    """Return how long a partition has not moved while records waited."""
+    since = track.waiting_since()
+    waited = 0.0 if since is None else now.timestamp() - since[0]
+    stood = now - track.moved_at
+    return max(timedelta(), min(stood, timedelta(seconds=waited)))
+
+
+def _status(
+    track: PartitionLag, stuck: timedelta, around: LagContext
+) -> LagStatus:
+    if not track.begun:
+        return LagStatus.NOT_BEGUN
+    if stuck > LOOK_TWICE:
+        # Not from when it moved last: it may have been idle until its records
+        # came, and what went on meanwhile says nothing of them.
+        since, moved = around.now - stuck, around.flow_moved_at
+        others = moved is not None and moved > since + LOOK_TWICE
+        return LagStatus.STALLED if others else LagStatus.STOPPED
+    if around.trend.falls_behind():
+        return LagStatus.FALLING_BEHIND
+    return LagStatus.MOVING
+
+
+Marks = tuple[tuple[int, int, int], ...]
+"""Of each partition: number, next offset to copy, end."""
+
+
+@dataclass(slots=True)
+class _Kept:
+    """What is kept of one topic."""
+
+    trend: LagTrend = field(default_factory=LagTrend)
+    lag: TopicLag | None = None
+    marks: Marks = ()
+    configs: TopicConfigs | None = None
+    unproved: tuple[int, ...] = ()
+    """Partitions that are left out, as their position is not known."""
+
+    def holds(self, marks: Marks, configs: TopicConfigs | None) -> bool:
+        """Return whether the last lag is also that of now.
+
+        Notes
+        -----
+        Where nothing waits and nothing is written, time changes nothing.
+        """
+        return (
+            self.lag is not None
+            and not self.lag.records
+            and marks == self.marks
+            and configs is self.configs
+            and self.trend.stands()
+        )
+
+
+class TopicSummaries:
+    """Summarizes topics, again only where anything changed.
+
+    Parameters
+    ----------
+    class_of
+        Class of a source topic, empty if it has none.
+    """
+
+    def __init__(self, class_of: Callable[[str], str]) -> None:
+        self._class_of = class_of
+        self._kept: dict[str, _Kept] = {}
+
+    def take(
+        self,
+        view: FlowView,
+        source: ClusterView,
+        tracks: Mapping[TopicPartition, PartitionLag],
+        configs: Mapping[str, TopicConfigs],
+    ) -> tuple[TopicLag, ...]:
+        """Return the lag of every topic, by name.
+
+        Parameters
+        ----------
+        view
+            What was seen.
+        source
+            The source in it.
+        tracks
+            All partitions of which the lag can be said.
+        configs
+            How source topics are configured, as far as that is known.
+        """
+        moved_at = max(
+            (t.moved_at for t in tracks.values() if t.begun), default=None
+        )
+        before, self._kept = self._kept, {}
+        found, unproved = [], view.unproved
+        for topic in sorted(view.names):
+            partitions = range(source.topics[topic].partitions)
+            own = {
+                p: track
+                for p in partitions
+                if (track := tracks.get((topic, p))) is not None
+            }
+            marks = tuple((p, t.next_offset, t.end) for p, t in own.items())
+            kept = self._kept[topic] = before.get(topic) or _Kept()
+            left_out = tuple(p for p in partitions if (topic, p) in unproved)
+            if left_out != kept.unproved:
+                # Sums of other partitions are no trend.
+                kept.trend, kept.lag = LagTrend(), None
+                kept.unproved = left_out
+            if left_out and not own:
+                continue
+            if kept.lag is not None and kept.holds(marks, configs.get(topic)):
+                kept.trend.stand(view.at.timestamp())
+                found.append(kept.lag)
+                continue
+            around = LagContext(
+                now=view.at,
+                topic_class=self._class_of(topic),
+                configs=configs.get(topic),
+                trend=kept.trend,
+                starts={
+                    p: source.starts.get((topic, p), 0) for p in partitions
+                },
+                flow_moved_at=moved_at,
+            )
+            kept.marks, kept.configs = marks, around.configs
+            kept.lag = summarize(topic, own, around)
+            found.append(kept.lag)
+        return tuple(found)

@@ -1,0 +1,297 @@
+"""Finds positions before the start of a log and beyond its end."""
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from ..cluster_view import FlowView, PartitionView, TopicPartition
+from .growth import UnprovedGrowth
+from .internal_topics import AWAY_AFTER
+from .model import PartitionPosition, PositionState, ResetKind
+
+__all__ = ["OutOfRangePositions"]
+
+
+BEYOND_AFTER = timedelta(seconds=15)
+"""How long a position must lie beyond the end: a new leader may not know for
+some seconds how far its followers are."""
+
+UNSURE_AFTER = timedelta(minutes=3)
+"""How long a position that is only known by commits must lie before the log's
+start: a commit comes with the flush interval, 60 s by default."""
+
+Spot = tuple[ResetKind, TopicPartition]
+
+
+@dataclass(slots=True)
+class OutOfRangePositions:
+    """Looks at every position, survey by survey.
+
+    Parameters
+    ----------
+    state
+        The state.
+    estimates
+        Whether the target's ends may be counted back to positions: not where
+        a mirror writes in transactions.
+    """
+
+    state: PositionState
+    estimates: bool = True
+    fresh: set[TopicPartition] = field(default_factory=set)
+    """Places that were not known before."""
+
+    foreign: AbstractSet[TopicPartition] = frozenset()
+    """Places with records of others at the target."""
+
+    exact: AbstractSet[str] = frozenset()
+    """Topics without syncs of which nothing is copied beyond commits."""
+
+    resumes_at_end: bool = False
+    """Whether a mirror goes on at the end where its position has expired."""
+
+    growth: UnprovedGrowth = field(default_factory=UnprovedGrowth)
+    """Where the target's end grows and nothing is committed."""
+
+    _since: dict[Spot, datetime] = field(default_factory=dict)
+    _lowest: dict[TopicPartition, int] = field(default_factory=dict)
+    """Lowest ends of logs that positions lie beyond, not yet for long."""
+
+    _copied: dict[TopicPartition, int] = field(default_factory=dict)
+    """Where the mirror was when these logs ended below that, by its copies."""
+
+    def look(
+        self, view: FlowView, empty_until: Mapping[TopicPartition, int]
+    ) -> None:
+        """Find positions outside of the log.
+
+        Parameters
+        ----------
+        view
+            What was seen.
+        empty_until
+            Up to where no data follows positions, by partition.
+        """
+        since, self._since = self._since, {}
+        lowest, self._lowest = self._lowest, {}
+        self._leave(view, since)
+        watched = {
+            (r.topic, r.partition)
+            for r in self.state.resets.values()
+            if r.settled is None
+        }
+        for key, place in self.state.places.items():
+            seen = view.partitions.get(key)
+            if seen is None or seen.unproved:
+                continue
+            start, end = seen.log_start, seen.source_end
+            reached = self._see(key, place, seen, view.at)
+            inside = reached is not None and start <= reached <= end
+            if inside and key not in watched:
+                # Nearly all of them, at every tick.
+                self.fresh.discard(key)
+                continue
+            waiting = self.state.open(ResetKind.SOURCE_RECREATED, *key)
+            if waiting is not None:
+                self.state.change(waiting, log_end=end)
+            if reached is None:
+                continue
+            if reached > end or start > reached:
+                known = empty_until.get(key, 0)
+                if known > place.empty_until:
+                    place.empty_until = known
+                    self.state.touched.add(key)
+            if reached > end:
+                self._lowest[key] = min(end, lowest.get(key, end))
+                self._beyond(key, reached, end, view.at, since)
+            elif start > reached:
+                self._expired(view.at, key, place, seen, since)
+            else:
+                self._over(key, place, end, view.at)
+            self.fresh.discard(key)
+
+    def _see(
+        self,
+        key: TopicPartition,
+        place: PartitionPosition,
+        seen: PartitionView,
+        at: datetime,
+    ) -> int | None:
+        """Take both ends; return where the mirror is.
+
+        Notes
+        -----
+        Where the log was truncated below what was copied, the copies show
+        that: the last sync and commit may be older. Nothing is counted back
+        from the target's end any more, until the next sync: other records
+        may be at these offsets now.
+        """
+        end = seen.source_end
+        if end < (place.source_end or 0):
+            reached = place.estimate(place.target_end)
+            if reached is not None and end < reached:
+                self._copied[key] = min(reached, place.source_end or 0)
+                place.downstream = None
+                self.state.touched.add(key)
+        place.source_end, place.target_end = end, seen.target_end
+        if self.estimates and self.growth.look(
+            key, place, seen.target_end, at
+        ):
+            self.state.touched.add(key)
+        if self._copied.get(key, 0) <= end or place.downstream is not None:
+            self._copied.pop(key, None)  # or a sync says where it is now
+            return place.reached
+        return max(place.reached or 0, self._copied[key])
+
+    def _beyond(
+        self,
+        key: TopicPartition,
+        reached: int,
+        end: int,
+        at: datetime,
+        since: Mapping[Spot, datetime],
+    ) -> None:
+        known = self.state.open(ResetKind.BEYOND, *key)
+        if known is not None:
+            lowest = min(end, known.first or 0)
+            self.state.change(known, first=lowest, log_end=end)
+        elif self._stands((ResetKind.BEYOND, key), at, since, BEYOND_AFTER):
+            self.state.begin(
+                ResetKind.BEYOND,
+                key[0],
+                at,
+                partition=key[1],
+                first=self._lowest[key],
+                end=reached,
+                log_end=end,
+            )
+
+    def _expired(
+        self,
+        at: datetime,
+        key: TopicPartition,
+        place: PartitionPosition,
+        seen: PartitionView,
+        since: Mapping[Spot, datetime],
+    ) -> None:
+        start, end = seen.log_start, seen.source_end
+        known = self.state.open(ResetKind.EXPIRED, *key)
+        if known is not None:
+            # What the target has since is of a mirror that went on: only a
+            # proof says that less expired.
+            first = known.first or 0
+            if key in self.foreign and not known.at_most:
+                first = first if known.proved is None else known.proved
+            self.state.change(
+                known,
+                first=max(first, min(place.proved, start)),
+                proved=min(place.proved, start),
+                at_most=known.at_most or key in self.foreign,
+                end=max(known.end or 0, start),
+                log_end=end,
+            )
+            return
+        reached, sure = self._reached(seen, place)
+        sure = sure or (key[0] in self.exact and place.upstream is None)
+        if reached >= start:
+            return
+        if key in self.fresh and start == end:
+            # Nobody can say any more whether these were data or markers.
+            # After each transaction there is one.
+            if start - reached > 1:
+                self.state.begin(
+                    ResetKind.UNVERIFIED,
+                    key[0],
+                    at,
+                    partition=key[1],
+                    first=reached,
+                    end=start,
+                    settled=at,
+                )
+            place.reached = start
+            self.state.touched.add(key)
+            return
+        what: dict[str, Any] = {
+            "first": reached,
+            "proved": place.proved,
+            "at_most": not sure,
+            "end": start,
+            "log_end": end,
+            "from_end": self.resumes_at_end,
+        }
+        # Once more: the mirror may have gone on between the two questions.
+        patience = timedelta() if sure else UNSURE_AFTER
+        if self._stands((ResetKind.EXPIRED, key), at, since, patience):
+            self.state.begin(
+                ResetKind.EXPIRED, key[0], at, partition=key[1], **what
+            )
+
+    def _over(
+        self,
+        key: TopicPartition,
+        place: PartitionPosition,
+        end: int,
+        at: datetime,
+    ) -> None:
+        """Note what became of a position that lies within the log again."""
+        known = self.state.open(ResetKind.EXPIRED, *key)
+        if (
+            known is not None
+            and place.upstream is None
+            and (place.reached or 0) >= (known.end or 0)
+        ):
+            self.state.change(known, settled=at)  # no sync will say so
+        passed = self.state.open(ResetKind.BEYOND, *key)
+        if passed is not None:
+            self.state.change(passed, log_end=end)
+
+    def _leave(self, view: FlowView, since: Mapping[Spot, datetime]) -> None:
+        """Settle what nothing will decide, as the topic is gone.
+
+        Notes
+        -----
+        A source topic that was recreated stays open all the same, unreported:
+        the mirror still holds the old position, should there be a third one.
+        """
+        for reset in list(self.state.resets.values()):
+            if reset.settled is not None or reset.partition is None:
+                continue
+            if reset.topic in view.names:
+                self.state.change(reset, away=False)
+                continue
+            spot = (reset.kind, (reset.topic, reset.partition))
+            if not self._stands(spot, view.at, since, AWAY_AFTER):
+                continue
+            if reset.kind is ResetKind.BEYOND:
+                self.state.drop(reset)  # it comes again with the topic
+            elif reset.kind is ResetKind.SOURCE_RECREATED:
+                self.state.change(reset, away=True)
+            else:
+                self.state.change(reset, away=True, settled=view.at)
+
+    def _reached(
+        self, seen: PartitionView, place: PartitionPosition
+    ) -> tuple[int, bool]:
+        """Return the next offset to copy, and whether that is up to date."""
+        if not self.estimates:
+            return place.proved, True  # committed with the records themselves
+        if seen.target_end is None or place.downstream is None:
+            return place.proved, False
+        found = place.estimate(seen.target_end) or place.proved
+        if found > seen.source_end:
+            # More than the source ever held: others write there.
+            return place.proved, False
+        return found, True
+
+    def _stands(
+        self,
+        spot: Spot,
+        at: datetime,
+        since: Mapping[Spot, datetime],
+        patience: timedelta,
+    ) -> bool:
+        """Return whether something was so before, for as long as is needed."""
+        first = self._since[spot] = since.get(spot, at)
+        return spot in since and at - first >= patience

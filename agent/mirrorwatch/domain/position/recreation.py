@@ -1,0 +1,232 @@
+"""Finds clusters and topics that were replaced by others of the same name."""
+
+from collections.abc import Mapping
+
+from ..cluster_view import ClusterView, FlowView, TopicPartition
+from ..mirror_records import Committed
+from .model import PartitionPosition, PositionState, ResetKind
+
+__all__ = ["check_clusters", "check_topics"]
+
+
+def check_clusters(
+    state: PositionState, view: FlowView, accepted: Mapping[str, str]
+) -> bool:
+    """Pin the ids of both clusters; return whether they are those pinned.
+
+    Parameters
+    ----------
+    state
+        The state.
+    view
+        What was seen.
+    accepted
+        Ids that the configuration gives, by alias: they rule.
+    """
+    same = True
+    for side, cluster in (("source", view.source), ("target", view.target)):
+        if cluster is None:
+            continue
+        alias = cluster.alias
+        pinned = state.pins.get(("cluster", alias))
+        wanted = accepted.get(alias) or pinned or cluster.id
+        known = state.open(ResetKind.OTHER_CLUSTER, alias)
+        if wanted != cluster.id:
+            same = False
+            if known is not None and known.now != cluster.id:
+                state.change(known, now=cluster.id)
+            elif known is None:
+                state.begin(
+                    ResetKind.OTHER_CLUSTER,
+                    alias,
+                    view.at,
+                    counted=(),
+                    before=wanted,
+                    now=cluster.id,
+                )
+            continue
+        if known is not None:
+            state.drop(known)
+        if pinned is not None and pinned != cluster.id:
+            _start_over(state, side)
+        state.pin("cluster", alias, cluster.id)
+    return same
+
+
+def _start_over(state: PositionState, side: str) -> None:
+    """Forget what was known of a cluster that another one has replaced."""
+    state.unpin(side)
+    if side == "source":
+        for place in state.places.values():
+            place.reached = place.committed = place.upstream = None
+            place.downstream = None
+    else:
+        for place in state.places.values():
+            place.downstream = None
+    state.touched.update(state.places)
+
+
+def check_topics(
+    state: PositionState,
+    view: FlowView,
+    before: FlowView | None,
+    newest: Mapping[TopicPartition, Committed],
+) -> set[str]:
+    """Pin the ids of all topics; return those that are new at the source.
+
+    Parameters
+    ----------
+    state
+        The state.
+    view
+        What was seen; the source has answered.
+    before
+        What was seen one survey earlier, if anything.
+    newest
+        Newest commit of each partition: of the topic that is no more.
+    """
+    assert view.source is not None  # noqa: S101 - the caller looked
+    _check_target(state, view, before)
+    found = set()
+    for topic in view.names:
+        id_ = view.source.topics[topic].id
+        pinned = state.pins.get(("source", topic))
+        if pinned != id_:
+            if pinned is not None:
+                found.add(topic)
+                _replace(state, view, newest, topic)
+                _note_uncopied(state, view, before, topic)
+            state.pin("source", topic, id_)
+    return found
+
+
+def _replace(
+    state: PositionState,
+    view: FlowView,
+    newest: Mapping[TopicPartition, Committed],
+    topic: str,
+) -> None:
+    """Open a reset for each partition of a recreated topic.
+
+    Notes
+    -----
+    One that was recreated before, of which the mirror had not shown what it
+    makes: of the topic in between, nobody knows which records it copied.
+    """
+    source = view.source
+    assert source is not None  # noqa: S101 - the caller looked
+    for (name, partition), place in list(state.places.items()):
+        key = (topic, partition)
+        waiting = state.open(ResetKind.SOURCE_RECREATED, topic, partition)
+        if name != topic or (place.reached is None and waiting is None):
+            continue
+        reached = place.estimate(place.target_end) or 0
+        gone, unseen = max(0, (place.source_end or 0) - reached), False
+        if waiting is not None:
+            # It may go on where it was in either of the two.
+            reached = max(reached, waiting.end or 0)
+            gone, unseen = gone + waiting.gone, waiting.unseen
+            state.drop(waiting)
+        for kind in (ResetKind.EXPIRED, ResetKind.BEYOND, ResetKind.REWIND):
+            known = state.open(kind, topic, partition)
+            if known is not None:
+                state.change(known, settled=view.at)
+        log_end, target_end = source.ends.get(key), view.target_end(key)
+        # Where the target grew, some copies may be of the new topic already.
+        unsure = (log_end is None or log_end > reached) and (
+            target_end is None
+            or place.target_end is None
+            or target_end > place.target_end
+        )
+        state.begin(
+            ResetKind.SOURCE_RECREATED,
+            topic,
+            view.at,
+            partition=partition,
+            # Every log begins there, whatever has expired of it since.
+            first=0,
+            end=reached,
+            proved=reached if unsure else None,
+            at_least=unsure,
+            log_end=log_end,
+            target_end=target_end,
+            gone=gone,
+            unseen=unseen or place.source_end is None,
+        )
+        fact = newest.get(key)
+        state.places[key] = PartitionPosition(
+            committed_at=fact.written_at if fact else place.committed_at,
+            # Syncs that go on from there are still of the old topic.
+            upstream=place.upstream,
+            downstream=place.downstream,
+            synced_at=place.synced_at,
+        )
+        state.touched.add(key)
+
+
+def _note_uncopied(
+    state: PositionState, view: FlowView, before: FlowView | None, topic: str
+) -> None:
+    """Note what was lost with partitions of which nothing was copied yet."""
+    if before is None or before.source is None:
+        return
+    for key, end in before.source.ends.items():
+        gone = end - before.source.starts.get(key, 0)
+        if key[0] == topic and key not in state.places and gone:
+            state.begin(
+                ResetKind.SOURCE_RECREATED,
+                topic,
+                view.at,
+                partition=key[1],
+                settled=view.at,
+                gone=gone,
+                harmless=True,
+            )
+
+
+def _check_target(
+    state: PositionState, view: FlowView, before: FlowView | None
+) -> None:
+    if view.target is None:
+        return
+    seen = before.target if before else None
+    new: dict[str, int] = {}
+    for remote in set(view.names.values()):
+        known = seen.topics.get(remote) if seen else None
+        facts = view.target.topics.get(remote)
+        if facts is None:
+            # Once it is created again, nobody can count what it held.
+            if seen is not None and known is not None:
+                state.deleted[remote] = _copies(seen, remote)
+            continue
+        held = state.deleted.pop(remote, 0)
+        pinned = state.pins.get(("target", remote))
+        if pinned is not None and pinned != facts.id:
+            new[remote] = _copies(seen, remote) if seen and known else held
+        state.pin("target", remote, facts.id)
+    for topic, remote in view.names.items():
+        places = dict(state.places_of(topic)) if remote in new else {}
+        if not places:
+            continue
+        for partition, place in places.items():
+            place.downstream = None
+            state.touched.add((topic, partition))
+        state.begin(
+            ResetKind.TARGET_RECREATED,
+            topic,
+            view.at,
+            settled=view.at,
+            places=len(places),
+            gone=new[remote],
+            now=remote,
+        )
+
+
+def _copies(target: ClusterView, remote: str) -> int:
+    """Return how many offsets a topic held at the target."""
+    places = [(remote, n) for n in range(target.topics[remote].partitions)]
+    return sum(
+        target.ends[place] - target.starts.get(place, 0)
+        for place in places
+        if place in target.ends
+    )
