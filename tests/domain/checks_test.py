@@ -145,9 +145,20 @@ def test_an_agent_that_may_not_read_does_not_blame_the_mirror() -> None:
     overdue = with_partition(oldest_outstanding=ago(99), last_arrival=ago(99))
     assert canary(overdue).health is Health.CRITICAL
     refused = Problem.unknown("Mirrorwatch lacks READ")
-    verdict = canary(replace(overdue, blind=True, problems=(refused,)))
+    unread = frozenset(p.partition for p in overdue.partitions)
+    verdict = canary(replace(overdue, unread=unread, problems=(refused,)))
     assert verdict.health is Health.UNKNOWN
     assert verdict.reason.startswith("Mirrorwatch lacks READ")
+
+
+def test_what_has_not_been_read_to_its_end_is_not_overdue_and_not_ok() -> None:
+    # The first probes of a backlog have been read just now.
+    behind = with_partition(oldest_outstanding=ago(99), last_arrival=ago(0))
+    assert canary(behind).health is Health.CRITICAL
+    unread = frozenset(p.partition for p in behind.partitions)
+    verdict = canary(replace(behind, unread=unread))
+    assert verdict.health is Health.UNKNOWN
+    assert "at the target is still being read" in verdict.reason
 
 
 def test_only_new_partitions_are_unknown() -> None:

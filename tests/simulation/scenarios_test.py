@@ -783,6 +783,27 @@ def test_a_mirror_without_syncs_is_not_called_ok(
             assert "emit.offset-syncs.enabled" in reason(world, "skips")
 
 
+@pytest.mark.parametrize("reachable", [False, None])
+def test_an_agent_that_starts_without_the_target_calls_no_probe_overdue(
+    reachable: bool | None,
+) -> None:
+    with running(interval=5) as world:
+        world.mirror.frozen = True
+        world.run(5)
+        world.agent.kill()
+        world.mirror.frozen = False
+        world.run(2 * MINUTE)  # what was outstanding has arrived
+        world.target.reachable = reachable
+        since = world.schedule.elapsed
+        world.agent.start()
+        world.run(2 * MINUTE)
+        assert health(world, "canary") is Health.UNKNOWN
+        world.target.reachable = True
+        world.run(3 * MINUTE)
+        assert Health.CRITICAL not in healths(world, "canary", since)
+        assert health(world, "canary") is Health.OK, reason(world, "canary")
+
+
 @pytest.mark.parametrize("away", [1.0, 90.0])
 @pytest.mark.parametrize("agent", ["runs", "is restarted"])
 def test_what_a_deleted_topic_held_uncopied_is_told(

@@ -126,18 +126,29 @@ def _find_losses(
 def _find_overdue(
     seen: CanaryObservation, limits: CanaryLimits, now: datetime
 ) -> Iterator[CheckFinding]:
-    overdue = {
+    outstanding = {
         p.partition: now - p.oldest_outstanding
         for p in seen.partitions
         if p.oldest_outstanding is not None
         and now - p.oldest_outstanding > limits.deadline
     }
-    if overdue and not seen.blind:
+    overdue = {
+        partition: age
+        for partition, age in outstanding.items()
+        if partition not in seen.unread
+    }
+    if overdue:
         yield CheckFinding(
             Health.CRITICAL,
             f"Probes on {_name(overdue, len(seen.partitions))} are overdue, "
             f"the oldest outstanding for {seconds(max(overdue.values()))}. "
             "Check that MirrorMaker runs and reaches both clusters",
+        )
+    elif outstanding and not seen.problems:
+        yield CheckFinding(
+            Health.UNKNOWN,
+            f"Canary topic {seen.remote_topic} at the target is still being "
+            "read",
         )
 
 

@@ -287,6 +287,9 @@ class CanarySurvey:
     target: TopicState | None = None
     """The topic at the target; `None` if it is absent or not known."""
 
+    target_absent: bool = False
+    """Whether the target said that it has no such topic."""
+
     ends: Mapping[int, int] = field(default_factory=dict)
     """Ends of the target's partitions, read after the positions."""
 
@@ -560,9 +563,9 @@ class CanaryObservation:
     problems: tuple[Problem, ...] = ()
     """What is wrong beside the probes, or keeps the canary from knowing."""
 
-    blind: bool = False
-    """Whether the agent is refused to read the topic at the target, so that
-    nothing can be seen to arrive."""
+    unread: frozenset[int] = frozenset()
+    """Partitions that have not been read to their end at the target: what is
+    outstanding there may have arrived."""
 
 
 def canaries(

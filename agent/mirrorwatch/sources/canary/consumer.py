@@ -115,9 +115,11 @@ class CanaryConsumer:
         return next(iter(self._problems.values()), None)
 
     @property
-    def caught_up(self) -> bool:
-        """Whether every partition has been read to its end."""
-        return not self._absent_until
+    def unread(self) -> frozenset[int]:
+        """Partitions that have not been read to their end since they were
+        last not read.
+        """
+        return frozenset(self._absent_until)
 
     def read(
         self, partition: int, offset: int, absent_until: datetime

@@ -234,6 +234,7 @@ class CanarySurveyWorker:
         positions = self._read_positions(at, ordered=ordered)
         remote = self._settings.remote_topic
         target = queries.find_topic(self._target, remote, "READ")
+        absent = target is None and queries.reached(self._target)
         ends = None
         if target is not None:
             leaders = target.leaders
@@ -274,6 +275,7 @@ class CanarySurveyWorker:
             at=at,
             positions=positions,
             target=_state(target),
+            target_absent=absent,
             ends=ends or {},
             source=_state(source),
             source_cluster=source_id,

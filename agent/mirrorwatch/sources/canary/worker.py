@@ -46,7 +46,7 @@ class CanarySnapshot:
     partitions: tuple[CanaryPartition, ...]
     doubts: tuple[IndeterminateProbe, ...]
     problems: tuple[Problem, ...]
-    blind: bool
+    unread: frozenset[int]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -383,6 +383,9 @@ class CanaryWorker:
             clock=clock,
         )
         self._reading: set[int] = set()
+        self._at_target: frozenset[int] | None = None
+        """Partitions that the target has; `None` until it has answered."""
+
         self._survey: CanarySurvey | None = None
         self._mistaken: Problem | None = None
         now = clock()
@@ -426,8 +429,8 @@ class CanaryWorker:
         if now >= self._settle_at and self._survey is not None:
             self._settle_at = now + SETTLE_EVERY
             # What was overtaken may be in a backlog that is yet to be read.
-            grace = self._survey.grace if self._receiver.caught_up else None
-            if self._receiver.caught_up:
+            grace = None if self._unread() else self._survey.grace
+            if not self._unread():
                 self._keeper.note_overdue(now, self._reading)
             self._keeper.settle(now, grace)
         if now >= self._save_at:
@@ -455,7 +458,10 @@ class CanaryWorker:
         if len(self._keeper.tracker.ledgers) > known:
             self._sender.learn_partitions()
         if survey.target is None:
+            if survey.target_absent:
+                self._at_target = frozenset()
             return
+        self._at_target = survey.target.partitions
         tracker = self._keeper.tracker
         for partition in self._reading - survey.target.partitions:
             # Should it come back, it is read from where this one stopped.
@@ -508,7 +514,7 @@ class CanaryWorker:
             self._state.gaps.put(gap)
 
     def _save(self, now: datetime) -> None:
-        looked = self._receiver.caught_up and bool(self._reading)
+        looked = bool(self._reading) and not self._unread()
         idle = now - self._looked_at < LOOKED_EVERY
         if idle and not self._keeper.has_changes:
             waits = now - self._saved_at < ACKED_EVERY
@@ -535,7 +541,7 @@ class CanaryWorker:
                 ),
                 doubts=tuple(tracker.doubts()),
                 problems=self._problems(),
-                blind=self._receiver.problem is not None,
+                unread=self._unread(),
             )
         )
 
@@ -553,9 +559,23 @@ class CanaryWorker:
                 before,
                 at=now,
                 problems=self._problems(),
-                blind=self._receiver.problem is not None,
+                unread=self._unread(),
             )
         )
+
+    def _unread(self) -> frozenset[int]:
+        """Return the partitions of which there may be arrivals to be read.
+
+        Notes
+        -----
+        After a start those are all of them, until the target has answered:
+        what the state file says is outstanding may have arrived meanwhile.
+        """
+        known = self._keeper.tracker.ledgers.keys()
+        if self._at_target is None:
+            return frozenset(known)
+        unread = (self._at_target - self._reading) | self._receiver.unread
+        return frozenset(unread & known)
 
     def _problems(self) -> tuple[Problem, ...]:
         problems = [self._mistaken] if self._mistaken else []
@@ -635,6 +655,6 @@ class CanarySource:
                 arrivals=self._state.arrivals.take_all(),
                 losses=tuple(self._losses),
                 problems=tuple(dict.fromkeys(problems)),
-                blind=seen.blind,
+                unread=seen.unread,
             )
         ]
