@@ -92,6 +92,25 @@ def test_a_folder_on_this_machine_is_read_without_spark(
     assert read_hours(tmp_path, FINISHED.result.id) == hours
 
 
+@pytest.mark.parametrize("name", ["a b", "a%20b#c?d[e]{f}*"])
+def test_a_folder_is_the_same_for_spark_and_for_people_whatever_its_name(
+    spark: SparkSession, tmp_path: Path, name: str
+) -> None:
+    folder = tmp_path / name
+    for given in (str(folder), f"file:{folder}/"):
+        store = RunStore(spark, given)
+        run = FrozenRun(plan=a_plan(), before=AuditedEnds())
+        store.save_plan(run)
+        store.save_carry(run.plan.id, a_table(spark, 3))
+        store.save_result(FINISHED)
+
+        assert store.results() == [FINISHED]
+        assert store.last_night() == run
+        assert numbers(store.carry(run.plan.id)) == [3]
+        assert read_audit(folder, FINISHED.result.id) == FINISHED
+        assert [*tmp_path.iterdir()] == [folder]
+
+
 def test_an_empty_folder_has_nothing(store: RunStore) -> None:
     run = "nightly-2026-11-21"
     assert store.plan(run) is None

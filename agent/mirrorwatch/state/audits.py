@@ -18,10 +18,10 @@ Where the folder is local, each run leaves the same as one JSON file beside it:
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import unquote, urlsplit
 
 from ..domain.audit.result import FinishedAudit, Hours
 from ..exceptions import AuditError
@@ -233,13 +233,21 @@ def _write(file: Path, text: str) -> None:
 def to_url(folder: str) -> str:
     """Return a folder as a URL; a path without a scheme is on this machine,
     whatever file system Hadoop would take it for.
+
+    Notes
+    -----
+    Nothing in it is percent-encoded: Hadoop decodes nothing, and would take
+    ``%20`` for these three characters.
     """
     if "://" in folder or folder.startswith("file:"):
         return folder.rstrip("/")
-    return Path(folder).expanduser().absolute().as_uri()
+    return f"file://{Path(folder).expanduser().absolute()}"
+
+
+_LOCAL = re.compile(r"file:(?://[^/]*)?(?P<path>.*)", re.DOTALL)
 
 
 def local_path(folder: str) -> Path | None:
     """Return a folder of this machine as a path; `None` if it is elsewhere."""
-    url = urlsplit(to_url(folder))
-    return Path(unquote(url.path)) if url.scheme == "file" else None
+    local = _LOCAL.fullmatch(to_url(folder))
+    return Path(local["path"]) if local else None

@@ -13,6 +13,7 @@
     What was found; stored last. It is what makes a run count.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -59,6 +60,9 @@ ended keeps its own."""
 VERSION = "schema_version"
 """Column of every table."""
 
+_PATTERN, _ESCAPED = re.compile(r"[\\{}\[\]*?]"), r"\\\g<0>"
+"""What Hadoop takes for a part of a pattern, and how it does not."""
+
 
 class HadoopFolder:
     """Texts and tables, written and read by Spark.
@@ -96,7 +100,7 @@ class HadoopFolder:
         """Read lines of text; `*` in the name stands for any folder."""
         with translated(f"Cannot read {self._at(name)}"):
             try:
-                rows = self._session.read.text(self._at(name)).collect()
+                rows = self._session.read.text(self._found(name)).collect()
             except AnalysisException as e:
                 if is_missing_path(e):
                     return []
@@ -142,7 +146,7 @@ class HadoopFolder:
         at = self._at(name)
         with translated(f"Cannot read {at}"):
             try:
-                table = self._session.read.parquet(at)
+                table = self._session.read.parquet(self._found(name))
             except AnalysisException as e:
                 if is_missing_path(e):
                     return None
@@ -165,7 +169,7 @@ class HadoopFolder:
         """Return the size of all files of a text or table."""
         with translated(f"Cannot read {self._at(name)}"):
             files = self._session.read.format("binaryFile")
-            sizes = files.load(self._at(name)).select(sf.sum("length"))
+            sizes = files.load(self._found(name)).select(sf.sum("length"))
             return int(sizes.collect()[0][0] or 0)
 
     def folders(self, name: str) -> Mapping[str, datetime]:
@@ -251,6 +255,12 @@ class HadoopFolder:
 
     def _at(self, name: str) -> str:
         return f"{self.url}/{name}"
+
+    def _found(self, name: str) -> str:
+        """Return where Spark reads: it looks for patterns there, which the
+        folder is not, and a name may be.
+        """
+        return f"{_PATTERN.sub(_ESCAPED, self.url)}/{name}"
 
 
 T = TypeVar("T")
