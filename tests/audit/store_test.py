@@ -97,7 +97,7 @@ def test_a_folder_is_the_same_for_spark_and_for_people_whatever_its_name(
     spark: SparkSession, tmp_path: Path, name: str
 ) -> None:
     folder = tmp_path / name
-    for given in (str(folder), f"file:{folder}/"):
+    for given in (str(folder), folder.as_uri()):
         store = RunStore(spark, given)
         run = FrozenRun(plan=a_plan(), before=AuditedEnds())
         store.save_plan(run)

@@ -1,6 +1,7 @@
 import json
 from datetime import timedelta
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -117,13 +118,19 @@ def test_a_folder_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
         write_audit(tmp_path, FULL)
 
 
-def test_a_path_is_a_folder_of_this_machine(tmp_path: Path) -> None:
-    # Hadoop decodes nothing.
-    for name in ("a b", "a%20b", "a#b?c"):
-        folder = tmp_path / name
-        assert to_url(str(folder)) == f"file://{tmp_path}/{name}"
-        assert local_path(str(folder)) == folder
-        assert local_path(to_url(str(folder))) == folder
+@pytest.mark.parametrize("name", ["a", "a b", "a%20b", "a#b?c"])
+def test_a_folder_of_this_machine_is_the_same_as_a_path_and_as_a_url(
+    tmp_path: Path, name: str
+) -> None:
+    folder = tmp_path / name
+    for written in (
+        str(folder),
+        folder.as_uri(),
+        f"file:{quote(str(folder))}/",
+    ):
+        assert local_path(written) == folder
+        # Hadoop decodes nothing.
+        assert to_url(written) == f"file://{tmp_path}/{name}"
 
 
 def test_a_relative_path_is_taken_from_where_one_stands() -> None:

@@ -22,6 +22,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import unquote
 
 from ..domain.audit.result import FinishedAudit, Hours
 from ..exceptions import AuditError
@@ -231,23 +232,23 @@ def _write(file: Path, text: str) -> None:
 
 
 def to_url(folder: str) -> str:
-    """Return a folder as a URL; a path without a scheme is on this machine,
-    whatever file system Hadoop would take it for.
-
-    Notes
-    -----
-    Nothing in it is percent-encoded: Hadoop decodes nothing, and would take
-    ``%20`` for these three characters.
+    """Return a folder, as a user wrote it, as Hadoop wants it: a URL in which
+    nothing is percent-encoded, for Hadoop decodes nothing. A path without a
+    scheme is on this machine, whatever file system Hadoop would take it for.
     """
-    if "://" in folder or folder.startswith("file:"):
-        return folder.rstrip("/")
-    return f"file://{Path(folder).expanduser().absolute()}"
+    local = local_path(folder)
+    return folder.rstrip("/") if local is None else f"file://{local}"
 
 
-_LOCAL = re.compile(r"file:(?://[^/]*)?(?P<path>.*)", re.DOTALL)
+_LOCAL_URL = re.compile(r"file:(?://[^/]*)?(?P<path>.*)", re.DOTALL)
 
 
 def local_path(folder: str) -> Path | None:
-    """Return a folder of this machine as a path; `None` if it is elsewhere."""
-    local = _LOCAL.fullmatch(to_url(folder))
-    return Path(local["path"]) if local else None
+    """Return a folder of this machine, as a user wrote it, as a path; `None`
+    if it is elsewhere.
+    """
+    if url := _LOCAL_URL.fullmatch(folder):
+        return Path(unquote(url["path"]))
+    if "://" in folder:
+        return None
+    return Path(folder).expanduser().absolute()
