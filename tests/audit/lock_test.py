@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from mirrorwatch.exceptions import AuditError
+from mirrorwatch_audit.store import lock
 from mirrorwatch_audit.store.lock import leased, only_one
 from mirrorwatch_audit.store.store import HadoopFolder
 from tests.support.audit_spark import SPARK, small_spark
@@ -30,6 +31,12 @@ with only_one(sys.argv[1], None):
 def spark() -> Iterator[SparkSession]:
     with small_spark() as session:
         yield session
+
+
+@pytest.fixture(autouse=True)
+def no_other_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for others who might just write, too."""
+    monkeypatch.setattr(lock, "WRITING_SECONDS", 0)
 
 
 @pytest.fixture
@@ -84,32 +91,25 @@ def test_a_folder_elsewhere_is_held_by_a_file_in_it(
 def test_what_a_killed_audit_held_elsewhere_is_taken_over(
     files: HadoopFolder, tmp_path: Path
 ) -> None:
-    lock = tmp_path / "audit.lock"
-    lock.write_text("of another")
-    a_while_ago = lock.stat().st_mtime - 590
-    os.utime(lock, (a_while_ago, a_while_ago))
+    file = tmp_path / "audit.lock"
+    file.write_text("of another")
+    a_while_ago = file.stat().st_mtime - 590
+    os.utime(file, (a_while_ago, a_while_ago))
     with refused(), leased(files):
         pass
-    os.utime(lock, (a_while_ago - 20, a_while_ago - 20))
+    os.utime(file, (a_while_ago - 20, a_while_ago - 20))
     with leased(files):
-        assert lock.read_text() != "of another"
+        assert file.read_text() != "of another"
 
 
-class LateStore(HadoopFolder):
-    """A store that looks for the file first and then writes, as one of S3
-    may: another audit wrote in between.
-    """
-
-    def create(self, name: str, text: str, *, anew: bool = True) -> bool:
-        made = super().create(name, text, anew=anew)
-        super().create(name, "of another", anew=False)
-        return made
-
-
-def test_of_two_that_write_at_once_the_first_one_is_refused(
-    spark: SparkSession, tmp_path: Path
+def test_of_two_that_saw_no_file_and_both_wrote_it_the_first_is_refused(
+    files: HadoopFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with refused(), leased(LateStore(spark, str(tmp_path))):
+    def written_by_another(_: float) -> None:
+        files.create("audit.lock", "of another", anew=False)
+
+    monkeypatch.setattr(lock, "sleep", written_by_another)
+    with refused(), leased(files):
         pass
     assert (tmp_path / "audit.lock").read_text() == "of another"
 
@@ -117,10 +117,10 @@ def test_of_two_that_write_at_once_the_first_one_is_refused(
 def test_a_long_audit_renews_what_it_holds(
     files: HadoopFolder, tmp_path: Path
 ) -> None:
-    lock = tmp_path / "audit.lock"
+    file = tmp_path / "audit.lock"
     with leased(files, renew_seconds=0.01):
-        os.utime(lock, (1, 1))
-        wait_until(lambda: lock.exists() and lock.stat().st_mtime > 1)
+        os.utime(file, (1, 1))
+        wait_until(lambda: file.exists() and file.stat().st_mtime > 1)
         with refused(), leased(files):
             pass
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from threading import Event, Thread
+from time import sleep
 from typing import TextIO
 from uuid import uuid4
 
@@ -28,6 +29,10 @@ RENEW_SECONDS = 60.0
 LEASE = timedelta(minutes=10)
 """How old a lease is of which the holder was killed: many renewals may fail
 before, and an hourly audit that comes after it is not kept waiting."""
+
+WRITING_SECONDS = 5.0
+"""Longest that a lease takes to write once it was seen that there is none:
+some bytes, on a store that answers in a tenth of a second."""
 
 
 @contextmanager
@@ -73,9 +78,9 @@ def leased(
     -----
     The file is created where there is none, and written again every minute.
     One that was not for ten minutes is of an audit that was killed: it is
-    taken over. HDFS creates a file for one only. A file system for S3 may
-    look first and then write: so who has written is asked once more. What is
-    left are two that begin within the same second on such a store.
+    taken over. HDFS creates a file for one only. Hadoop's file system for S3
+    looks first and then writes, and the last one who writes has it: so it is
+    read once more when all who looked before have written.
     """
     own = uuid4().hex
     if not files.create(LOCK, own):
@@ -84,6 +89,7 @@ def leased(
         files.delete(LOCK)
         if not files.create(LOCK, own):
             raise _taken(files.url)
+    sleep(WRITING_SECONDS)
     if files.read(LOCK) != own:
         raise _taken(files.url)
     over = Event()
