@@ -1,7 +1,8 @@
 """What an audit of 20 TB takes to plan: `python -m tests.bench.audit_plan`.
 
 Offsets only: topics are empty, and nobody reads. Spark plans the reading of
-one side as it would be, within a driver of 2 GiB.
+one side as it would be, within a driver of 2 GiB. With `--run` a side is then
+digested by as many tasks, each of which has one record.
 """
 
 import argparse
@@ -11,12 +12,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
 
+from mirrorwatch_audit.compare.audit import digest_side
+from mirrorwatch_audit.digest import reader
 from mirrorwatch_audit.digest.reader import KafkaReader
 from mirrorwatch_audit.session import make_session
 from mirrorwatch_lab import Lab, LabSettings
+from tests.bench.kafka_tools import KafkaTools
 from tests.support.footprint import describe_machine
-from tests.support.logs import make_pair
+from tests.support.logs import BUCKET, make_pair, make_plan
 
 SIZE = 250
 """Bytes of a record."""
@@ -24,13 +29,61 @@ SIZE = 250
 TERABYTE = 10**12
 
 
-def heap_mib(session: SparkSession) -> float:
-    """Return what the heap holds once it was cleared."""
-    jvm: Any = session.sparkContext._jvm  # noqa: SLF001 - no other way
-    gc.collect()
-    jvm.java.lang.System.gc()
-    beans = jvm.java.lang.management.ManagementFactory.getMemoryMXBean()
-    return float(beans.getHeapMemoryUsage().getUsed()) / 2**20
+class Heap:
+    """What the driver holds.
+
+    Parameters
+    ----------
+    session
+        Spark.
+    """
+
+    def __init__(self, session: SparkSession) -> None:
+        context: Any = session.sparkContext
+        self._jvm = context._jvm  # noqa: SLF001 - no other way
+        self._beans = self._jvm.java.lang.management.ManagementFactory
+
+    def kept_mib(self) -> float:
+        """Return what is held once it was cleared."""
+        gc.collect()
+        self._jvm.java.lang.System.gc()
+        used = self._beans.getMemoryMXBean().getHeapMemoryUsage().getUsed()
+        return float(used) / 2**20
+
+    def peak_mib(self) -> float:
+        """Return the most that was held since the last question."""
+        peak = 0
+        for pool in self._beans.getMemoryPoolMXBeans():
+            if pool.getType().toString() == "Heap memory":
+                peak += pool.getPeakUsage().getUsed()
+                pool.resetPeakUsage()
+        return peak / 2**20
+
+
+def run(
+    lab: Lab, read: KafkaReader, topic: str, tasks: int, heap: Heap
+) -> None:
+    """Digest a topic by so many tasks, of one record each."""
+    KafkaTools(lab.source.bootstrap).produce(topic, tasks, SIZE)
+    begin = time.perf_counter()
+    one_each = lab.source.topics.ends(topic)
+    plan = make_plan(
+        *(
+            make_pair((0, 0), log, topic=topic, partition=number)
+            for number, log in one_each.items()
+        )
+    )
+    reader._TASK_RECORDS = 1  # noqa: SLF001 - else a million
+    side = digest_side(read, plan, "target", bucket=BUCKET)
+    (found,) = side.agg(sf.sum("records")).collect()
+    assert found == (tasks,)
+    took = time.perf_counter() - begin
+    print(
+        f"{tasks} tasks of one record each: digested in {took:.1f} s, "
+        f"the heap was {heap.peak_mib():.0f} MiB at most, and "
+        f"{heap.kept_mib():.0f} MiB in the end",
+        flush=True,
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -38,6 +91,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--terabytes", type=int, default=20)
     parser.add_argument("--topics", type=int, default=250)
     parser.add_argument("--partitions", type=int, default=8)
+    parser.add_argument("--memory", default="2g")
+    parser.add_argument("--run", action="store_true")
     options = parser.parse_args(arguments)
     names = [f"plan.{number}" for number in range(options.topics)]
     settings = LabSettings(
@@ -54,23 +109,28 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(f"{logs} partitions of {end} offsets each", flush=True)
     with Lab(settings) as lab:
         servers = {"bootstrap.servers": lab.source.bootstrap}
-        session = make_session("local[2]", memory="2g")
+        session = make_session("local[2]", memory=options.memory)
         try:
             read = KafkaReader(session, {"summit": servers, "ldf": servers})
             session.range(1).count()
-            before = heap_mib(session)
+            heap = Heap(session)
+            before = heap.kept_mib()
+            heap.peak_mib()
             begin = time.perf_counter()
             table = read(pairs, "source")
             java: Any = table._jdf  # noqa: SLF001 - no other way
             tasks = java.queryExecution().toRdd().getNumPartitions()
             took = time.perf_counter() - begin
-            grown = heap_mib(session) - before
+            peak, grown = heap.peak_mib(), heap.kept_mib() - before
             print(
-                f"{tasks} tasks of up to {end * logs / tasks:,.0f} records "
-                f"on average, planned in {took:.1f} s; the heap of the driver "
-                f"grew from {before:.0f} MiB by {grown:.0f} MiB",
+                f"{tasks} tasks of {end * logs / tasks:,.0f} records on "
+                f"average, planned in {took:.1f} s; the heap of the driver "
+                f"grew from {before:.0f} MiB by {grown:.0f} MiB, and was "
+                f"{peak:.0f} MiB at most with what was not yet cleared",
                 flush=True,
             )
+            if options.run:
+                run(lab, read, names[0], tasks, heap)
         finally:
             session.stop()
 
