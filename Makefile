@@ -47,11 +47,11 @@ scale: setup  ## what it costs on 1,172 topics, at rest and moving, and on 10,00
 profile: setup  ## the same sites: the agent's processor time by thread and by source file
 	$(BIN)/python -m tests.bench.scale --sampled
 
-bench-audit: setup  ## how fast an audit reads, beside Kafka's own consumer: 10 minutes
+bench-audit: setup  ## how fast an audit reads, beside Kafka's own consumer: half an hour
 	$(BIN)/python -m tests.bench.audit
 
-nights: setup  ## what takes an audit long to prove: a million records, a cluster, kills, lost brokers
-	MIRRORWATCH_AUDIT_THOUSANDS=1000 $(BIN)/pytest tests/proof
+nights: setup  ## what takes an audit long to prove: a million records, 600 random worlds, a cluster, kills, lost brokers
+	MIRRORWATCH_AUDIT_THOUSANDS=1000 $(BIN)/pytest -v tests/proof
 
 cluster: setup  ## the audit on a Spark cluster of three workers, one of them killed, and by spark-submit: 10 minutes
 	$(BIN)/pytest tests/proof/audit_cluster_test.py

@@ -101,7 +101,11 @@ def wrong_of_keys(
     return "" if world.lost_keys() <= named else f"only {named}"
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(
+    "seed",
+    SEEDS,
+    ids=lambda seed: f"seed-{seed}-of-{WORLDS * len(KINDS)}-worlds",
+)
 def test_three_nights_find_what_a_plain_reading_finds(
     spark: SparkSession, seed: int
 ) -> None:
