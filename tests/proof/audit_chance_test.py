@@ -77,6 +77,9 @@ def wrong(nights: list[Audited], topic: str, world: ThreeNights) -> str:
                 least, (missing, surplus), most, strict=True
             )
         )
+        # A later copy may make good a loss that was reported, but what was
+        # reported as one too many must not excuse a later loss.
+        fits &= missing - surplus >= len(world.source) - len(world.target)
         return "" if fits else f"{missing}, {surplus} of {least} to {most}"
     sides = zip(*(night.counts(topic) for night in nights), strict=True)
     said = (sorted(named), missing, surplus, *(sum(side) for side in sides))
