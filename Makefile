@@ -53,7 +53,7 @@ bench-audit: setup  ## how fast an audit reads, beside Kafka's own consumer: hal
 nights: setup  ## what takes an audit long to prove: a million records, 600 random worlds, a cluster, kills, lost brokers
 	MIRRORWATCH_AUDIT_THOUSANDS=1000 $(BIN)/pytest -v tests/proof
 
-cluster: setup  ## the audit on a Spark cluster of three workers, one of them killed, and by spark-submit: 10 minutes
+cluster: setup  ## the audit on a Spark cluster of three workers, one of them killed, by spark-submit, and with runs in S3: 15 minutes
 	$(BIN)/pytest tests/proof/audit_cluster_test.py
 
 simulate: setup  ## worlds by chance in virtual time, for MINUTES: prints those that fail

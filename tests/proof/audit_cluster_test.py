@@ -1,4 +1,6 @@
-"""The same audit on a real Spark cluster, and by `spark-submit`."""
+"""The same audit on a real Spark cluster, by `spark-submit`, and with its runs
+in an object store.
+"""
 
 import json
 import subprocess
@@ -27,6 +29,7 @@ from tests.support.audit_run import (
 )
 from tests.support.audit_spark import SPARK_HOME, SparkCluster
 from tests.support.lab import copied
+from tests.support.s3 import BUCKET, SECRET, S3Server
 from tests.support.watch import wait_until
 
 pytestmark = [pytest.mark.lab, pytest.mark.spark, pytest.mark.timeout(2400)]
@@ -117,6 +120,29 @@ def test_a_cluster_of_three_workers_says_what_this_machine_says(
     assert json.loads(result.read_text())
 
 
+def with_spark(
+    audit: AuditCommand, folder: Path, properties: dict[str, Any]
+) -> AuditCommand:
+    """Return the same audit, with properties of Spark's."""
+    data = yaml.safe_load(audit.config.read_text())
+    data["audit"]["spark"] = properties
+    other = copy(audit)
+    other.config = folder / "config.yaml"
+    other.config.write_text(yaml.safe_dump(data))
+    return other
+
+
+def noting(folder: Path) -> dict[str, Any]:
+    """Return what lets Spark note in a folder what it does."""
+    folder.mkdir()
+    return {
+        "spark.eventLog.enabled": True,
+        "spark.eventLog.dir": folder.as_uri(),
+        "spark.eventLog.compress": False,
+        "spark.eventLog.rolling.enabled": False,
+    }
+
+
 def events(folder: Path) -> list[dict[str, Any]]:
     """Return what Spark noted of one run."""
     (log,) = folder.iterdir()
@@ -127,17 +153,7 @@ def test_a_worker_that_dies_in_the_middle_costs_nothing_that_was_kept(
     audited: Audited, tmp_path: Path
 ) -> None:
     noted, out = tmp_path / "events", tmp_path / "shared"
-    noted.mkdir()
-    data = yaml.safe_load(audited.audit.config.read_text())
-    data["audit"]["spark"] = {
-        "spark.eventLog.enabled": True,
-        "spark.eventLog.dir": noted.as_uri(),
-        "spark.eventLog.compress": False,
-        "spark.eventLog.rolling.enabled": False,
-    }
-    audit = copy(audited.audit)
-    audit.config = tmp_path / "config.yaml"
-    audit.config.write_text(yaml.safe_dump(data))
+    audit = with_spark(audited.audit, tmp_path, noting(noted))
     with SparkCluster(tmp_path) as cluster:
         running = audit.start(
             *(*audited.arguments, "--master", cluster.url),
@@ -202,3 +218,44 @@ def test_the_built_wheel_says_the_same_by_spark_submit(
 
     assert submitted.returncode == 3, submitted.stderr
     assert json.loads(submitted.stdout) == audited.document
+
+
+@pytest.fixture(scope="module")
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    server = S3Server(tmp_path_factory.mktemp("s3"))
+    server.start()
+    yield server
+    server.kill()
+
+
+def test_an_object_store_keeps_what_a_folder_keeps_and_no_password(
+    audited: Audited, s3: S3Server, tmp_path: Path
+) -> None:
+    noted = tmp_path / "events"
+    audit = with_spark(audited.audit, tmp_path, s3.spark | noting(noted))
+    out = f"s3a://{BUCKET}/of a window"
+
+    ran = audit(*audited.arguments, "--out", out)
+
+    assert ran.status == 3
+    assert ran.document == audited.document
+    kept = [key.split("/") for key in s3.keys("of a window/runs/")]
+    (run,) = {names[2] for names in kept}
+    stored = {"plan", "digests", "hours", "result"}
+    assert {names[3] for names in kept} == stored
+    # Nothing that was not yet in its place, and nothing that holds the folder.
+    gone = ("__magic", "_temporary", "audit.lock")
+    assert not [
+        k for k in s3.keys("of a window/") if any(g in k for g in gone)
+    ]
+    assert events(noted)
+    again = audit("report", run, "--out", out)
+    assert again.status == 3
+    written = [ran.output, ran.errors, again.output, again.errors]
+    written += [
+        file.read_bytes().decode(errors="replace")
+        for folder in (noted, s3.objects)
+        for file in folder.rglob("*")
+        if file.is_file()
+    ]
+    assert not [text for text in written if SECRET in text]
