@@ -33,24 +33,48 @@ class KafkaTools:
         self._runtime = JvmSettings.prepare(_TOOLS.version)
         self._jars = fetch([_TOOLS], cache_folder() / "jars")
 
-    def produce(self, topic: str, records: int, size: int) -> None:
+    def produce(
+        self,
+        topic: str,
+        records: int,
+        size: int,
+        *,
+        compression: str = "none",
+        transactional: bool = False,
+    ) -> None:
         """Fill a topic with random records of so many bytes."""
+        committing = ("--transactional-id", topic) if transactional else ()
         self._run(
             "ProducerPerformance",
             *("--topic", topic, "--num-records", str(records)),
             *("--record-size", str(size), "--throughput", "-1"),
+            *committing,
             *("--command-property", "linger.ms=20", "batch.size=262144"),
+            f"compression.type={compression}",
         )
 
-    def consume(self, topic: str, records: int) -> float:
+    def consume(
+        self, topics: str, records: int, *, read_committed: bool = False
+    ) -> float:
         """Return records a second of ``ConsumerPerformance``.
 
         Without the time that its group needs to form, so at its best.
+
+        Parameters
+        ----------
+        topics
+            Pattern of the topics' names.
+        records
+            How many there are at least.
+        read_committed
+            Whether records of aborted transactions are left out.
         """
+        level = "committed" if read_committed else "uncommitted"
         out = self._run(
             "ConsumerPerformance",
-            *("--topic", topic, "--num-records", str(records)),
+            *("--include", topics, "--num-records", str(records)),
             *("--timeout", "60000"),
+            *("--command-property", f"isolation.level=read_{level}"),
         )
         (row,) = csv.DictReader(out.splitlines(), skipinitialspace=True)
         assert int(row["data.consumed.in.nMsg"]) >= records, row
