@@ -1,6 +1,7 @@
 """Kinds of mirrors: what is configured, and what cannot be verified."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
 
@@ -27,12 +28,21 @@ OPAQUE = sorted(k for k, traits in KINDS.items() if traits.matches_records)
 AGENT = Path(__file__).parents[2] / "agent"
 
 
-def configured(**mirror: Any) -> Config:
+def configured(
+    *, flow: Mapping[str, Any] | None = None, **mirror: Any
+) -> Config:
     cluster = {"kafka": {"bootstrap.servers": "127.0.0.1:1"}}
     return Config.from_mapping(
         {
             "clusters": {"a": cluster, "b": cluster},
-            "flows": [{"source": "a", "target": "b", "mirror": mirror}],
+            "flows": [
+                {
+                    "source": "a",
+                    "target": "b",
+                    "mirror": mirror,
+                    **(flow or {}),
+                }
+            ],
         }
     )
 
@@ -67,6 +77,22 @@ def test_what_it_cannot_prove_is_off_with_the_reason(kind: str) -> None:
         assert verdicts[check].health is Health.OFF
         assert verdicts[check].reason == reason
     assert verdicts["lag"].health is Health.UNKNOWN
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_only_mirrormaker_2_prefixes_heartbeats(kind: str) -> None:
+    """A topic of that name would be missed under a name that no other
+    mirror gives it.
+    """
+    given = {"naming": {"policy": "identity"}}
+    config = configured(kind=kind, flow=given, **KEYS.get(kind, {}))
+    naming = config.flows[0].topic_naming
+    prefix = "a." if kind == "mirrormaker2" else ""
+    for topic in ("heartbeats", "my-heartbeats"):
+        assert naming.remote(topic) == f"{prefix}{topic}"
+        assert naming.origin(f"{prefix}{topic}") == topic
+    assert naming.remote("x") == "x"
+    assert naming.keeps_names
 
 
 @pytest.mark.parametrize("preset", sorted(PRESETS))

@@ -348,8 +348,9 @@ class NamingConfig(Model):
     """How source topics are named at the target."""
 
     policy: Literal["identity", "default", "format"] = Field(title="Policy")
-    """`identity` keeps the name, `default` adds the source alias as a prefix,
-    `format` uses the key `format`."""
+    """`identity` keeps the name (but MirrorMaker 2 adds the source alias to
+    names that end in `heartbeats`), `default` adds the source alias as a
+    prefix, `format` uses the key `format`."""
 
     separator: str = Field(".", title="Separator")
     """Separator between alias and topic. Default: the `separator` under
@@ -379,9 +380,20 @@ class NamingConfig(Model):
             )
         return self
 
-    def to_naming(self, alias: str) -> Naming:
-        """Return the policy for a mirror's alias of the source."""
+    def to_naming(self, alias: str, *, has_heartbeats: bool) -> Naming:
+        """Return the policy for a mirror's alias of the source.
+
+        Parameters
+        ----------
+        alias
+            The alias.
+        has_heartbeats
+            Whether the mirror names topics of heartbeats as MirrorMaker 2's
+            ``IdentityReplicationPolicy`` does.
+        """
         match self.policy:
+            case "identity" if not has_heartbeats:
+                return FormatNaming(format=TOPIC_PLACEHOLDER)
             case "identity":
                 return IdentityNaming(alias=alias, separator=self.separator)
             case "default":

@@ -361,7 +361,10 @@ class FlowConfig(Model):
     @property
     def topic_naming(self) -> Naming:
         """The policy with the mirror's alias: ``remote()``, ``origin()``."""
-        return self.naming.to_naming(self.mirror.source_alias)
+        return self.naming.to_naming(
+            self.mirror.source_alias,
+            has_heartbeats=KINDS[self.mirror.kind].has_heartbeats,
+        )
 
     @property
     def filtered(self) -> FilteredTopics:

@@ -80,6 +80,13 @@ class MirrorTraits:
         return self.in_group or self.in_zookeeper or self.in_connect
 
     @property
+    def has_heartbeats(self) -> bool:
+        """Whether it writes heartbeats, and so treats topics of that name
+        unlike others.
+        """
+        return "heartbeats" not in self.off
+
+    @property
     def copies(self) -> CopyProfile:
         """What an audit compares of its copies."""
         return CopyProfile(
