@@ -25,7 +25,7 @@ KEYS: dict[str, dict[str, Any]] = {
 ON_CONNECT = sorted(kind for kind, t in KINDS.items() if t.in_connect)
 LINKS = sorted(kind for kind, traits in KINDS.items() if traits.keeps_offsets)
 OPAQUE = sorted(k for k, traits in KINDS.items() if traits.matches_records)
-AGENT = Path(__file__).parents[2] / "agent"
+AGENT = Path(__file__).parents[2] / "agent" / "mirrorwatch"
 
 
 def configured(
@@ -97,16 +97,31 @@ def test_only_mirrormaker_2_prefixes_heartbeats(kind: str) -> None:
 
 @pytest.mark.parametrize("preset", sorted(PRESETS))
 def test_a_preset_is_one_file(preset: str) -> None:
-    """No other code names it: the last one was added so."""
+    """No other code names it, in whatever case: the last was added so."""
     name = preset.replace("-", "_")
+    named = re.compile(rf"(?<![a-z])({preset}|{name})(?![a-z])", re.IGNORECASE)
     naming = {
-        file.name
+        file
         for file in AGENT.rglob("*.py")
-        if re.search(rf"\b({preset}|{name})\b", file.read_text())
+        if named.search(file.read_text()) or named.search(file.stem)
     }
-    assert naming <= {f"{name}.py"}
-    assert (AGENT / f"mirrorwatch/domain/mirror_presets/{name}.py").exists()
-    assert PRESETS[preset].title in KINDS[preset].off["tasks"]
+    assert naming == {AGENT / f"domain/mirror_presets/{name}.py"}
+    assert KINDS[preset] is PRESETS[preset]
+    assert PRESETS[preset].title in KINDS[preset].off["heartbeats"]
+
+
+def test_every_mirror_of_a_family_is_a_preset() -> None:
+    """But those that stand for any, and those with code of their own."""
+    assert KINDS.keys() - PRESETS.keys() == {
+        "mirrormaker2",
+        "mirus",
+        "replicator",
+        "ureplicator",
+        "group",
+        "linked",
+        "opaque",
+    }
+    assert {"brooklin", "orbit", "k2k"} <= PRESETS.keys()
 
 
 @pytest.mark.parametrize(

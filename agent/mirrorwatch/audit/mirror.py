@@ -7,8 +7,9 @@ from threading import Event
 from ..config import FlowConfig
 from ..domain.audit.facts import IsolationHistory, SyncHistory
 from ..domain.cluster_view import TopicPartition, prove
-from ..domain.mirror_kinds import FLUSHED, KINDS
+from ..domain.mirror_kinds import KINDS
 from ..domain.mirror_records import Committed, Connector, MirrorFact, Sync
+from ..domain.mirror_traits import FLUSHED
 from ..domain.topics import ReplicatedTopics
 from ..kafka.groups import read_source_group
 from ..kafka.reader import read_all, written_at

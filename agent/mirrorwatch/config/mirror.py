@@ -197,9 +197,9 @@ class MirrorConfig(Model):
     timestamps. What is checked of each: [mirrors.md](mirrors.md)."""
 
     group: str | None = Field(None, title="Consumer group", min_length=1)
-    """Consumer group at the source that holds the mirror's positions:
-    MirrorMaker 1's `group.id`, Brooklin's datastream. Required for
-    `mirrormaker1`, `brooklin`, `redpanda-migrator` and `group`. With
+    """Consumer group at the source that holds the mirror's positions.
+    Required for `group`, and for each kind that
+    [mirrors.md](mirrors.md#a-consumer-group) names with it. With
     `ureplicator` it is that in ZooKeeper, by default `ureplicator`; with
     `replicator` it is `src.consumer.group.id`, if `offset.start` is
     `consumer`."""
@@ -332,16 +332,16 @@ class MirrorConfig(Model):
                 "group at the source with which the mirror reads"
             )
             yield ("group",), message
-        elif self.group.endswith(BROOKLIN_HELPER):
-            message = (
-                "is a helper of Brooklin that copies nothing; name the group "
-                f"without {BROOKLIN_HELPER}"
-            )
-            yield ("group",), message
-
-
-BROOKLIN_HELPER = "-topic-partition-listener"
-"""End of the name of a group in which Brooklin only looks for partitions."""
+            return
+        # Of any mirror: `group` may stand for one of these.
+        for traits in KINDS.values():
+            helper = traits.helper_groups
+            if helper is not None and self.group.endswith(helper):
+                message = (
+                    f"is a helper of {traits.title} that copies nothing; name "
+                    f"the group without {helper}"
+                )
+                yield ("group",), message
 
 
 class NamingConfig(Model):

@@ -7,6 +7,7 @@ from collections.abc import Set as AbstractSet
 
 from ..config import FlowConfig
 from ..domain.mirror_kinds import KINDS
+from ..domain.mirror_presets import PRESETS
 from ..domain.report import counted
 from ..exceptions import ConfigError, SourceDeniedError, SourceError
 from ..kafka.groups import (
@@ -29,7 +30,10 @@ SHOWN = 3
 """Groups and topics that a finding names."""
 
 _LIKELY = re.compile(
-    r"mirror|mm\d?(\b|_)|brooklin|migrat|replicat", re.IGNORECASE
+    "|".join(
+        [r"mirror|mm\d?(\b|_)|migrat|replicat", *map(re.escape, PRESETS)]
+    ),
+    re.IGNORECASE,
 )
 """How people name the group of a mirror."""
 

@@ -1,11 +1,11 @@
 """AWS MSK Replicator: its positions are in no topic and in no group."""
 
-from . import MirrorPreset
+from ..mirror_traits import of_copies
 
 __all__ = ["PRESET"]
 
-PRESET = MirrorPreset(
-    title="MSK Replicator",
+PRESET = of_copies(
+    "MSK Replicator",
     # Its default: topics are prefixed with kafkaClusterAlias.
     naming="default",
     creates_topics=True,
