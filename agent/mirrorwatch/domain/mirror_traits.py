@@ -50,6 +50,10 @@ class MirrorTraits:
     """Whether its positions can be read nowhere, and are those of its newest
     copies, found at the source by what they have in common."""
 
+    offset_header: str | None = None
+    """Header of a copy that holds the offset of its record, 8 bytes, the
+    highest first; `None` if it writes none."""
+
     naming: Literal["default", "identity"] = "default"
     """How it names topics where the configuration does not say it."""
 
@@ -87,6 +91,11 @@ class MirrorTraits:
 
     off: Mapping[str, str] = field(default_factory=dict)
     """Reasons of the checks that cannot be verified, by check."""
+
+    @property
+    def finds_copies(self) -> bool:
+        """Whether its newest copies show what it skips."""
+        return self.matches_records or self.offset_header is not None
 
     @property
     def only_commits(self) -> bool:
@@ -139,6 +148,7 @@ def of_group(
     keeps_timestamps: bool = True,
     keeps_tombstones: bool = True,
     added_headers: tuple[str, ...] = (),
+    offset_header: str | None = None,
     starts_at_end: bool | None = None,
     settles: timedelta = FLUSHED,
     helper_groups: str | None = None,
@@ -156,6 +166,7 @@ def of_group(
         keeps_timestamps=keeps_timestamps,
         keeps_tombstones=keeps_tombstones,
         added_headers=added_headers,
+        offset_header=offset_header,
         starts_at_end=starts_at_end,
         creates_topics=False,
         settles=settles,

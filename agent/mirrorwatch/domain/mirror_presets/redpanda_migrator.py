@@ -12,4 +12,6 @@ PRESET = of_group(
         "redpanda-migrator-offset",
         "redpanda-migrator-provenance",
     ),
+    # It writes it as long as it migrates consumer groups, as by default.
+    offset_header="redpanda-migrator-offset",
 )
