@@ -37,6 +37,11 @@ _LIKELY = re.compile(
 )
 """How people name the group of a mirror."""
 
+_HELPERS = tuple(
+    traits.helper_groups for traits in PRESETS.values() if traits.helper_groups
+)
+"""How names of groups end with which a mirror copies nothing."""
+
 
 def examine_group(
     flow: FlowConfig,
@@ -161,7 +166,8 @@ def find_mirroring_groups(
     """
     covered: dict[str, set[str]] = defaultdict(set)
     try:
-        groups, _ = list_groups(source.cluster)
+        listed, _ = list_groups(source.cluster)
+        groups = [name for name in listed if not name.endswith(_HELPERS)]
         groups.sort(key=lambda name: _LIKELY.search(name) is None)
         offsets, _ = read_group_offsets(source.cluster, groups[:ASKED])
     except SourceError:
