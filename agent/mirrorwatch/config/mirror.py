@@ -263,6 +263,10 @@ class MirrorConfig(Model):
     """Whether MirrorMaker writes in transactions, whose markers occupy offsets
     at the target. Default: read from MirrorMaker's configuration."""
 
+    added_headers: tuple[str, ...] = Field((), title="Added headers")
+    """Headers that the mirror, or a transform of it, adds to copies. The audit
+    does not compare them, nor those that the kind adds by itself."""
+
     max_request_size: ByteSize | None = Field(
         None, title="Producer request size", ge=1024, le=2**31 - 1
     )

@@ -21,7 +21,11 @@ KINDS: Mapping[str, MirrorTraits] = {
     # Only with enable.partition.matching it keeps partitions.
     "mirus": of_connect("Mirus", keeps_partitions=False, creates_topics=False),
     "replicator": of_connect(
-        "Replicator", keeps_partitions=True, creates_topics=True
+        "Replicator",
+        keeps_partitions=True,
+        creates_topics=True,
+        # Unless provenance.header.enable is false.
+        added_headers=("__replicator_id",),
     ),
     "ureplicator": of_zookeeper("uReplicator"),
     # Any mirror of a family. What one does that is not known by name cannot

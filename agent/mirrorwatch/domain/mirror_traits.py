@@ -189,7 +189,11 @@ def of_zookeeper(title: str) -> MirrorTraits:
 
 
 def of_connect(
-    title: str, *, keeps_partitions: bool, creates_topics: bool
+    title: str,
+    *,
+    keeps_partitions: bool,
+    creates_topics: bool,
+    added_headers: tuple[str, ...] = (),
 ) -> MirrorTraits:
     """Return what one proves whose positions are in Connect's offsets topic,
     without offset-syncs.
@@ -199,13 +203,10 @@ def of_connect(
         in_connect=True,
         naming="identity",
         keeps_partitions=keeps_partitions,
+        added_headers=added_headers,
         creates_topics=creates_topics,
         settles=FLUSHED,
-        off=_unproved(title)
-        | {
-            "audit": "Records cannot be compared: positions of "
-            f"{title} are not audited yet"
-        },
+        off=_unproved(title),
     )
 
 
@@ -234,6 +235,7 @@ def of_copies(
     title: str,
     *,
     naming: Literal["default", "identity"] = "identity",
+    added_headers: tuple[str, ...] = (),
     creates_topics: bool = False,
 ) -> MirrorTraits:
     """Return what one proves whose positions can be read nowhere."""
@@ -241,11 +243,10 @@ def of_copies(
         title=title,
         matches_records=True,
         naming=naming,
+        added_headers=added_headers,
         creates_topics=creates_topics,
         off=_unproved(title)
         | {
-            "audit": "Records cannot be compared: copies of "
-            f"{title} are not audited yet",
             "tasks": f"The state of {title} is not read",
             "failover": "Starts of consumer groups cannot be verified: "
             f"{title} writes no checkpoints",

@@ -8,5 +8,7 @@ PRESET = of_copies(
     "MSK Replicator",
     # Its default: topics are prefixed with kafkaClusterAlias.
     naming="default",
+    # Against replication loops: AWS's guide, "Topic naming".
+    added_headers=("__mskmr",),
     creates_topics=True,
 )
