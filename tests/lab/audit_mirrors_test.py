@@ -300,3 +300,8 @@ def test_a_mirror_of_which_only_copies_show(
     assert found(ran) == {"lost": (("dropped", 5, [[30, 34]], []),)}
     # Another night counts those that wait.
     assert counts(ran) == {"copied": (200, 200), "lost": (200, 195)}
+
+    # A night knows where the mirror began but by the oldest copies.
+    night = audit("run", "--json")
+
+    assert found(night) == found(ran)
