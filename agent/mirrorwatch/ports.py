@@ -81,7 +81,7 @@ class MirrorSettings:
 class Mirror(Protocol):
     """Knows where one mirror keeps its positions, and what they mean.
 
-    What it can prove is in `domain.mirror_kinds`.
+    What it can prove is in `domain.mirror_traits`.
     """
 
     @property

@@ -25,7 +25,6 @@ pytestmark = SPARK
 BY_TOPIC = KINDS["mirrormaker1"].copies
 BY_OFFSET = KINDS["linked"].copies
 BROOKLIN = KINDS["brooklin"].copies
-REDPANDA = KINDS["redpanda-migrator"].copies
 
 
 @pytest.fixture(scope="module")
@@ -221,25 +220,37 @@ def test_a_mirror_without_timestamps_and_tombstones(
     "own",
     [None, pytest.param(((b"x".decode(), b"1"),), marks=pytest.mark.long)],
 )
+@pytest.mark.parametrize(
+    ("kind", "header"),
+    [
+        ("redpanda-migrator", "redpanda-migrator-offset"),
+        pytest.param("replicator", "__replicator_id", marks=pytest.mark.long),
+        pytest.param("msk-replicator", "__mskmr", marks=pytest.mark.long),
+    ],
+)
 def test_headers_that_the_mirror_adds(
-    spark: SparkSession, own: tuple[tuple[str, bytes | None], ...] | None
+    spark: SparkSession,
+    own: tuple[tuple[str, bytes | None], ...] | None,
+    kind: str,
+    header: str,
 ) -> None:
+    copies_of = KINDS[kind].copies
     records = [replace(record(n), headers=own) for n in range(10)]
     copies = [
         replace(
             r,
             headers=(
                 *(own or ()),
-                ("redpanda-migrator-offset", n.to_bytes(8, "big")),
+                (header, n.to_bytes(8, "big")),
             ),
         )
         for n, r in enumerate(records)
     ]
     logs = filled(spark, "a", source=[records], target=[copies])
-    assert found(compare(logs, whole(REDPANDA, [records], [copies]))) == []
+    assert found(compare(logs, whole(copies_of, [records], [copies]))) == []
     # Any other header is one that should not be there.
     copies[2] = replace(copies[2], headers=(("y", b""),))
     logs = filled(spark, "a", source=[records], target=[copies])
-    assert found(compare(logs, whole(REDPANDA, [records], [copies]))) == [
+    assert found(compare(logs, whole(copies_of, [records], [copies]))) == [
         (0, "corrupted", 1, ((2, 2),), ((2, 2),))
     ]

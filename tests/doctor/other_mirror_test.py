@@ -152,3 +152,15 @@ def test_few_groups_are_asked_those_that_are_named_like_a_mirror_first(
         "brooklin-x (positions in 3 topics)"
     ]
     assert len(asked) == other_mirror.ASKED
+
+
+def test_a_group_that_copies_nothing_is_not_named(
+    monkeypatch: pytest.MonkeyPatch, source: ReachedCluster
+) -> None:
+    """Brooklin's helper has positions in the same topics."""
+    offsets = dict.fromkeys(TOPICS, 5)
+    helper = "cities-topic-partition-listener"
+    commit(monkeypatch, {"cities": offsets, helper: offsets})
+    assert find_mirroring_groups(source, set(TOPICS)) == [
+        "cities (positions in 3 topics)"
+    ]

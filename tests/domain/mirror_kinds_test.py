@@ -1,6 +1,7 @@
 """Kinds of mirrors: what is configured, and what cannot be verified."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
 
@@ -24,15 +25,24 @@ KEYS: dict[str, dict[str, Any]] = {
 ON_CONNECT = sorted(kind for kind, t in KINDS.items() if t.in_connect)
 LINKS = sorted(kind for kind, traits in KINDS.items() if traits.keeps_offsets)
 OPAQUE = sorted(k for k, traits in KINDS.items() if traits.matches_records)
-AGENT = Path(__file__).parents[2] / "agent"
+AGENT = Path(__file__).parents[2] / "agent" / "mirrorwatch"
 
 
-def configured(**mirror: Any) -> Config:
+def configured(
+    *, flow: Mapping[str, Any] | None = None, **mirror: Any
+) -> Config:
     cluster = {"kafka": {"bootstrap.servers": "127.0.0.1:1"}}
     return Config.from_mapping(
         {
             "clusters": {"a": cluster, "b": cluster},
-            "flows": [{"source": "a", "target": "b", "mirror": mirror}],
+            "flows": [
+                {
+                    "source": "a",
+                    "target": "b",
+                    "mirror": mirror,
+                    **(flow or {}),
+                }
+            ],
         }
     )
 
@@ -69,18 +79,49 @@ def test_what_it_cannot_prove_is_off_with_the_reason(kind: str) -> None:
     assert verdicts["lag"].health is Health.UNKNOWN
 
 
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_only_mirrormaker_2_prefixes_heartbeats(kind: str) -> None:
+    """A topic of that name would be missed under a name that no other
+    mirror gives it.
+    """
+    given = {"naming": {"policy": "identity"}}
+    config = configured(kind=kind, flow=given, **KEYS.get(kind, {}))
+    naming = config.flows[0].topic_naming
+    prefix = "a." if kind == "mirrormaker2" else ""
+    for topic in ("heartbeats", "my-heartbeats"):
+        assert naming.remote(topic) == f"{prefix}{topic}"
+        assert naming.origin(f"{prefix}{topic}") == topic
+    assert naming.remote("x") == "x"
+    assert naming.keeps_names
+
+
 @pytest.mark.parametrize("preset", sorted(PRESETS))
 def test_a_preset_is_one_file(preset: str) -> None:
-    """No other code names it: the last one was added so."""
+    """No other code names it, in whatever case: the last was added so."""
     name = preset.replace("-", "_")
+    named = re.compile(rf"(?<![a-z])({preset}|{name})(?![a-z])", re.IGNORECASE)
     naming = {
-        file.name
+        file
         for file in AGENT.rglob("*.py")
-        if re.search(rf"\b({preset}|{name})\b", file.read_text())
+        if named.search(file.read_text()) or named.search(file.stem)
     }
-    assert naming <= {f"{name}.py"}
-    assert (AGENT / f"mirrorwatch/domain/mirror_presets/{name}.py").exists()
-    assert PRESETS[preset].title in KINDS[preset].off["tasks"]
+    assert naming == {AGENT / f"domain/mirror_presets/{name}.py"}
+    assert KINDS[preset] is PRESETS[preset]
+    assert PRESETS[preset].title in KINDS[preset].off["heartbeats"]
+
+
+def test_every_mirror_of_a_family_is_a_preset() -> None:
+    """But those that stand for any, and those with code of their own."""
+    assert KINDS.keys() - PRESETS.keys() == {
+        "mirrormaker2",
+        "mirus",
+        "replicator",
+        "ureplicator",
+        "group",
+        "linked",
+        "opaque",
+    }
+    assert {"brooklin", "orbit", "k2k"} <= PRESETS.keys()
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from mirrorwatch.domain.cluster_view import (
     TopicFacts,
 )
 from mirrorwatch.domain.mirror_records import Sync
+from mirrorwatch.domain.offsets import OffsetRange
 from mirrorwatch.domain.record_matching import (
     DEEP_TAIL,
     LARGEST_WINDOW,
@@ -25,7 +26,9 @@ from mirrorwatch.domain.record_matching import (
     RecordMatcher,
     SourceWindow,
     Unproved,
+    claimed_offsets,
     match,
+    match_by_headers,
 )
 from mirrorwatch.state.documents import from_json, to_json
 from tests.support.builders import NOON
@@ -68,6 +71,7 @@ class World:
     now: datetime = NOON
     source_id: str = "s"
     target_id: str = "t"
+    has_headers: bool = False
 
     def __post_init__(self) -> None:
         self.source = [Log() for _ in range(self.partitions)]
@@ -124,6 +128,16 @@ class World:
             if request.copies.first <= offset < request.copies.end
         ]
         log = self.source[partition]
+        claimed = claimed_offsets(copies, request.log_end)
+        if claimed is not None:
+            records = {
+                o: r
+                for o, r in log.records.items()
+                if claimed.first <= o < claimed.end
+            }
+            by_headers = match_by_headers(copies, records)
+            if by_headers is not None:
+                return by_headers, 0
         since = min((c.timestamp for _, c in copies), default=0)
         window = self._window(log, since)
         if not window.is_whole and copies:
@@ -149,7 +163,12 @@ class World:
 
     def copy(self, *offsets: int, partition: int = 0) -> None:
         records = self.source[partition].records
-        self.target[partition].add(*(records[o] for o in offsets))
+        self.target[partition].add(
+            *(
+                replace(records[o], upstream=o if self.has_headers else None)
+                for o in offsets
+            )
+        )
 
     def problem(self) -> str | None:
         self.matcher.plan(self.view)
@@ -503,11 +522,70 @@ def test_copies_in_other_partitions_end_it() -> None:
     assert world.problem() is None
 
 
+def test_headers_show_which_of_equal_records_it_is() -> None:
+    """Nothing of them can be seen without the offset."""
+    world = World(has_headers=True)
+    for n in range(3):
+        world.source[0].add(*[look(1, 1)] * 10)
+        world.copy(*range(10 * n, 10 * n + 8))
+        # Two were dropped before each of these but the first.
+        assert pairs(world.look()) == [(10 * n + 7, 8 * n + 7)]
+    assert world.problem() is None
+
+
+def test_a_header_of_another_mirror_is_not_believed() -> None:
+    """It copied the record to the source, where it had another offset."""
+    world = World()
+    world.source[0].add(*(look(n, 1) for n in range(10)))
+    for offset, elsewhere in ((3, 7), (4, 2_000), (5, 4), (6, 6)):
+        record = world.source[0].records[offset]
+        world.target[0].add(replace(record, upstream=elsewhere))
+        # What it is of is found as without a header.
+        assert pairs(world.look())[-1][0] == offset
+    assert world.problem() is None
+    # One that is of no record leaves it open, whatever is before it.
+    world.target[0].add(replace(look(99, 1), upstream=7))
+    world.look()
+    assert world.problem() == Unproved.NOT_FOUND
+
+
+def test_a_header_says_nothing_of_what_is_gone() -> None:
+    world = World(has_headers=True)
+    written(world, *range(10))
+    world.copy(3)
+    world.source[0].expire(5)
+    world.look()
+    assert world.problem() == Unproved.NOT_FOUND
+
+
+def test_times_of_the_target_broker_do_not_matter_beside_headers() -> None:
+    world = World(has_headers=True)
+    written(world, *range(10))
+    record = replace(look(3, 99), by_broker=True, upstream=3)
+    world.target[0].add(record)
+    assert pairs(world.look()) == [(3, 0)]
+
+
+def test_offsets_of_headers_that_lie_far_apart_are_not_all_read() -> None:
+    far = LARGEST_WINDOW + 9
+    copies = [
+        (0, replace(look(1), upstream=0)),
+        (1, look(2)),
+        (2, replace(look(3), upstream=far)),
+    ]
+    assert claimed_offsets(copies, far + 1) == OffsetRange(far, far + 1)
+    # Beyond the end there is no record; nor is one read for others.
+    assert claimed_offsets(copies, far) is None
+    assert claimed_offsets(copies[:2], far) is None
+    assert claimed_offsets(copies[:1], far) == OffsetRange(0, 1)
+    assert claimed_offsets((), far) is None
+
+
 class Chance(World):
     """A world with faults, that knows what each copy is of."""
 
-    def __init__(self, seed: int) -> None:
-        super().__init__()
+    def __init__(self, seed: int, *, has_headers: bool = False) -> None:
+        super().__init__(has_headers=has_headers)
         self.chance = Random(seed)  # noqa: S311 - no secret
         self.kinds = self.chance.choice([1_000_000, 1_000_000, 300])
         self.origins: list[int | None] = []
@@ -549,12 +627,13 @@ class Chance(World):
                 self.origins.append(offset)
 
 
+@pytest.mark.parametrize("has_headers", [False, True])
 @pytest.mark.parametrize("seed", range(20))
-def test_no_pair_is_ever_wrong(seed: int) -> None:
+def test_no_pair_is_ever_wrong(seed: int, has_headers: bool) -> None:
     """Drops, repeats, rewinds, alike records, compaction, expiry, records of
     others and restarts, by chance: every pair is true.
     """
-    world, proved = Chance(seed), 0
+    world, proved = Chance(seed, has_headers=has_headers), 0
     for _ in range(80):
         world.write()
         world.hurt()
@@ -562,5 +641,5 @@ def test_no_pair_is_ever_wrong(seed: int) -> None:
         for sync in world.look():
             assert world.origins[sync.downstream] == sync.upstream
             proved += 1
-    if world.kinds > 300:
+    if world.kinds > 300 or has_headers:
         assert proved > 40

@@ -21,7 +21,9 @@ from mirrorwatch.domain.bottleneck.model import (
     MBeanQuery,
     MirrorMetrics,
 )
+from mirrorwatch.domain.mirror_kinds import KINDS
 from mirrorwatch.domain.mirror_records import Committed, MirrorFact
+from mirrorwatch.domain.mirror_traits import MirrorTraits
 from mirrorwatch.exceptions import ConfigError
 from mirrorwatch.kafka.admin import Cluster, Topic
 from mirrorwatch.mirrors import MIRRORS, MirrorAdapter
@@ -110,14 +112,19 @@ class FerryJmx:
         )
 
 
-# Then a line in mirrors/__init__.py, and its word for `mirror.kind`.
+# Then a line in mirrors/__init__.py, under its word for `mirror.kind`, and
+# what it can prove in domain/mirror_kinds.py.
 
 FERRY = MirrorAdapter(topics=Ferry, jmx=FerryJmx)
+TRAITS = MirrorTraits(
+    title="Ferry", off={"heartbeats": "Ferry writes no heartbeats"}
+)
 
 
 @pytest.fixture
 def flow(monkeypatch: pytest.MonkeyPatch) -> FlowConfig:
     monkeypatch.setitem(MIRRORS, "ferry", FERRY)
+    monkeypatch.setitem(KINDS, "ferry", TRAITS)
     cluster = {"kafka": {"bootstrap.servers": "127.0.0.1:1"}}
     config = Config.from_mapping(
         {

@@ -1,5 +1,6 @@
 """The audit of mirrors other than MirrorMaker 2, with faults of known size."""
 
+import json
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -11,6 +12,7 @@ from confluent_kafka.admin import AdminClient
 
 from mirrorwatch.clock import utc_now
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
+from mirrorwatch_lab.faults import MARK, drop_marked
 from mirrorwatch_lab.mirrormaker1 import GROUP
 from tests.support.audit_run import (
     AuditCommand,
@@ -20,6 +22,7 @@ from tests.support.audit_run import (
     records,
     write,
 )
+from tests.support.copier import Copier
 from tests.support.lab import copied
 from tests.support.offset_copier import OffsetCopier
 from tests.support.watch import wait_until
@@ -151,14 +154,79 @@ def test_mirrormaker1_by_topic(mirrormaker1: Lab, tmp_path: Path) -> None:
         assert whole[0] - source == whole[1] - target
 
 
+@pytest.fixture(scope="module")
+def mirus() -> Iterator[Lab]:
+    topics = {CANARY_TOPIC: 1, "clean": 3, "faulty": 2}
+    settings = LabSettings(
+        mirror="mirus",
+        kafka="3.9.2",
+        intervals="fast",
+        topics=topics,
+        start_mirror=False,
+    )
+    with Lab(settings) as lab:
+        for topic, partitions in (topics | {"faulty": 4}).items():
+            lab.target.topics.create(topic, partitions, {})
+        yield lab
+
+
+def mirus_positions(lab: Lab) -> dict[tuple[str, int], int]:
+    """Return the next offsets that Mirus has committed."""
+    found: dict[tuple[str, int], int] = {}
+    for record in lab.read("target", "lab-mirus-offsets"):
+        _, place = json.loads(record.key() or b"")
+        said = json.loads(record.value() or b"")
+        found[place["topic"], place["partition"]] = said["offset"]
+    return found
+
+
+def test_mirus_by_topic(mirus: Lab, tmp_path: Path) -> None:
+    lab = mirus
+    begin = utc_now().replace(microsecond=0) - timedelta(minutes=10)
+    lab.mirror.start(drop_marked())
+    last = records(begin, 700, 1)
+    for topic, partitions in (("clean", 3), ("faulty", 2)):
+        written = [
+            r | {"key": b"key %d" % n, "partition": n % partitions}
+            for n, r in enumerate(records(begin, 0, 300))
+        ]
+        if topic == "faulty":
+            for each in written[100:114:2]:
+                each["headers"] = {MARK: b"1"}
+        write(lab.source.bootstrap, topic, [*written, *last])
+        copied(lab, topic, last_value(last))
+    wait_until(
+        lambda: (
+            sum(mirus_positions(lab).get(("clean", p), 0) for p in range(3))
+            == sum(mirus_positions(lab).get(("faulty", p), 0) for p in (0, 1))
+            == 301
+        ),
+        what=lambda: mirus_positions(lab),
+    )
+
+    audit = AuditCommand(lab, tmp_path, ["clean", "faulty"], few_records=True)
+    end = begin + timedelta(minutes=1)
+    window = ("--from", begin.isoformat(), "--to", end.isoformat())
+    ran = audit("run", *window, "--json")
+
+    assert ran.status == 3
+    assert ran.document["unverifiable"] == []
+    assert counts(ran) == {"clean": (301, 301), "faulty": (301, 294)}
+    assert found(ran) == {"faulty": (("dropped", 7, [[50, 56]], []),)}
+
+
 TOPICS = ((CANARY_TOPIC, 1), ("clean", 2), ("faulty", 2))
+
+COPIED = (("copied", 2), ("lost", 2))
+"""Topics of a mirror of which nothing but its copies shows."""
 
 
 @pytest.fixture(scope="module")
 def linked() -> Iterator[Lab]:
-    settings = LabSettings(topics=dict(TOPICS), start_mirror=False)
+    topics = (*TOPICS, *COPIED)
+    settings = LabSettings(topics=dict(topics), start_mirror=False)
     with Lab(settings) as lab:
-        for topic, partitions in TOPICS:
+        for topic, partitions in topics:
             lab.target.topics.create(topic, partitions, {})
         yield lab
 
@@ -191,3 +259,49 @@ def test_a_mirror_that_keeps_offsets(linked: Lab, tmp_path: Path) -> None:
     assert found(ran) == {
         "faulty": (("corrupted", 1, [[30, 30]], [[30, 30]]),)
     }
+
+
+def test_a_mirror_of_which_only_copies_show(
+    linked: Lab, tmp_path: Path
+) -> None:
+    """The newest copies prove what is dropped; its header is not compared."""
+    lab = linked
+    begin = utc_now().replace(microsecond=0) - timedelta(minutes=10)
+    written = [
+        r | {"partition": n % 2} for n, r in enumerate(records(begin, 0, 200))
+    ]
+    copier = Copier(
+        lab,
+        COPIED,
+        commit=lambda _: None,
+        headers=lambda _: [("__mskmr", b"summit")],
+    )
+    write(lab.source.bootstrap, "copied", written)
+    with copier:
+        copied(lab, "copied", last_value(written))
+        copier.dropped = {r["value"] for r in written[60:70:2]}
+        write(lab.source.bootstrap, "lost", written)
+        copied(lab, "lost", last_value(written))
+    # What waits is no loss: the mirror is stopped.
+    waiting = records(begin, 500, 8)
+    write(lab.source.bootstrap, "copied", waiting)
+    audit = AuditCommand(lab, tmp_path, ["copied", "lost"], few_records=True)
+    data = yaml.safe_load(audit.config.read_text())
+    data["flows"][0]["mirror"] = {"kind": "msk-replicator"}
+    data["flows"][0]["naming"] = "identity"
+    audit.config.write_text(yaml.safe_dump(data))
+    end = begin + timedelta(minutes=1)
+    window = ("--from", begin.isoformat(), "--to", end.isoformat())
+
+    ran = audit("run", *window, "--json")
+
+    assert ran.status == 3
+    assert ran.document["unverifiable"] == []
+    assert found(ran) == {"lost": (("dropped", 5, [[30, 34]], []),)}
+    # Another night counts those that wait.
+    assert counts(ran) == {"copied": (200, 200), "lost": (200, 195)}
+
+    # A night knows where the mirror began but by the oldest copies.
+    night = audit("run", "--json")
+
+    assert found(night) == found(ran)

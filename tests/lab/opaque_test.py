@@ -5,7 +5,9 @@ Traffic is clean, records are dropped, and the mirror is stopped and killed.
 Then a stand-in copies so that copies prove nothing.
 """
 
-from collections.abc import Iterator, Mapping
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -14,15 +16,21 @@ import pytest
 from confluent_kafka import Producer
 
 from mirrorwatch.clock import utc_now
-from mirrorwatch.domain.lag.model import LagObservation
 from mirrorwatch.domain.report import Health
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
 from mirrorwatch_lab.faults import MARK, drop_marked
 from tests.support.lab import copied, numbered, produce
 from tests.support.skips import books_of, truth, wait_for_tallies
-from tests.support.watch import Watch, wait_until
+from tests.support.watch import Watch, lag_of, wait_until
 
-pytestmark = [pytest.mark.lab, pytest.mark.long]
+MIXED_SECONDS = float(os.environ.get("MIRRORWATCH_MIXED_SECONDS", "0"))
+"""How long traffic is mixed: at least `ROUNDS` in any case."""
+
+pytestmark = [
+    pytest.mark.lab,
+    pytest.mark.long,
+    pytest.mark.timeout(MIXED_SECONDS + 1500),
+]
 
 MARKED = {MARK: b""}
 TOPICS = {CANARY_TOPIC: 1, "x": 1, "y": 2, "quiet": 1}
@@ -95,8 +103,8 @@ def test_copies_tell_what_syncs_tell(lab: Lab, tmp_path: Path) -> None:
 
 
 def test_mixed_traffic(lab: Lab, tmp_path: Path) -> None:
-    """Minutes of bursts, drops and kills: equal counts, and no alarm that
-    offset-syncs do not raise.
+    """Bursts, drops, kills and stops, for minutes or `MIXED_SECONDS`: equal
+    lags and equal counts, and no alarm that offset-syncs do not raise.
     """
     chance = Random(17)  # noqa: S311 - no secret
     lab.mirror.start(drop_marked())
@@ -105,43 +113,96 @@ def test_mixed_traffic(lab: Lab, tmp_path: Path) -> None:
         by_copies(lab, tmp_path / "copies.db") as copies,
     ):
         both = (syncs, copies)
+        alarms: dict[Watch, set[str]] = {watch: set() for watch in both}
         for watch in both:
             wait_for_lag(watch, {"x": 0, "y": 0, "quiet": 0})
         before = {topic: truth(lab, topic) for topic in ("x", "y")}
-        # Until both partitions of y were looked at often enough.
-        for n in range(ROUNDS):
-            for topic, partition in (("x", 0), ("y", 0), ("y", 1)):
-                name = f"{topic}{partition} {n}"
-                for part in range(chance.randrange(1, 4)):
-                    size = chance.choice([1, 1, 5, 150])
-                    sent = numbered(f"{name} {part}", 0, size)
-                    marked = MARKED if chance.random() < 0.2 else {}
-                    produce(
-                        lab, topic, sent, partition=partition, headers=marked
-                    )
-                last = [f"{name} last"]
-                produce(lab, topic, last, partition=partition)
-                if chance.random() < 0.5:
-                    copied(lab, topic, last)
-            if n % 8 == 5:
-                lab.mirror.kill()
-                lab.mirror.start(drop_marked())
-        copied(lab, "y", [f"y1 {n} last", f"y0 {n} last"])
-        copied(lab, "x", [f"x0 {n} last"])
 
         def since(topic: str) -> tuple[int, int]:
             missing, repeated = truth(lab, topic)
             return missing - before[topic][0], repeated - before[topic][1]
 
-        for watch in both:
-            wait_for_lag(watch, {"x": 0, "y": 0, "quiet": 0})
-            wait_for_tallies(watch, {t: partial(since, t) for t in ("x", "y")})
-        print(f"mixed: {since('x')} of x, {since('y')} of y")
+        def passed() -> float:
+            return time.monotonic() - start
+
+        start, n = time.monotonic(), 0
+        # Until both partitions of y were looked at often enough.
+        while n < ROUNDS or n % ROUNDS or passed() < MIXED_SECONDS:
+            _write_round(lab, chance, n)
+            if n % 8 == 5:
+                lab.mirror.kill()
+                lab.mirror.start(drop_marked())
+            for watch in both:
+                alarms[watch] |= _alarms(watch)
+            n += 1
+            if n % ROUNDS:
+                continue
+            copied(lab, "y", [f"y{p} {n - 1} last" for p in (0, 1)])
+            copied(lab, "x", [f"x0 {n - 1} last"])
+            truths = {t: partial(since, t) for t in ("x", "y")}
+            sizes = {t: chance.randrange(1, 90) for t in ("x", "y", "quiet")}
+            _compare(both, truths, partial(_stop, lab, n, sizes), sizes)
+            lab.mirror.start(drop_marked())
+            print(
+                f"{passed():.0f} s, {n} rounds: missing and repeated "
+                f"{since('x')} of x, {since('y')} of y, then lag {sizes}, by "
+                f"both; alarms {[*alarms.values()]}",
+                flush=True,
+            )
         assert since("x")[0] > 0
         assert since("y")[0] > 0
+        assert alarms[copies] <= alarms[syncs]
+
+
+def _write_round(lab: Lab, chance: Random, n: int) -> None:
+    """Write bursts to each partition, of which some are dropped."""
+    for topic, partition in (("x", 0), ("y", 0), ("y", 1)):
+        name = f"{topic}{partition} {n}"
+        for part in range(chance.randrange(1, 4)):
+            size = chance.choice([1, 1, 5, 150])
+            sent = numbered(f"{name} {part}", 0, size)
+            marked = MARKED if chance.random() < 0.2 else {}
+            produce(lab, topic, sent, partition=partition, headers=marked)
+        last = [f"{name} last"]
+        produce(lab, topic, last, partition=partition)
+        if chance.random() < 0.5:
+            copied(lab, topic, last)
+
+
+def _compare(
+    watches: Iterable[Watch],
+    truths: Mapping[str, Callable[[], tuple[int, int]]],
+    stop: Callable[[], None],
+    waiting: Mapping[str, int],
+) -> None:
+    """See all count the same, and the same lag once the mirror stopped."""
+    for watch in watches:
+        wait_for_lag(watch, dict.fromkeys(waiting, 0))
+        wait_for_tallies(watch, truths)
+    stop()
+    for watch in watches:
+        wait_for_lag(watch, waiting)
+
+
+def _stop(lab: Lab, n: int, sizes: Mapping[str, int]) -> None:
+    """Stop the mirror, and write records that wait for it."""
+    lab.mirror.stop()
+    for topic, size in sizes.items():
+        produce(lab, topic, numbered(f"{topic} {n} waits", 0, size))
+
+
+def _alarms(watch: Watch) -> set[str]:
+    """Return the checks that are critical or a warning."""
+    report = watch.agent.latest.get()
+    return {
+        v.check
+        for v in (report.verdicts if report else ())
+        if v.health in {Health.WARNING, Health.CRITICAL}
+    }
 
 
 ROUNDS = 24
+"""After which both agents are compared, too."""
 
 
 def test_what_copies_do_not_prove(lab: Lab, tmp_path: Path) -> None:
@@ -207,15 +268,3 @@ def test_what_copies_do_not_prove(lab: Lab, tmp_path: Path) -> None:
             for v in verdicts.verdicts
             if v.health is Health.CRITICAL or v.health is Health.WARNING
         ]
-
-
-def lag_of(watch: Watch, topic: str) -> int | None:
-    report = watch.agent.latest.get()
-    found = [
-        each.records
-        for seen in (report.observations if report else ())
-        if isinstance(seen, LagObservation)
-        for each in seen.topics
-        if each.topic == topic
-    ]
-    return found[0] if found else None

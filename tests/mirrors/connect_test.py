@@ -14,6 +14,7 @@ from mirrorwatch.domain.mirror_records import (
     Committed,
     Companion,
     Connector,
+    ConnectorSettings,
     TaskCount,
     TaskState,
 )
@@ -76,6 +77,18 @@ def test_where_the_worker_keeps_what_it_knows() -> None:
     grouped = Replicator(settings("replicator", group="g"))
     assert [t.kind for t in grouped.internal_topics()] == ["configs", "status"]
     assert (grouped.group, REPLICATOR.group, MIRUS.group) == ("g", None, None)
+
+
+@pytest.mark.parametrize("mirror", [MIRUS, REPLICATOR])
+def test_heartbeats_are_topics_as_others(mirror: Mirus | Replicator) -> None:
+    """Missed at the target only if the mirror's own filter names them."""
+    key = "topics__whitelist" if mirror is MIRUS else "topic__whitelist"
+    known = ConnectorSettings.of([connector(mirror, **{key: "a"})])
+    for topic in ("heartbeats", "summit.heartbeats", "my-heartbeats"):
+        assert not known.wants(topic)
+        named = ConnectorSettings.of([connector(mirror, **{key: topic})])
+        assert named.wants(topic)
+    assert known.wants("a")
 
 
 def test_mirus_writes_the_next_offset() -> None:

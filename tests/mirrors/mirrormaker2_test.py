@@ -12,6 +12,7 @@ from mirrorwatch.domain.mirror_records import (
     Committed,
     Companion,
     Connector,
+    ConnectorSettings,
     Heartbeat,
     MirrorFact,
     Sync,
@@ -161,6 +162,37 @@ def test_the_connectors_configuration_tells_filter_and_order() -> None:
     assert not fact.selection.matches("c")
     assert (fact.refresh, fact.max_in_flight) == (timedelta(minutes=10), 1)
     assert fact.max_request_bytes is None
+
+
+@pytest.mark.parametrize(
+    ("topic", "settings", "wanted"),
+    [
+        ("heartbeats", {}, True),
+        ("base.heartbeats", {}, True),
+        ("x.base.heartbeats", {}, True),
+        # A topic of somebody else, as ``originalTopic`` has it.
+        ("my-heartbeats", {}, False),
+        ("base.heartbeats", {"replication.policy.separator": "_"}, False),
+        ("base_heartbeats", {"replication.policy.separator": "_"}, True),
+        ("heartbeats.x", {}, False),
+        ("my-heartbeats", {"replication.policy.class": "org.x.Own"}, True),
+        (
+            "my-heartbeats",
+            {
+                "replication.policy.class": "org.apache.kafka.connect.mirror."
+                "IdentityReplicationPolicy"
+            },
+            False,
+        ),
+        ("my-heartbeats", {"topics": "my-.*"}, True),
+    ],
+)
+def test_heartbeats_are_taken_whatever_the_filter_says(
+    topic: str, settings: dict[str, str], wanted: bool
+) -> None:
+    fact = connector(**settings)
+    assert isinstance(fact, Connector)
+    assert ConnectorSettings.of([fact]).wants(topic) is wanted
 
 
 @pytest.mark.parametrize("prefix", ["producer.override.", "target.producer."])

@@ -6,15 +6,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from mirrorwatch.domain.cluster_view import TopicPartition
+from mirrorwatch.domain.offsets import OffsetRange
 from mirrorwatch.domain.record_matching import (
     CopiesRequest,
     FoundCopies,
     MatcherState,
+    RecordLook,
     SourceWindow,
+    Unproved,
 )
+from mirrorwatch.sources import record_matching
 from mirrorwatch.sources.mirror_state import MirrorState
-from mirrorwatch.sources.record_matching import RecordMatchingWorker
+from mirrorwatch.sources.record_matching import (
+    RecordMatchingWorker,
+    read_offset,
+)
 from tests.domain.record_matching_test import World, written
 from tests.support.builders import NOON
 
@@ -63,6 +72,28 @@ class WorkerOnLogs(RecordMatchingWorker):
             for request in requests
         }
 
+    def _read_records(
+        self, wanted: Mapping[TopicPartition, OffsetRange]
+    ) -> dict[TopicPartition, dict[int, RecordLook]]:
+        return {
+            key: {
+                offset: record
+                for offset, record in self._world.source[
+                    key[1]
+                ].records.items()
+                if span.first <= offset < span.end
+            }
+            for key, span in wanted.items()
+        }
+
+    def _is_elsewhere(self, request: CopiesRequest, look: RecordLook) -> bool:
+        return any(
+            look.content == record.content
+            for partition, log in enumerate(self._world.source)
+            if partition != request.key[1]
+            for record in log.records.values()
+        )
+
     def _log(self, side: str, request: CopiesRequest) -> dict[int, Any]:
         logs = getattr(self._world, side)
         return dict(logs[request.key[1]].records)
@@ -88,6 +119,75 @@ def test_the_first_pair_of_a_recreated_topic_is_kept() -> None:
     look(worker, world)
     # The old pair is void, and the new one is not taken for it.
     assert [s.upstream for s in positions.all_syncs().values()] == [0]
+
+
+def test_the_pairs_of_a_topic_that_is_scattered_are_void_at_once() -> None:
+    world, positions = World(partitions=2), MirrorState()
+    worker = WorkerOnLogs(world, positions)
+    written(world, 1, 2, 3)
+    world.copy(0, 1)
+    look(worker, world)
+    assert len(positions.all_syncs()) == 1
+    # The next one is copied to the other partition.
+    world.target[1].add(world.source[0].records[2])
+    look(worker, world)
+    assert not positions.all_syncs()
+    assert set(positions.unproved().values()) == {Unproved.SCATTERED}
+
+
+def test_a_step_takes_headers_where_they_are_and_records_where_not() -> None:
+    world, positions = World(partitions=3, has_headers=True), MirrorState()
+    worker = WorkerOnLogs(world, positions)
+    for log in world.source:
+        log.add(*(RecordLook(content=1, timestamp=1) for _ in range(3)))
+    world.copy(0, 2, partition=0)
+    world.has_headers = False
+    world.copy(0, 2, partition=1)
+    look(worker, world)
+    assert {
+        s.partition: (s.upstream, s.downstream)
+        for s in positions.all_syncs().values()
+    } == {0: (2, 1)}
+    assert positions.unproved() == {("t", 1): Unproved.NOT_UNIQUE}
+
+
+def test_records_of_headers_are_not_all_read_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world, positions = World(partitions=4, has_headers=True), MirrorState()
+    worker = WorkerOnLogs(world, positions)
+    for partition, log in enumerate(world.source):
+        log.add(*(RecordLook(content=1, timestamp=1) for _ in range(3)))
+        world.copy(0, 1, 2, partition=partition)
+    monkeypatch.setattr(record_matching, "TOGETHER_AT_SOURCE", 6)
+    look(worker, world)
+    assert len(positions.all_syncs()) == 2
+    # The others are not taken for copies without headers meanwhile.
+    assert set(positions.unproved().values()) == {Unproved.UNREAD}
+    look(worker, world)
+    assert len(positions.all_syncs()) == 4
+    assert positions.unproved() == {}
+
+
+@pytest.mark.parametrize(
+    ("headers", "offset"),
+    [
+        (None, None),
+        ([], None),
+        ([("o", (7).to_bytes(8, "big"))], 7),
+        # The last mirror's is behind those of others.
+        ([("o", (7).to_bytes(8, "big")), ("o", (9).to_bytes(8, "big"))], 9),
+        ([("x", (7).to_bytes(8, "big"))], None),
+        ([("o", b"7")], None),
+        ([("o", None)], None),
+        ([("o", b"\xff" * 8)], 2**64 - 1),
+    ],
+)
+def test_an_offset_is_read_from_a_header(
+    headers: list[tuple[str, bytes | None]] | None, offset: int | None
+) -> None:
+    message: Any = SimpleNamespace(headers=lambda: headers)
+    assert read_offset(message, "o") == offset
 
 
 def test_the_pair_of_a_recreated_topic_without_copies_is_forgotten() -> None:

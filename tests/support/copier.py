@@ -117,6 +117,8 @@ class Copier(RunningCopier):
         super().__init__()
         self.dropped: Collection[bytes] = ()
         """Values of records that are not copied."""
+        self.commits = True
+        """Whether a consumer group commits: one that is killed has not."""
         self._lab = lab
         self._topics = topics
         self._commit = commit
@@ -154,7 +156,7 @@ class Copier(RunningCopier):
                 producer.flush()
                 if self._commit is not None:
                     self._commit(self._next)
-                elif messages:
+                elif messages and self.commits:
                     consumer.commit(
                         offsets=[
                             TopicPartition(*key, offset)

@@ -16,6 +16,7 @@ from mirrorwatch.config import Config
 from mirrorwatch.daemon import Agent, Daemon
 from mirrorwatch.domain.canary.model import CanaryObservation, canaries
 from mirrorwatch.domain.canary.tracker import Ledger
+from mirrorwatch.domain.lag.model import LagObservation
 from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch.factory import build_agent
 from mirrorwatch.sources.canary.settings import Headers, no_headers
@@ -25,7 +26,7 @@ from mirrorwatch_lab import Lab
 from mirrorwatch_lab.cli import describe_agent
 
 __all__ = ["FLOW", "PATIENT", "Watch"]
-__all__ += ["describe", "describe_notifying", "wait_until"]
+__all__ += ["describe", "describe_notifying", "lag_of", "wait_until"]
 
 FLOW = "summit->ldf"
 
@@ -255,6 +256,19 @@ class Watch(AbstractContextManager["Watch"]):
             lambda: self.counts[name] >= least,
             what=lambda: (self.counts, self.verdict()),
         )
+
+
+def lag_of(watch: Watch, topic: str) -> int | None:
+    """Return the lag in records that an agent reports of a topic."""
+    report = watch.agent.latest.get()
+    found = [
+        each.records
+        for seen in (report.observations if report else ())
+        if isinstance(seen, LagObservation)
+        for each in seen.topics
+        if each.topic == topic
+    ]
+    return found[0] if found else None
 
 
 def _says(verdict: Verdict, texts: Iterable[str]) -> bool:

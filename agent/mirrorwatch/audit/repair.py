@@ -8,7 +8,6 @@ from typing import Literal
 from ..config import Config, FlowConfig
 from ..domain.audit.repair import RepairDiary, RepairRange, WrittenRange
 from ..domain.cluster_view import TopicPartition
-from ..domain.mirror_kinds import KINDS
 from ..domain.offsets import OffsetRange
 from ..domain.topics import Selection
 from ..kafka.admin import (
@@ -199,7 +198,7 @@ class Repairer:
         """Return where a range goes to, or why not."""
         if Selection(include=flow.topics.merged).matches(each.topic):
             return None, MERGED
-        copies = KINDS[flow.mirror.kind].copies
+        copies = flow.copies
         if self._to_topic is None and (
             copies.offsets or not copies.partitions
         ):

@@ -17,7 +17,6 @@ from ..domain.audit.plan import (
 )
 from ..domain.audit.window import AdHoc, window_span
 from ..domain.cluster_view import TopicFacts
-from ..domain.mirror_kinds import KINDS
 from ..domain.topics import ReplicatedTopics
 from .offsets import Answers, AuditedSites
 
@@ -182,7 +181,7 @@ def _to_pair(
     part: _Part, side: Side, span: AuditSpan, *, read_committed: bool
 ) -> PartitionPair:
     here, log = side == "source", part.log
-    copies = KINDS[part.flow.mirror.kind].copies
+    copies = part.flow.copies
     source = SourceRange(
         flow=part.flow.name,
         cluster=part.flow.source,

@@ -197,9 +197,9 @@ class MirrorConfig(Model):
     timestamps. What is checked of each: [mirrors.md](mirrors.md)."""
 
     group: str | None = Field(None, title="Consumer group", min_length=1)
-    """Consumer group at the source that holds the mirror's positions:
-    MirrorMaker 1's `group.id`, Brooklin's datastream. Required for
-    `mirrormaker1`, `brooklin`, `redpanda-migrator` and `group`. With
+    """Consumer group at the source that holds the mirror's positions.
+    Required for `group`, and for each kind that
+    [mirrors.md](mirrors.md#a-consumer-group) names with it. With
     `ureplicator` it is that in ZooKeeper, by default `ureplicator`; with
     `replicator` it is `src.consumer.group.id`, if `offset.start` is
     `consumer`."""
@@ -262,6 +262,10 @@ class MirrorConfig(Model):
     exactly_once: bool | None = Field(None, title="Exactly once")
     """Whether MirrorMaker writes in transactions, whose markers occupy offsets
     at the target. Default: read from MirrorMaker's configuration."""
+
+    added_headers: tuple[str, ...] = Field((), title="Added headers")
+    """Headers that the mirror, or a transform of it, adds to copies. The audit
+    does not compare them, nor those that the kind adds by itself."""
 
     max_request_size: ByteSize | None = Field(
         None, title="Producer request size", ge=1024, le=2**31 - 1
@@ -332,24 +336,25 @@ class MirrorConfig(Model):
                 "group at the source with which the mirror reads"
             )
             yield ("group",), message
-        elif self.group.endswith(BROOKLIN_HELPER):
-            message = (
-                "is a helper of Brooklin that copies nothing; name the group "
-                f"without {BROOKLIN_HELPER}"
-            )
-            yield ("group",), message
-
-
-BROOKLIN_HELPER = "-topic-partition-listener"
-"""End of the name of a group in which Brooklin only looks for partitions."""
+            return
+        # Of any mirror: `group` may stand for one of these.
+        for traits in KINDS.values():
+            helper = traits.helper_groups
+            if helper is not None and self.group.endswith(helper):
+                message = (
+                    f"is a helper of {traits.title} that copies nothing; name "
+                    f"the group without {helper}"
+                )
+                yield ("group",), message
 
 
 class NamingConfig(Model):
     """How source topics are named at the target."""
 
     policy: Literal["identity", "default", "format"] = Field(title="Policy")
-    """`identity` keeps the name, `default` adds the source alias as a prefix,
-    `format` uses the key `format`."""
+    """`identity` keeps the name (but MirrorMaker 2 adds the source alias to
+    names that end in `heartbeats`), `default` adds the source alias as a
+    prefix, `format` uses the key `format`."""
 
     separator: str = Field(".", title="Separator")
     """Separator between alias and topic. Default: the `separator` under
@@ -379,9 +384,20 @@ class NamingConfig(Model):
             )
         return self
 
-    def to_naming(self, alias: str) -> Naming:
-        """Return the policy for a mirror's alias of the source."""
+    def to_naming(self, alias: str, *, has_heartbeats: bool) -> Naming:
+        """Return the policy for a mirror's alias of the source.
+
+        Parameters
+        ----------
+        alias
+            The alias.
+        has_heartbeats
+            Whether the mirror names topics of heartbeats as MirrorMaker 2's
+            ``IdentityReplicationPolicy`` does.
+        """
         match self.policy:
+            case "identity" if not has_heartbeats:
+                return FormatNaming(format=TOPIC_PLACEHOLDER)
             case "identity":
                 return IdentityNaming(alias=alias, separator=self.separator)
             case "default":

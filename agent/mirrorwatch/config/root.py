@@ -11,6 +11,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field, PrivateAttr, ValidationError, model_validator
 
 from ..domain.audit.check import AuditLimits
+from ..domain.audit.plan import CopyProfile
 from ..domain.bottleneck.check import BottleneckLimits
 from ..domain.canary.check import CanaryLimits
 from ..domain.canary.model import UNKNOWN_REQUEST_BYTES
@@ -359,9 +360,19 @@ class FlowConfig(Model):
         return Flow(name=self.name, source=self.source, target=self.target)
 
     @property
+    def copies(self) -> CopyProfile:
+        """What an audit compares of the mirror's copies."""
+        return KINDS[self.mirror.kind].copies.ignoring(
+            self.mirror.added_headers
+        )
+
+    @property
     def topic_naming(self) -> Naming:
         """The policy with the mirror's alias: ``remote()``, ``origin()``."""
-        return self.naming.to_naming(self.mirror.source_alias)
+        return self.naming.to_naming(
+            self.mirror.source_alias,
+            has_heartbeats=KINDS[self.mirror.kind].has_heartbeats,
+        )
 
     @property
     def filtered(self) -> FilteredTopics:

@@ -7,6 +7,7 @@ from collections.abc import Set as AbstractSet
 
 from ..config import FlowConfig
 from ..domain.mirror_kinds import KINDS
+from ..domain.mirror_presets import PRESETS
 from ..domain.report import counted
 from ..exceptions import ConfigError, SourceDeniedError, SourceError
 from ..kafka.groups import (
@@ -29,9 +30,17 @@ SHOWN = 3
 """Groups and topics that a finding names."""
 
 _LIKELY = re.compile(
-    r"mirror|mm\d?(\b|_)|brooklin|migrat|replicat", re.IGNORECASE
+    "|".join(
+        [r"mirror|mm\d?(\b|_)|migrat|replicat", *map(re.escape, PRESETS)]
+    ),
+    re.IGNORECASE,
 )
 """How people name the group of a mirror."""
+
+_HELPERS = tuple(
+    traits.helper_groups for traits in PRESETS.values() if traits.helper_groups
+)
+"""How names of groups end with which a mirror copies nothing."""
 
 
 def examine_group(
@@ -157,7 +166,8 @@ def find_mirroring_groups(
     """
     covered: dict[str, set[str]] = defaultdict(set)
     try:
-        groups, _ = list_groups(source.cluster)
+        listed, _ = list_groups(source.cluster)
+        groups = [name for name in listed if not name.endswith(_HELPERS)]
         groups.sort(key=lambda name: _LIKELY.search(name) is None)
         offsets, _ = read_group_offsets(source.cluster, groups[:ASKED])
     except SourceError:

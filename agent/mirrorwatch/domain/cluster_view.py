@@ -134,6 +134,11 @@ class Position:
     """What says so."""
 
 
+def _is_committed(committed: Committed | None) -> bool:
+    """Return whether a mirror has committed a position."""
+    return committed is not None and committed.position is not None
+
+
 def prove(committed: Committed | None, sync: Sync | None) -> Position | None:
     """Return the highest position that is proved, `None` if there is none."""
     found = None
@@ -185,7 +190,8 @@ class PartitionView:
     """Whether markers of the mirror's transactions are in the copies."""
 
     unproved: bool = False
-    """Whether the position is not known, whatever was proved before."""
+    """Whether the newest copies do not prove the position, whatever was
+    proved before."""
 
     @property
     def log_start(self) -> int:
@@ -209,13 +215,22 @@ class PartitionView:
         return max(written, default=None)
 
     @property
+    def has_no_position(self) -> bool:
+        """Whether its position is not known: it is not proved by copies, and
+        was not committed.
+        """
+        return self.unproved and not _is_committed(self.committed)
+
+    @property
     def estimate(self) -> int | None:
         """Next source offset, counted back from the target's end.
 
         Right as long as nobody else writes there and nothing was left out
         since the last sync. Markers of transactions count as records there.
         """
-        if self.marked or self.sync is None or self.target_end is None:
+        if self.marked or self.unproved:
+            return None
+        if self.sync is None or self.target_end is None:
             return None
         distance = self.sync.upstream - self.sync.downstream
         return min(self.target_end + distance, self.source_end)
@@ -279,21 +294,35 @@ class FlowView:
     """Whether source and target, in this order, answer the agent."""
 
     unproved: Mapping[TopicPartition, str] = field(default_factory=dict)
-    """Source partitions whose position is not known, with the reason, where
-    the mirror says none itself."""
+    """Source partitions of which the newest copies do not prove how far they
+    are, with the reason, where that is what shows it."""
 
     @cached_property
     def unproved_problem(self) -> str | None:
-        """What is not known of positions, in a sentence: for each reason, one
+        """What copies do not prove, in a sentence: for each reason, one
         partition.
         """
-        found = sorted(k for k in self.unproved if k in self.partitions)
+        return self._describe(self.unproved)
+
+    @cached_property
+    def position_problem(self) -> str | None:
+        """The same of those whose position was not committed either."""
+        return self._describe(
+            {
+                key: why
+                for key, why in self.unproved.items()
+                if not _is_committed(self.committed.get(key))
+            }
+        )
+
+    def _describe(self, unproved: Mapping[TopicPartition, str]) -> str | None:
+        found = sorted(k for k in unproved if k in self.partitions)
         if not found:
             return None
         examples: dict[str, str] = {}
         for key in found:
             label = f"{key[0]}[{key[1]}]"
-            examples.setdefault(self.unproved[key], label)
+            examples.setdefault(unproved[key], label)
         reasons = [f"{label}: {why}" for why, label in examples.items()]
         more = len(reasons) - REASONS_SHOWN
         return (

@@ -137,6 +137,11 @@ class Connector:
     emits_syncs: bool = True
     """Whether it writes offset syncs (``emit.offset-syncs.enabled``)."""
 
+    heartbeats_after: str | None = None
+    """Separator of names: topics whose last part is ``heartbeats`` are
+    replicated whatever the selection says. Empty if what stands before it is
+    of no matter; `None` if no topic is taken so."""
+
     config_sync: timedelta | None = None
     """How often it copies topic configs; `None` if it does not."""
 
@@ -293,6 +298,10 @@ class ConnectorSettings:
     selections: tuple[Selection, ...] = ()
     """Topics that each replicates; none if that is not known."""
 
+    heartbeats_after: tuple[str, ...] = ()
+    """Separators before ``heartbeats`` in names of topics that are replicated
+    whatever the selections say."""
+
     known: bool = False
     """Whether a connector was seen at all."""
 
@@ -312,22 +321,32 @@ class ConnectorSettings:
             selections=tuple(c.selection for c in connectors)
             if all(is_readable(c.selection) for c in connectors)
             else (),
+            heartbeats_after=tuple(
+                c.heartbeats_after
+                for c in connectors
+                if c.heartbeats_after is not None
+            ),
             known=True,
         )
 
     def wants(self, topic: str) -> bool:
-        """Return whether a connector takes a topic; yes if not known.
-
-        Heartbeats are taken whatever the filter says.
-        """
+        """Return whether a connector takes a topic; yes if not known."""
         if not self.selections:
             return True
         known = self._wanted.get(topic)
         if known is None:
-            known = self._wanted[topic] = topic.endswith(HEARTBEATS) or any(
+            known = self._wanted[topic] = self._is_heartbeats(topic) or any(
                 selection.matches(topic) for selection in self.selections
             )
         return known
+
+    def _is_heartbeats(self, topic: str) -> bool:
+        """Return whether a topic is taken whatever the filter says."""
+        before = topic.removesuffix(HEARTBEATS)
+        return before != topic and any(
+            not before or before.endswith(separator)
+            for separator in self.heartbeats_after
+        )
 
     def excludes(self, name: str) -> bool:
         """Return whether a property of topics is not copied."""

@@ -2,8 +2,9 @@
 
 Each is looked up at the source. A copy keeps timestamp, key and value of its
 record: where one record alone looks like it, both offsets are as good as an
-offset sync. What is not proved so is named with the reason, and is no
-position.
+offset sync. Some mirrors write the offset of the record into a header: then
+it is known which record to look at. What is not proved so is named with the
+reason, and is no position.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +28,9 @@ __all__ = [
     "RecordMatcher",
     "SourceWindow",
     "Unproved",
+    "claimed_offsets",
     "match",
+    "match_by_headers",
 ]
 
 
@@ -50,6 +53,9 @@ class RecordLook:
 
     by_broker: bool = False
     """Whether the broker set the timestamp when it stored the record."""
+
+    upstream: int | None = None
+    """Source offset that a header of the copy says; `None` without one."""
 
 
 class Unproved(StrEnum):
@@ -185,6 +191,72 @@ def match(
     return Match(
         pairs=tuple(pairs), unmatched=tuple(unmatched), problem=problem
     )
+
+
+def match_by_headers(
+    copies: FoundCopies, records: Mapping[int, RecordLook]
+) -> Match | None:
+    """Find the records of copies whose headers say their offsets.
+
+    Parameters
+    ----------
+    copies
+        The newest copies of a partition.
+    records
+        What the source holds at these offsets.
+
+    Returns
+    -------
+    Match or None
+        `None` if that does not prove what the newest copy is of.
+
+    Notes
+    -----
+    The record must look like its copy: a header may come from a mirror that
+    copied the record to the source, with the offset that it had elsewhere.
+    """
+    pairs = [
+        OffsetPair(copy.upstream, at)
+        for at, copy in copies
+        if copy.upstream is not None
+        and (record := records.get(copy.upstream)) is not None
+        and record.content == copy.content
+        and (copy.by_broker or record.timestamp == copy.timestamp)
+    ]
+    if not pairs or pairs[-1].downstream != copies[-1][0]:
+        return None
+    return Match(pairs=tuple(pairs))
+
+
+def claimed_offsets(copies: FoundCopies, log_end: int) -> OffsetRange | None:
+    """Return the source offsets that headers of copies say.
+
+    Parameters
+    ----------
+    copies
+        The newest copies of a partition.
+    log_end
+        End of the source, read after they were there: what is beyond it is
+        of no record.
+
+    Returns
+    -------
+    OffsetRange or None
+        That of the newest copy alone, if all lie too far apart; `None` if the
+        newest has none.
+    """
+    newest = copies[-1][1].upstream if copies else None
+    if newest is None or newest >= log_end:
+        return None
+    offsets = [
+        look.upstream
+        for _, look in copies
+        if look.upstream is not None and look.upstream < log_end
+    ]
+    found = OffsetRange(min(offsets), max(offsets) + 1)
+    if len(found) > LARGEST_WINDOW:
+        return OffsetRange(newest, newest + 1)
+    return found
 
 
 def _find(

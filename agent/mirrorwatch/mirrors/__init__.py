@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from ..domain.mirror_kinds import KINDS, MirrorTraits
+from ..domain.mirror_kinds import KINDS
 from ..domain.mirror_records import MirrorFact
+from ..domain.mirror_traits import MirrorTraits
 from ..ports import InternalTopic, Mirror, MirrorJmx, MirrorSettings
 from .mirrormaker2 import MirrorMaker2
 from .mirrormaker2_jmx import MirrorMaker2Jmx

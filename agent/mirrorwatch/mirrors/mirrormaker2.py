@@ -254,6 +254,7 @@ def to_connector(
         flush=_flush(properties),
         exactly_once=_writes_in_transactions(properties),
         emits_syncs=_enabled(properties, "emit.offset-syncs.enabled"),
+        heartbeats_after=_heartbeats_after(properties),
         config_sync=_seconds(
             properties, "sync.topic.configs.interval.seconds", REFRESH.seconds
         )
@@ -263,6 +264,22 @@ def to_connector(
         if not_copied is None
         else split_patterns(not_copied),
     )
+
+
+def _heartbeats_after(properties: Properties) -> str:
+    """Return what stands before ``heartbeats`` in topics that are always
+    replicated.
+
+    Notes
+    -----
+    Those that ``ReplicationPolicy.isHeartbeatsTopic`` names: its
+    ``originalTopic``, without any alias before it, is ``heartbeats``. What
+    another policy takes for an alias is not known.
+    """
+    policy = properties.get("replication.policy.class")
+    if policy is not None and not str(policy).startswith(PACKAGE):
+        return ""
+    return str(properties.get("replication.policy.separator", "."))
 
 
 def to_companion(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from confluent_kafka import Message
 
@@ -17,7 +18,9 @@ from ..domain.record_matching import (
     RecordMatcher,
     SourceWindow,
     Unproved,
+    claimed_offsets,
     match,
+    match_by_headers,
 )
 from ..exceptions import SourceError
 from ..kafka.admin import Cluster
@@ -27,7 +30,7 @@ from ..state.documents import DocumentStore
 from ..threads import Latest
 from .mirror_state import MirrorState
 
-__all__ = ["RecordMatchingWorker"]
+__all__ = ["RecordMatchingWorker", "read_offset"]
 
 
 TOGETHER = 2_000
@@ -69,9 +72,12 @@ and waits for some seconds each. A worker that is late knows nothing new."""
 
 READER = "newest copies"
 
+OFFSET_BYTES = 8
+"""Length of an offset in a header, as an offset is a long."""
+
 
 class RecordMatchingWorker:
-    """Finds positions of a mirror that says none.
+    """Finds which records the newest copies of a mirror are of.
 
     Parameters
     ----------
@@ -87,13 +93,17 @@ class RecordMatchingWorker:
         Where pairs are kept.
     clock
         Gives the time.
+    offset_header
+        Header of copies that holds the offset of their records, if any.
 
     Notes
     -----
     A step reads the newest copies of partitions whose end at the target has
-    moved since, all in one fetch of each broker; asks the source once for the
-    first offsets that are not older, which is one request to each broker; and
-    reads there from these on.
+    moved since, all in one fetch of each broker. Where headers say the
+    offsets of their records, it reads these, in one fetch of each broker of
+    the source. Else it asks the source once for the first offsets that are
+    not older, which is one request to each broker; and reads there from these
+    on.
     """
 
     interval = timedelta(seconds=1)
@@ -108,12 +118,14 @@ class RecordMatchingWorker:
         positions: MirrorState,
         store: DocumentStore[MatcherState],
         clock: Callable[[], datetime],
+        offset_header: str | None = None,
     ) -> None:
         self.name = f"{READER} {flow}"
         self._source = source
         self._positions = positions
         self._store = store
         self._clock = clock
+        self._offset_header = offset_header
         self._matcher = RecordMatcher(store.load())
         self._there = NewestReader(
             properties[source.alias], source.alias, fetch_bytes=FETCH_BYTES
@@ -150,6 +162,23 @@ class RecordMatchingWorker:
         self._positions.catch_up(READER, 0)
         self._save(view.at)
 
+    def read_all(self, view: FlowView) -> None:
+        """Read all copies of a survey that can be read.
+
+        Raises
+        ------
+        StateError
+            Raised if pairs cannot be kept.
+        """
+        self.take(view)
+        while self._matcher.plan(view):
+            self.step()
+
+    @property
+    def scattered(self) -> frozenset[str]:
+        """Topics whose copies were found in other partitions."""
+        return frozenset(self._matcher.state.scattered)
+
     def close(self) -> None:
         """Let go of the connections."""
         self._there.close()
@@ -158,13 +187,16 @@ class RecordMatchingWorker:
     def _read(self, requests: Sequence[CopiesRequest]) -> None:
         try:
             copies = self._read_copies(requests)
-            windows = self._read_windows(requests, copies)
+            found, others = self._match_by_headers(requests, copies)
+            windows = self._read_windows(
+                others, {r.key: copies[r.key] for r in others}
+            )
         except SourceError as e:
             for request in requests:
                 self._matcher.fail(request, str(e), self._clock())
             return
         at = self._clock()
-        found = {
+        found |= {
             request.key: (
                 request,
                 match(
@@ -173,7 +205,7 @@ class RecordMatchingWorker:
                     self._matcher.pair(request.key),
                 ),
             )
-            for request in requests
+            for request in others
             if request.key in windows
         }
         self._find_scattered(found.values())
@@ -193,7 +225,7 @@ class RecordMatchingWorker:
             (r.remote, r.key[1]): r.copies for r in requests if len(r.copies)
         }
         read, left = self._here.read(wanted, PATIENCE, most_bytes=MOST_BYTES)
-        looks = _by_partition(read)
+        looks = _by_partition(read, self._offset_header)
         found: dict[TopicPartition, FoundCopies] = {}
         for request in requests:
             place = request.remote, request.key[1]
@@ -202,6 +234,50 @@ class RecordMatchingWorker:
             else:
                 found[request.key] = sorted(looks.get(place, {}).items())
         return found
+
+    def _match_by_headers(
+        self,
+        requests: Iterable[CopiesRequest],
+        copies: Mapping[TopicPartition, FoundCopies],
+    ) -> tuple[
+        dict[TopicPartition, tuple[CopiesRequest, Match]], list[CopiesRequest]
+    ]:
+        """Return what copies are of whose headers say it, and the requests
+        whose copies are to be looked for as without headers.
+        """
+        claimed: dict[TopicPartition, OffsetRange] = {}
+        asked: list[CopiesRequest] = []
+        room = TOGETHER_AT_SOURCE
+        for request in requests:
+            if request.key not in copies:
+                continue
+            span = claimed_offsets(copies[request.key], request.log_end)
+            if span is not None:
+                if claimed and len(span) > room:
+                    continue  # with the next step
+                claimed[request.key] = span
+                room -= len(span)
+            asked.append(request)
+        read = self._read_records(claimed)
+        found: dict[TopicPartition, tuple[CopiesRequest, Match]] = {}
+        others: list[CopiesRequest] = []
+        for request in asked:
+            key = request.key
+            matched = match_by_headers(copies[key], read.get(key, {}))
+            if matched is None:
+                others.append(request)
+            else:
+                found[key] = request, matched
+        return found, others
+
+    def _read_records(
+        self, wanted: Mapping[TopicPartition, OffsetRange]
+    ) -> dict[TopicPartition, dict[int, RecordLook]]:
+        """Return what comes in time of records of the source, by offset."""
+        if not wanted:
+            return {}
+        read, _ = self._there.read(wanted, PATIENCE, most_bytes=MOST_BYTES)
+        return _by_partition(read)
 
     def _read_windows(
         self,
@@ -352,16 +428,18 @@ def _oldest(copies: FoundCopies) -> int:
 
 
 def _by_partition(
-    messages: Iterable[Message],
+    messages: Iterable[Message], offset_header: str | None = None
 ) -> dict[TopicPartition, dict[int, RecordLook]]:
     found: dict[TopicPartition, dict[int, RecordLook]] = {}
     for message in messages:
         place = message.topic() or "", message.partition() or 0
-        found.setdefault(place, {})[message.offset() or 0] = _look(message)
+        found.setdefault(place, {})[message.offset() or 0] = _look(
+            message, offset_header
+        )
     return found
 
 
-def _look(message: Message) -> RecordLook:
+def _look(message: Message, offset_header: str | None) -> RecordLook:
     record = RecordFingerprint.of(message)
     key = message.key()
     return RecordLook(
@@ -370,4 +448,18 @@ def _look(message: Message) -> RecordLook:
         key=None if key is None else hash(bytes(key)),
         headers=frozenset(map(hash, message.headers() or ())),
         by_broker=record.by_broker,
+        upstream=None
+        if offset_header is None
+        else read_offset(message, offset_header),
     )
+
+
+def read_offset(message: Message, name: str) -> int | None:
+    """Return the offset that a header holds; the last of them, if a record
+    has come through several mirrors.
+    """
+    headers: Any = message.headers() or ()
+    found = [value for key, value in headers if key == name]
+    if not found or found[-1] is None or len(found[-1]) != OFFSET_BYTES:
+        return None
+    return int.from_bytes(found[-1], "big")

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from ..domain.cluster_view import FlowView
-from ..domain.mirror_kinds import MirrorTraits
+from ..domain.mirror_traits import MirrorTraits
 from ..domain.tasks.group import GroupTasks, SplitLoop, SplitLoopDetector
 from ..domain.tasks.model import TasksObservation
 from ..exceptions import SourceError

@@ -204,7 +204,7 @@ def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
 def wire_record_matching(
     parts: FlowParts, around: WiringContext
 ) -> WiredParts:
-    """Wire what finds the positions of a mirror by its newest copies.
+    """Wire what finds what the newest copies of a mirror are of.
 
     Raises
     ------
@@ -212,7 +212,8 @@ def wire_record_matching(
         Raised if the state file cannot be used.
     """
     flow = parts.config
-    if not KINDS[flow.mirror.kind].matches_records:
+    traits = KINDS[flow.mirror.kind]
+    if not traits.finds_copies:
         return WiredParts()
     worker = RecordMatchingWorker(
         flow=flow.name,
@@ -223,6 +224,7 @@ def wire_record_matching(
         store=DocumentStore(
             around.database, flow.name, "record_matching", MatcherState
         ),
+        offset_header=traits.offset_header,
         clock=around.clock,
     )
     parts.listeners.append(worker)
@@ -291,7 +293,8 @@ def wire_skips(parts: FlowParts, around: WiringContext) -> WiredParts:
         Raised if the state file cannot be used.
     """
     flow = parts.config
-    if KINDS[flow.mirror.kind].only_commits:
+    traits = KINDS[flow.mirror.kind]
+    if traits.only_commits and not traits.finds_copies:
         return _wire_balance(parts, around)
     limits = flow.limits.skips
     watch = SkipsWorker(
@@ -310,7 +313,7 @@ def wire_skips(parts: FlowParts, around: WiringContext) -> WiredParts:
         memory=max(limits.lost_window, limits.warning_window),
         filtered=flow.filtered,
         window=limits.lost_window,
-        sparse=KINDS[flow.mirror.kind].matches_records,
+        sparse=traits.finds_copies,
         clock=around.clock,
     )
     parts.listeners.append(watch)

@@ -654,3 +654,13 @@ def test_a_position_that_is_not_known_is_no_lag() -> None:
     # It is known again: what waits does so from now on.
     lag = only(tracker.take(a_view(605, end=100, sync=(89, 89), copied=90)))
     assert (lag.records, lag.status) == (10, LagStatus.MOVING)
+
+
+def test_a_committed_position_is_known_whatever_copies_prove() -> None:
+    """But how far its copies are is not: others may have written them."""
+    tracker = a_tracker()
+    view = a_view(0, end=100, committed=80, sync=(79, 79), copied=90)
+    lag = only(tracker.take(replace(view, unproved={("t", 0): "no copy"})))
+    assert lag.records == 20
+    lag = only(tracker.take(replace(view, at=view.at + timedelta(seconds=5))))
+    assert lag.records == 10

@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+import pytest
+
 from mirrorwatch.domain.report import Health
 
 from .world import DEFAULT, MINUTE, World, facts
@@ -86,6 +88,18 @@ def test_what_the_mirror_does_not_want_is_told_at_once_and_once() -> None:
     world.configure("a.*|b")
     verdict = world.survey({"a": 1, "b": 1}, {"a": 1, "b": 1})
     assert verdict.health is Health.OK
+
+
+@pytest.mark.parametrize("chosen", [True, False])
+def test_heartbeats_are_missed_of_mirrormaker_2_only(chosen: bool) -> None:
+    topics = {"a": 1, "base.heartbeats": 1}
+    for after in (".", None):
+        world = World(wants="a", chosen=chosen, heartbeats_after=after)
+        world.survey(topics, {"a": 1})
+        world.now += 60 * MINUTE
+        verdict = world.survey(topics, {"a": 1})
+        is_missed = verdict.reason.startswith("Missing at ldf for 60 min")
+        assert is_missed is (after == ".")
 
 
 def test_a_filter_is_believed_only_once_all_of_it_was_read() -> None:

@@ -63,6 +63,7 @@ class World:
         wants: str | None = ".*",
         chosen: bool = True,
         refresh: timedelta = 10 * MINUTE,
+        heartbeats_after: str | None = ".",
     ) -> None:
         self.database = Database(None)
         self.carriage = ReplicatedTopics(
@@ -72,6 +73,7 @@ class World:
         self.positions = MirrorState()
         self.now = NOON
         self.refresh = refresh
+        self.heartbeats_after = heartbeats_after
         if wants is not None:
             self.configure(wants)
         self.start()
@@ -83,6 +85,7 @@ class World:
                 selection=Selection(include=(wants,)),
                 refresh=self.refresh,
                 max_in_flight=1,
+                heartbeats_after=self.heartbeats_after,
             )
         )
 

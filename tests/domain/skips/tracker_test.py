@@ -800,3 +800,38 @@ def test_syncs_that_are_found_now_and_then_hide_what_others_write() -> None:
     assert state.explains(before, OffsetPair(10, 10), sparse=True)
     state.noisy = False
     assert state.explains(before, after, sparse=True)
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_syncs_are_missed_only_where_the_mirror_writes_them(
+    sparse: bool,
+) -> None:
+    """All records of the source have expired: what newest copies are of is
+    not known, and nothing waits or is missing.
+    """
+    facts = TopicFacts(id="t", partitions=1, replication_factor=1)
+    source, target = (
+        ClusterView(
+            alias=alias,
+            id=alias,
+            at=START,
+            topics={TOPIC: facts},
+            ends={KEY: 9},
+            starts={KEY: start},
+        )
+        for alias, start in (("summit", 9), ("ldf", 0))
+    )
+    view = FlowView(
+        flow="f",
+        at=START,
+        committed={},
+        syncs={},
+        caught_up=True,
+        source=source,
+        target=target,
+        names={TOPIC: TOPIC},
+    )
+    tracker = SkipTracker(sparse=sparse)
+    for seconds in (0, 60, 120):
+        tracker.follow(replace(view, at=START + timedelta(seconds=seconds)))
+    assert tracker.blind == (0 if sparse else 1)

@@ -2,14 +2,20 @@
 
 from datetime import timedelta
 
+import pytest
+
 from mirrorwatch.domain.cluster_view import ClusterView, FlowView, TopicFacts
+from mirrorwatch.domain.mirror_kinds import KINDS
 from mirrorwatch.domain.mirror_records import Committed
 from mirrorwatch.domain.report import Health
+from mirrorwatch.domain.tasks.check import TasksLimits, judge_tasks
 from mirrorwatch.domain.tasks.group import (
     GroupTasks,
+    SplitLoop,
     SplitLoopDetector,
     find_group,
 )
+from mirrorwatch.domain.tasks.model import TasksObservation
 from tests.support.builders import NOON
 
 MINUTE = timedelta(minutes=1)
@@ -69,6 +75,36 @@ def test_positions_that_stand_while_the_target_grows() -> None:
     assert "grew by 8,995 records" in found[0].reason
     # A commit ends it.
     assert detector.take(view(5, position=9, end=9, copies=9001)) is None
+
+
+@pytest.mark.parametrize("is_stuck", [True, False])
+def test_a_mirror_without_members_that_commits_nothing(
+    is_stuck: bool,
+) -> None:
+    """As Brooklin that assigns partitions to itself: its tasks cannot be
+    verified, but that it copies the same records again can be.
+    """
+    loop = SplitLoop(since=NOON, partitions=1, written=9000)
+    group = GroupTasks(
+        name="brooklin",
+        cluster="a",
+        title="Brooklin",
+        state="empty",
+        since=NOON,
+        members=(),
+        always_members=KINDS["brooklin"].always_members,
+        had_members=False,
+        loop=loop if is_stuck else None,
+    )
+    at = NOON + 4 * MINUTE
+    seen = TasksObservation(flow="f", at=at, origin=group.shown, group=group)
+    verdict = judge_tasks("f", seen, TasksLimits(), at)
+    if is_stuck:
+        assert verdict.health is Health.CRITICAL
+        assert verdict.reason.startswith("Brooklin commits no position")
+    else:
+        assert verdict.health is Health.OFF
+        assert "assigns partitions to itself" in verdict.reason
 
 
 def test_silence_where_it_commits_rests_or_has_stopped() -> None:

@@ -1,8 +1,8 @@
 """What one audit compares: ranges of offsets, frozen before reading."""
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import Literal
 
@@ -80,6 +80,11 @@ class CopyProfile:
 
     added_headers: tuple[str, ...] = ()
     """Headers that the mirror adds; they are not compared."""
+
+    def ignoring(self, headers: Iterable[str]) -> "CopyProfile":
+        """Return the same without more headers."""
+        added = tuple(dict.fromkeys([*self.added_headers, *headers]))
+        return replace(self, added_headers=added)
 
     def joined(self, other: "CopyProfile") -> "CopyProfile":
         """Return what the copies of two mirrors have in common."""

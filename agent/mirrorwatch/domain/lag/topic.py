@@ -354,7 +354,7 @@ class TopicSummaries:
             (t.moved_at for t in tracks.values() if t.begun), default=None
         )
         before, self._kept = self._kept, {}
-        found, unproved = [], view.unproved
+        found = []
         for topic in sorted(view.names):
             partitions = range(source.topics[topic].partitions)
             own = {
@@ -364,7 +364,13 @@ class TopicSummaries:
             }
             marks = tuple((p, t.next_offset, t.end) for p, t in own.items())
             kept = self._kept[topic] = before.get(topic) or _Kept()
-            left_out = tuple(p for p in partitions if (topic, p) in unproved)
+            left_out = tuple(
+                p
+                for p in partitions
+                if (topic, p) in view.unproved
+                and (seen := view.partitions[topic, p]) is not None
+                and seen.has_no_position
+            )
             if left_out != kept.unproved:
                 # Sums of other partitions are no trend.
                 kept.trend, kept.lag = LagTrend(), None

@@ -93,8 +93,8 @@ class LagTracker:
         proof = PROOF_FLUSHES * (flush if said else LONGEST_FLUSH)
         refresh = max((c.refresh for c in connectors), default=REFRESH)
         problems = [*view.problems]
-        if view.unproved_problem is not None:
-            problems.append(view.unproved_problem)
+        if view.position_problem is not None:
+            problems.append(view.position_problem)
         if not view.caught_up:
             problems.append(
                 "MirrorMaker's internal topics are still being read"
@@ -206,7 +206,7 @@ class LagTracker:
             if seen is None:
                 self._unknown += 1
                 continue
-            if seen.unproved:
+            if seen.has_no_position:
                 tracks.pop(key, None)
                 continue
             track = tracks.get(key)

@@ -1,12 +1,7 @@
 """Lenses K2K: its positions are in a topic whose format is not public."""
 
-from . import MirrorPreset
+from ..mirror_traits import of_copies
 
 __all__ = ["PRESET"]
 
-PRESET = MirrorPreset(
-    title="K2K",
-    naming="identity",
-    # Only if it is configured to.
-    creates_topics=False,
-)
+PRESET = of_copies("K2K")

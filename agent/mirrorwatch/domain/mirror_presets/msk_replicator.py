@@ -1,12 +1,14 @@
 """AWS MSK Replicator: its positions are in no topic and in no group."""
 
-from . import MirrorPreset
+from ..mirror_traits import of_copies
 
 __all__ = ["PRESET"]
 
-PRESET = MirrorPreset(
-    title="MSK Replicator",
+PRESET = of_copies(
+    "MSK Replicator",
     # Its default: topics are prefixed with kafkaClusterAlias.
     naming="default",
+    # Against replication loops: AWS's guide, "Topic naming".
+    added_headers=("__mskmr",),
     creates_topics=True,
 )

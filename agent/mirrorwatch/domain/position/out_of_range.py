@@ -84,7 +84,7 @@ class OutOfRangePositions:
         }
         for key, place in self.state.places.items():
             seen = view.partitions.get(key)
-            if seen is None or seen.unproved:
+            if seen is None or seen.has_no_position:
                 continue
             start, end = seen.log_start, seen.source_end
             reached = self._see(key, place, seen, view.at)

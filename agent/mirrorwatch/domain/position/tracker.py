@@ -144,8 +144,8 @@ class PositionTracker:
     ) -> PositionObservation:
         """Learn from a survey, and say what is known."""
         problems = [*news.problems, *view.problems]
-        if view.unproved_problem is not None:
-            problems.append(view.unproved_problem)
+        if view.position_problem is not None:
+            problems.append(view.position_problem)
         self._standing.estimates = self._estimates and not view.exactly_once
         self._internal.see(news.homes, view.at)
         same = check_clusters(self.state, view, self._accepted)

@@ -469,7 +469,8 @@ class SkipTracker:
         that would be missing without the dropped records, and so do markers
         where the mirror writes in transactions.
         """
-        if seen.copies_end == 0 or seen.sync is not None or seen.unproved:
+        if self.sparse or seen.copies_end == 0 or seen.sync is not None:
+            # Where copies show it, they say what is not known.
             self._unsynced.pop(key, None)
             return False
         state = self.states[key]

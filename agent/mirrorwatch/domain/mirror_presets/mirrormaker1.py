@@ -1,0 +1,7 @@
+"""MirrorMaker 1, in Kafka up to 3.9: it is a consumer group."""
+
+from ..mirror_traits import of_group
+
+__all__ = ["PRESET"]
+
+PRESET = of_group("MirrorMaker 1", always_members=True, keeps_partitions=False)

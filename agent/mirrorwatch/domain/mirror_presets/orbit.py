@@ -1,0 +1,7 @@
+"""WarpStream Orbit: its topics have the offsets of the source."""
+
+from ..mirror_traits import of_ends
+
+__all__ = ["PRESET"]
+
+PRESET = of_ends("Orbit")

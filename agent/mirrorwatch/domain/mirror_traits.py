@@ -1,0 +1,254 @@
+"""What mirrors can prove, by the family of their positions, and why not what
+they cannot.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Literal
+
+from .audit.plan import CopyProfile
+
+__all__ = [
+    "FLUSHED",
+    "UNFLUSHED",
+    "MirrorTraits",
+    "of_connect",
+    "of_copies",
+    "of_ends",
+    "of_group",
+    "of_zookeeper",
+]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MirrorTraits:
+    """What a monitor may take for granted of one kind of mirror.
+
+    The defaults are MirrorMaker 2's.
+    """
+
+    title: str = "MirrorMaker 2"
+    """Its name in reasons."""
+
+    in_group: bool = False
+    """Whether its positions are offsets of a consumer group at the source,
+    and not records of internal topics."""
+
+    in_zookeeper: bool = False
+    """Whether its positions are offsets in ZooKeeper."""
+
+    keeps_offsets: bool = False
+    """Whether a record has the same offset on both sides: then the target's
+    end is the position, and there is no other."""
+
+    in_connect: bool = False
+    """Whether its positions are records of Connect's offsets topic, without
+    offset-syncs beside them."""
+
+    matches_records: bool = False
+    """Whether its positions can be read nowhere, and are those of its newest
+    copies, found at the source by what they have in common."""
+
+    offset_header: str | None = None
+    """Header of a copy that holds the offset of its record, 8 bytes, the
+    highest first; `None` if it writes none."""
+
+    naming: Literal["default", "identity"] = "default"
+    """How it names topics where the configuration does not say it."""
+
+    helper_groups: str | None = None
+    """How names of groups end with which it does not copy; `None` without
+    any."""
+
+    always_members: bool = True
+    """Whether its consumers join their group: only then does a group without
+    members show that it has stopped, and only then do offsets of a mirror
+    that runs never expire."""
+
+    keeps_partitions: bool = True
+    """Whether a record goes to the partition of its number."""
+
+    keeps_timestamps: bool = True
+    """Whether a copy has the timestamp of its record."""
+
+    keeps_tombstones: bool = True
+    """Whether the copy of a record without a value has none either."""
+
+    added_headers: tuple[str, ...] = ()
+    """Headers that it adds to copies: no audit compares them."""
+
+    starts_at_end: bool | None = None
+    """Whether it skips what a partition held when it found it; `None` if its
+    configuration decides, and no topic of its own shows that."""
+
+    creates_topics: bool = True
+    """Whether it creates topics at the target as they are at the source."""
+
+    settles: timedelta = timedelta()
+    """How long after a commit all that it covers is at the target, where
+    skips are found by comparing topics at rest."""
+
+    off: Mapping[str, str] = field(default_factory=dict)
+    """Reasons of the checks that cannot be verified, by check."""
+
+    @property
+    def finds_copies(self) -> bool:
+        """Whether its newest copies show what it skips."""
+        return self.matches_records or self.offset_header is not None
+
+    @property
+    def only_commits(self) -> bool:
+        """Whether all that it leaves behind is the next offset to copy."""
+        return self.in_group or self.in_zookeeper or self.in_connect
+
+    @property
+    def has_heartbeats(self) -> bool:
+        """Whether it writes heartbeats, and so treats topics of that name
+        unlike others.
+        """
+        return "heartbeats" not in self.off
+
+    @property
+    def copies(self) -> CopyProfile:
+        """What an audit compares of its copies."""
+        return CopyProfile(
+            partitions=self.keeps_partitions,
+            offsets=self.keeps_offsets,
+            timestamps=self.keeps_timestamps,
+            tombstones=self.keeps_tombstones,
+            added_headers=self.added_headers,
+        )
+
+
+def _unproved(title: str) -> dict[str, str]:
+    """Return why checks are off that live on MirrorMaker 2's own records."""
+    return {
+        "heartbeats": f"{title} writes no heartbeats",
+        "checkpoints": f"{title} writes no checkpoints",
+        "failover": "Starts of consumer groups cannot be verified: "
+        f"{title} writes no checkpoints and no offset-syncs",
+        "bottleneck": f"JMX metrics of {title} are not supported",
+    }
+
+
+FLUSHED = timedelta(seconds=15)
+"""Of a mirror that commits what was acknowledged: a few surveys."""
+
+UNFLUSHED = timedelta(seconds=150)
+"""Of one that may commit what its producer still sends: longer than the two
+minutes that Kafka's producers try (``delivery.timeout.ms``)."""
+
+
+def of_group(
+    title: str,
+    *,
+    always_members: bool,
+    keeps_partitions: bool,
+    keeps_timestamps: bool = True,
+    keeps_tombstones: bool = True,
+    added_headers: tuple[str, ...] = (),
+    offset_header: str | None = None,
+    starts_at_end: bool | None = None,
+    settles: timedelta = FLUSHED,
+    helper_groups: str | None = None,
+) -> MirrorTraits:
+    """Return what a mirror proves whose positions are offsets of a consumer
+    group.
+    """
+    return MirrorTraits(
+        title=title,
+        in_group=True,
+        naming="identity",
+        helper_groups=helper_groups,
+        always_members=always_members,
+        keeps_partitions=keeps_partitions,
+        keeps_timestamps=keeps_timestamps,
+        keeps_tombstones=keeps_tombstones,
+        added_headers=added_headers,
+        offset_header=offset_header,
+        starts_at_end=starts_at_end,
+        creates_topics=False,
+        settles=settles,
+        off=_unproved(title),
+    )
+
+
+def of_zookeeper(title: str) -> MirrorTraits:
+    """Return what one proves whose positions are in ZooKeeper."""
+    return MirrorTraits(
+        title=title,
+        in_zookeeper=True,
+        naming="identity",
+        keeps_partitions=False,
+        creates_topics=False,
+        settles=FLUSHED,
+        off=_unproved(title)
+        | {"tasks": f"The state of {title}'s workers is not read"},
+    )
+
+
+def of_connect(
+    title: str,
+    *,
+    keeps_partitions: bool,
+    creates_topics: bool,
+    added_headers: tuple[str, ...] = (),
+) -> MirrorTraits:
+    """Return what one proves whose positions are in Connect's offsets topic,
+    without offset-syncs.
+    """
+    return MirrorTraits(
+        title=title,
+        in_connect=True,
+        naming="identity",
+        keeps_partitions=keeps_partitions,
+        added_headers=added_headers,
+        creates_topics=creates_topics,
+        settles=FLUSHED,
+        off=_unproved(title),
+    )
+
+
+def of_ends(title: str) -> MirrorTraits:
+    """Return what one proves that keeps the offsets of records."""
+    gaps = (
+        f"{title} keeps the offsets of records, so that ends show no gap "
+        "between them"
+    )
+    return MirrorTraits(
+        title=title,
+        keeps_offsets=True,
+        naming="identity",
+        starts_at_end=False,
+        off=_unproved(title)
+        | {
+            "skips": f"Skipped records cannot be verified: {gaps}",
+            "tasks": f"The state of {title} is not read",
+            "failover": "Starts of consumer groups cannot be verified: "
+            f"{title} writes no checkpoints",
+        },
+    )
+
+
+def of_copies(
+    title: str,
+    *,
+    naming: Literal["default", "identity"] = "identity",
+    added_headers: tuple[str, ...] = (),
+    creates_topics: bool = False,
+) -> MirrorTraits:
+    """Return what one proves whose positions can be read nowhere."""
+    return MirrorTraits(
+        title=title,
+        matches_records=True,
+        naming=naming,
+        added_headers=added_headers,
+        creates_topics=creates_topics,
+        off=_unproved(title)
+        | {
+            "tasks": f"The state of {title} is not read",
+            "failover": "Starts of consumer groups cannot be verified: "
+            f"{title} writes no checkpoints",
+        },
+    )
