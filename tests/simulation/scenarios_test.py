@@ -872,6 +872,24 @@ def test_a_canary_topic_with_fewer_partitions_is_not_overdue() -> None:
         assert health(world, "canary") is Health.OK, reason(world, "canary")
 
 
+def test_a_lost_probe_is_told_for_its_window() -> None:
+    with running("a") as world:
+        drop(world, CANARY, 3)
+        world.run_until(
+            lambda: "3 probes confirmed lost" in reason(world, "canary"),
+            10 * MINUTE,
+        )
+        since = world.schedule.elapsed
+        world.run(30 * MINUTE)
+        restart(world)
+        world.run(25 * MINUTE)
+        told = set(healths(world, "canary", since))
+        assert told <= {Health.CRITICAL, Health.UNKNOWN}
+        assert health(world, "canary") is Health.CRITICAL
+        world.run(10 * MINUTE)
+        assert health(world, "canary") is Health.OK, reason(world, "canary")
+
+
 def test_probes_on_partitions_that_are_gone_are_not_overdue() -> None:
     canary = {"topic": CANARY, "interval": "10s", "create": False}
     # What was overtaken is settled only by an agent that looks all along.
