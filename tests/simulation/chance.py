@@ -290,7 +290,10 @@ def run(plan: Plan) -> World:
         for what in MENDED:
             do(world, Step(world.schedule.elapsed, what))
         judge.calm_since = world.schedule.elapsed
-        world.quiet = isinstance(judge, TopicsJudge)
+        if isinstance(judge, TopicsJudge):
+            # What it copies shows where it goes on, and is compared at rest.
+            world.run(judge.bound)
+            world.quiet = True
         world.run(judge.calm)
         judge.finish()
         return world

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from mirrorwatch.domain.report import Health
+from tests.simulation.episodes import Step, do
 from tests.simulation.families import FAMILIES
 from tests.simulation.mirrormaker import MirrorSettings
 from tests.simulation.world import World
@@ -160,6 +161,28 @@ def test_mirus_resumes_at_the_end_and_all_that_it_skipped_is_counted() -> None:
         assert lost > expired
         told = f"{lost} records of a are missing at ldf"
         assert told in reason(world, "position")
+
+
+@pytest.mark.parametrize(
+    ("kind", "aborts"),
+    [("mirrormaker1", True), ("mirrormaker1", False), ("opaque", True)],
+)
+def test_what_a_mirror_of_committed_records_leaves_is_no_lag(
+    kind: str, aborts: bool
+) -> None:
+    # Nothing says that it reads so: its position stands for ever.
+    with running(kind, committed=True) as world:
+        world.quiet = True
+        world.run(3 * MINUTE)
+        since = world.schedule.elapsed
+        do(world, Step(since, "transaction begins", "a"))
+        world.run(MINUTE)
+        ends = "transaction aborts" if aborts else "transaction commits"
+        do(world, Step(since, ends, "a"))
+        world.run(20 * MINUTE)
+        told = [s for s in world.agent.sayings if s.at > since]
+        assert [s for s in told if s.health is Health.CRITICAL] == []
+        assert health(world, "lag") is Health.OK, reason(world, "lag")
 
 
 @pytest.mark.parametrize("kind", OTHERS)

@@ -77,7 +77,7 @@ MUTATIONS = (
         "skips/partition.py",
         "if at - since >= STALE_END:",
         "if True:",
-        "stale_end_behind_the_last_sync",
+        "as_a_commit_comes",
     ),
     Mutation(
         "a committed position is never believed",
@@ -120,21 +120,21 @@ MUTATIONS = (
         "position/out_of_range.py",
         "return spot in since and at - first >= patience",
         "return True",
-        "truncated_log",
+        "one_stale_end",
     ),
     Mutation(
         "what expired before a place was first seen is not told",
         "position/out_of_range.py",
         "if key in self.fresh and start == end:",
         "if key in self.fresh:",
-        "all_that_expired_before",
+        "before_the_first_start",
     ),
     Mutation(
         "records of others are counted as copies",
         "position/out_of_range.py",
         "if found > seen.source_end:",
         "if False:",
-        "moved_to_the_target",
+        "expired_unread_beside_another",
     ),
     Mutation(
         "an internal topic unseen for one look is gone",

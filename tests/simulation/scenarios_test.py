@@ -470,19 +470,46 @@ def test_another_producer_is_no_loss() -> None:
 
 @pytest.mark.parametrize("side", ["source", "target"])
 def test_one_stale_end_takes_nothing_back(side: str) -> None:
-    with running("a") as world:
+    with running("a", interval=5) as world:
         drop(world, "a", 5)
         world.run_until(
             lambda: health(world, "skips") is Health.CRITICAL, 10 * MINUTE
         )
+        since = world.schedule.elapsed
         topic = getattr(world, side).topics["a"]
         topic.stale_ends[0] = 10
-        world.run(20)
+        world.run(11)  # two looks
         topic.stale_ends.clear()
-        world.run(10 * MINUTE)
+        world.run(5 * MINUTE)
         assert health(world, "skips") is Health.CRITICAL, reason(
             world, "skips"
         )
+        assert Health.CRITICAL not in healths(world, "position", since)
+
+
+def test_a_stale_end_as_a_commit_comes_is_no_skip() -> None:
+    # Nothing but the commit and the end at the target tells of these copies.
+    settings = MirrorSettings(syncs_at_flush=False)
+    with running("a", mirror=settings, interval=5) as world:
+        world.source.create("b", 1)
+        world.produce("b", 0, 50)
+        world.run(15 * MINUTE)
+        for _ in range(3):
+            before = world.mirror.committed["b", 0]
+            copies = world.target.topics["b"]
+            copies.stale_ends[0] = copies.logs[0].end
+            world.produce("b", 0, 30)
+            world.run_until(
+                lambda last=before: world.mirror.committed["b", 0] > last,  # type: ignore[misc]
+                2 * MINUTE,
+                look=1,
+            )
+            world.run(10)
+            copies.stale_ends.clear()
+            world.run(2 * MINUTE)
+        assert world.oracle.lost() == 0
+        assert Health.CRITICAL not in healths(world, "skips")
+        assert health(world, "skips") is Health.OK, reason(world, "skips")
 
 
 def test_more_resets_than_are_kept_apart_stay_told(
