@@ -452,6 +452,8 @@ class SimConsumer(_Client):
         for (topic, partition), at in list(self._assigned.items()):
             if most <= 0:
                 return
+            if topic in self._cluster.throttled:
+                continue
             for event in self._fetch_one(topic, partition, at, most):
                 most -= 1
                 yield event

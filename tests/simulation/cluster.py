@@ -275,6 +275,8 @@ class SimCluster:
         Topics of which the agent may know nothing.
     hidden
         Topics that one listing leaves out, as metadata in motion does.
+    throttled
+        Topics of which no consumer is given records for now.
     """
 
     def __init__(self, alias: str, schedule: Schedule) -> None:
@@ -288,6 +290,7 @@ class SimCluster:
         self.up = True
         self.denied: set[str] = set()
         self.hidden: set[str] = set()
+        self.throttled: set[str] = set()
         self.on_gone: Callable[[tuple[str, int], Iterable[Numbered]], None] = (
             lambda *_: None
         )

@@ -98,7 +98,7 @@ MUTATIONS = (
         "skips/tracker.py",
         "return at - since < STALE_END",
         "return False",
-        "one_stale_end",
+        "beside_one_stale_end",
     ),
     Mutation(
         "syncs are judged by the survey that came before them",
@@ -214,7 +214,7 @@ MUTATIONS = (
         "canary/tracker.py",
         "if ledger.next_offset < proof.end or now < proof.counts_at:",
         "if False:",
-        "frozen_and_thawed",
+        "read_late_is_not_lost",
     ),
     Mutation(
         "probes on partitions that are gone are waited for",

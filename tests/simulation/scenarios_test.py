@@ -487,6 +487,20 @@ def test_one_stale_end_takes_nothing_back(side: str) -> None:
         assert Health.CRITICAL not in healths(world, "position", since)
 
 
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_what_is_dropped_beside_one_stale_end_is_told(side: str) -> None:
+    with running("a", interval=5) as world:
+        topic = getattr(world, side).topics["a"]
+        topic.stale_ends[0] = 10
+        drop(world, "a", 5)
+        world.run(11)  # two looks
+        topic.stale_ends.clear()
+        world.run(5 * MINUTE)
+        assert world.oracle.lost() == 5
+        assert health(world, "skips") is Health.CRITICAL
+        assert "5 records of a" in reason(world, "skips")
+
+
 def test_a_stale_end_as_a_commit_comes_is_no_skip() -> None:
     # Nothing but the commit and the end at the target tells of these copies.
     settings = MirrorSettings(syncs_at_flush=False)
@@ -915,6 +929,20 @@ def test_a_lost_probe_is_told_for_its_window() -> None:
         assert health(world, "canary") is Health.CRITICAL
         world.run(10 * MINUTE)
         assert health(world, "canary") is Health.OK, reason(world, "canary")
+
+
+def test_a_probe_whose_copy_is_read_late_is_not_lost() -> None:
+    # What the mirror committed is known before its copies are read.
+    with running("a", interval=15) as world:
+        since = world.schedule.elapsed
+        world.target.throttled.add(CANARY)
+        world.run(3 * MINUTE)
+        world.target.throttled.clear()
+        world.run(5 * MINUTE)
+        told = [s.reason for s in world.agent.sayings if s.at > since]
+        assert not [said for said in told if "confirmed lost" in said]
+        assert health(world, "canary") is Health.WARNING
+        assert "none was lost" in reason(world, "canary")
 
 
 def test_probes_on_partitions_that_are_gone_are_not_overdue() -> None:
