@@ -105,7 +105,7 @@ MUTATIONS = (
         "skips/tracker.py",
         "if not is_within(sync, seen):",
         "if False:",
-        "committed_while_the_ends",
+        "late_sync_of_a_former",
     ),
     Mutation(
         "a loss is told for ten minutes only",
@@ -134,7 +134,7 @@ MUTATIONS = (
         "position/out_of_range.py",
         "if found > seen.source_end:",
         "if False:",
-        "expired_unread_beside_another",
+        "soon_after_a_crash",
     ),
     Mutation(
         "an internal topic unseen for one look is gone",

@@ -2,6 +2,7 @@
 
 import json
 import re
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -380,6 +381,23 @@ def test_expired_unread_beside_another_producer(
         lost = world.oracle.lost()
         assert health(world, "position") is Health.CRITICAL, world.describe()
         # What was copied since the last commit may be in it.
+        assert lost <= expired(reason(world, "position")) <= lost + 120
+
+
+def test_many_records_of_others_soon_after_a_crash_hide_nothing() -> None:
+    # More than there was to copy, and before the mirror missed a commit.
+    with running("a") as world:
+        world.mirror.kill()
+        world.run(MINUTE / 2)
+        for _ in range(4000):
+            world.target.append("a", 0, b"foreign")
+        world.run(10 * MINUTE)
+        world.expire("a", 0, 200)
+        world.run(10 * MINUTE)
+        lost = world.oracle.lost()
+        assert lost > 900
+        assert health(world, "position") is Health.CRITICAL
+        assert reason(world, "position").startswith("At most ")
         assert lost <= expired(reason(world, "position")) <= lost + 120
 
 
@@ -1373,6 +1391,31 @@ def test_what_is_dropped_of_a_recreated_topic_is_told() -> None:
         world.run(10)
         drop(world, "b", 20)
         world.produce("b", 0, 360)
+        world.run(10 * MINUTE)
+        assert world.oracle.lost() == 20
+        assert health(world, "skips") is Health.CRITICAL
+        assert "20 records of b" in reason(world, "skips")
+
+
+def test_a_late_sync_of_a_former_topic_hides_no_drop() -> None:
+    # MirrorMaker writes those that it held back when the new one is there.
+    with running("a", interval=5) as world:
+        world.source.create("b", 1)
+        world.produce("b", 0, 100)
+        world.run(15 * MINUTE)
+        world.mirror.stop()
+        world.source.delete("b")
+        world.target.delete("b")
+        world.mirror.forget(("b", 0))
+        world.source.create("b", 1)
+        world.produce("b", 0, 40)
+        world.mirror.start()
+        world.run(MINUTE)
+        late = struct.pack(">h1si", 1, b"b", 0)
+        world.source.append(SYNCS, 0, struct.pack(">qq", 99, 99), late)
+        world.run(15)
+        drop(world, "b", 20)
+        world.produce("b", 0, 60)
         world.run(10 * MINUTE)
         assert world.oracle.lost() == 20
         assert health(world, "skips") is Health.CRITICAL
