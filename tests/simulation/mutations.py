@@ -141,7 +141,7 @@ MUTATIONS = (
         "position/internal_topics.py",
         "return at - self._missing.get(what, at) >= AWAY_AFTER",
         "return True",
-        "unseen_for_one_look",
+        "unseen_for_some_looks",
     ),
     Mutation(
         "a gap at the log's start is not told",
@@ -169,7 +169,7 @@ MUTATIONS = (
         "position/moves.py",
         "if expired is not None and sync.upstream >= (expired.end or 0):",
         "if expired is not None:",
-        "never_becomes_less",
+        "a_late_sync_ends",
     ),
     # Lag: when a position stands for too long.
     Mutation(
@@ -198,7 +198,7 @@ MUTATIONS = (
         "lag/check.py",
         "found = [t for t in topics if (t.stuck or none) > limit]",
         "found = [t for t in topics if (t.stuck or none) > 20 * limit]",
-        "stopped_and_started",
+        "new_partition_hides_no_stopped",
     ),
     Mutation(
         "partitions that have not begun come first",
