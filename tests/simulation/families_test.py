@@ -135,6 +135,26 @@ def test_what_is_dropped_is_counted_between_newest_copies() -> None:
         assert "7 records of a partition 0" in reason(world, "skips")
 
 
+def test_copies_that_look_alike_prove_nothing() -> None:
+    with running("opaque") as world:
+        world.quiet = True
+        world.run(2 * MINUTE)
+        drop(world, 2)
+        # Five records that are the same.
+        do(world, Step(world.schedule.elapsed, "transaction", "a"))
+        world.run(10 * MINUTE)
+        assert world.oracle.lost() == 2
+        for check in ("lag", "position", "skips"):
+            assert health(world, check) is Health.UNKNOWN
+            assert "look like its newest copy" in reason(world, check)
+        # The next one proves what it is of.
+        world.quiet = False
+        world.run(5 * MINUTE)
+        assert health(world, "lag") is Health.OK
+        assert health(world, "skips") is Health.CRITICAL
+        assert "2 records of a partition 0" in reason(world, "skips")
+
+
 @pytest.mark.parametrize("kind", OTHERS)
 def test_what_expires_unread_is_counted(kind: str) -> None:
     earliest = {"earliest": True} if kind == "mirus" else {}

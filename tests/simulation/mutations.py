@@ -237,6 +237,36 @@ MUTATIONS = (
         "for probe, reason in ():",
         "probes_dropped",
     ),
+    # Mirrors without offset-syncs.
+    Mutation(
+        "what is missing at rest is not counted",
+        "skips/balance.py",
+        "missing = grown - (now.copies - before.copies)",
+        "missing = min(0, grown - (now.copies - before.copies))",
+        "by_topic_at_rest",
+    ),
+    Mutation(
+        "what Mirus skipped at the log's end is not reported",
+        "position/tracker.py",
+        "if expired and number > sum(reset.count for reset in expired):",
+        "if False:",
+        "mirus_resumes",
+    ),
+    Mutation(
+        "what expired between two ends of a link was copied",
+        "position/moves.py",
+        "if known is None and before < start <= position:",
+        "if False:",
+        "expires_unseen",
+    ),
+    Mutation(
+        "the first of records that look alike is that of a copy",
+        "record_matching.py",
+        "if len(alike) > 1:\n        return None, Unproved.NOT_UNIQUE\n"
+        "    if alike:",
+        "if alike:",
+        "look_alike",
+    ),
 )
 """What is broken, one at a time."""
 
