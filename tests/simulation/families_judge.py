@@ -63,6 +63,21 @@ class TopicsJudge(Judge):
                     f"{tally.skipped} records of {topic} are called missing, "
                     f"{ever} were ever lost"
                 )
+            # Whether an offset was a record shows only while it is there.
+            gapped = any(key[0] == topic for key in self.world.oracle.gapped)
+            if tally.unverifiable > ever and not gapped:
+                self._fail(
+                    f"{tally.unverifiable} records of {topic} are called "
+                    f"unverifiable, {ever} were ever lost"
+                )
+            # Copies of records that the source lost again are surplus, too.
+            cut = any(name == topic for name, _ in self.world.truncated)
+            if tally.repeated > self._hidden_in(topic) and not (
+                cut or topic in self.replaced
+            ):
+                self._fail(
+                    f"{tally.repeated} records of {topic} are called surplus"
+                )
 
     def _ever_of(self, topic: str) -> int:
         oracle = self.world.oracle
@@ -194,6 +209,9 @@ class LinkJudge(Judge):
     ) -> None:
         assert skips is None
         if position is not None:
+            kinds = {reset.kind for reset in position.resets}
+            if ResetKind.REWIND in kinds and "truncate" not in self.steps:
+                self._fail("no log of the target was truncated")
             none = SkipsObservation(flow="", at=position.at, partitions=0)
             super()._losses_are_told(by_check, none, position)
 
