@@ -36,6 +36,9 @@ KNOWN += [41000279]
 # Records expired of one partition while skips of another were told: what was
 # held to this took both for proved by skips, once the latter was copied.
 KNOWN += [20100009]
+# One of each other kind of mirror, with records that expire or are dropped.
+KNOWN += [2000000003, 2000000077, 2000000196, 2000001104, 2000002301]
+KNOWN += [2000003376]
 """Seeds that are always tried: worlds in which the agent, or what it is held
 to, was wrong once."""
 

@@ -235,7 +235,7 @@ MUTATIONS = (
         "canary/tracker.py",
         "for probe, reason in passed(known, proof, ledger.first_arrival):",
         "for probe, reason in ():",
-        "probes_dropped",
+        "no_order_of_copies",
     ),
     # Mirrors without offset-syncs.
     Mutation(
