@@ -86,6 +86,8 @@ class Plan:
     length: float
     steps: tuple[Step, ...]
     kind: str = "mirrormaker2"
+    """What kind of mirror it has."""
+
     canary: bool = False
     starts_after: float = 0.0
     """For how long the mirror is down when the agent starts."""
