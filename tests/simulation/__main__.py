@@ -12,12 +12,13 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from itertools import count, islice
 from pprint import pformat
 from random import randrange
 
 from .chance import (
+    FAMILIES_FROM,
     FEATURES,
-    WIDER_FROM,
     ViolationError,
     draw,
     fails,
@@ -62,29 +63,35 @@ def attempt(seed: int) -> Attempt:
 def main() -> int:
     """Run worlds; exit 1 if one failed."""
     parser = argparse.ArgumentParser(prog="python -m tests.simulation")
-    parser.add_argument("--seconds", type=float, default=120.0)
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=120.0,
+        help="processor time of each process",
+    )
     parser.add_argument("--worlds", type=int, default=10**9)
     parser.add_argument("--first", type=int, default=None)
     parser.add_argument("--seed", type=int, help="replay and shrink one world")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--until-failure", action="store_true")
+    parser.add_argument("--only", default="", help="part of a mirror's kind")
     chosen = parser.parse_args()
     if chosen.seed is not None:
         return replay(chosen.seed)
     first = chosen.first
     if first is None:
-        first = WIDER_FROM + randrange(10**9)  # noqa: S311 - no secret
-    began = time.monotonic()
+        first = FAMILIES_FROM + randrange(10**9)  # noqa: S311 - no secret
+    seeds = (n for n in count(first) if chosen.only in draw(n).kind)
     tried: list[Attempt] = []
     with ProcessPoolExecutor(chosen.processes) as pool:
         while (
             len(tried) < chosen.worlds
-            and time.monotonic() - began < chosen.seconds
+            and sum(t.processor for t in tried) / chosen.processes
+            < chosen.seconds
             and not (chosen.until_failure and any(t.why for t in tried))
         ):
             most = min(8 * chosen.processes, chosen.worlds - len(tried))
-            at = first + len(tried)
-            for each in pool.map(attempt, range(at, at + most)):
+            for each in pool.map(attempt, islice(seeds, most)):
                 tried.append(each)
                 if each.why is not None:
                     print(f"seed {each.seed} fails: {each.why}", flush=True)
@@ -102,8 +109,8 @@ def report(tried: Sequence[Attempt]) -> None:
         "per minute of one core"
     )
     drawn = Counter(name for each in tried for name in each.features)
-    for name, count in sorted(drawn.items()):
-        print(f"  {name}: {count}")
+    for name, times in sorted(drawn.items()):
+        print(f"  {name}: {times}")
     never = sorted(FEATURES - drawn.keys())
     print(f"never drawn: {', '.join(never) or 'nothing'}")
     failed = [each.seed for each in tried if each.why is not None]

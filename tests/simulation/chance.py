@@ -10,12 +10,26 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
-from .episodes import EPISODES, LATER_EPISODES, MENDED, Episode, Step, do
-from .judge import Judge, ViolationError
+from mirrorwatch.domain.mirror_kinds import KINDS
+
+from .episodes import (
+    EPISODES,
+    FAMILY_EPISODES,
+    LATER_EPISODES,
+    MENDED,
+    REST,
+    Episode,
+    Step,
+    do,
+)
+from .families import FAMILIES
+from .families_judge import TopicsJudge, make_judge
+from .judge import ViolationError
 from .mirrormaker import MirrorSettings
 from .world import World
 
 __all__ = [
+    "FAMILIES_FROM",
     "FEATURES",
     "SHORT_FROM",
     "WIDER_FROM",
@@ -35,6 +49,11 @@ goes wrong in them comes closer together, and does so sooner."""
 
 WIDER_FROM = 2 * 10**7
 """Seed from which worlds have in them what was thought of later, too."""
+
+FAMILIES_FROM = 2 * 10**9
+"""Seed from which a mirror may be another than MirrorMaker 2."""
+
+OTHERS = tuple(kind for kind in FAMILIES if kind != "mirrormaker2")
 
 CHARTS_EVERY = 8
 """In one of so many worlds without probes, whose latency is read from them,
@@ -66,6 +85,9 @@ class Plan:
     interval: int
     length: float
     steps: tuple[Step, ...]
+    kind: str = "mirrormaker2"
+    """What kind of mirror it has."""
+
     canary: bool = False
     starts_after: float = 0.0
     """For how long the mirror is down when the agent starts."""
@@ -73,7 +95,7 @@ class Plan:
     features: frozenset[str] = field(default_factory=frozenset)
 
 
-FEATURES = frozenset(EPISODES | LATER_EPISODES) | {
+FEATURES = frozenset({*EPISODES, *LATER_EPISODES, *REST, *FAMILIES}) | {
     "alters",
     "canary",
     "committed",
@@ -102,6 +124,10 @@ def draw(seed: int) -> Plan:
         for name in "abc"[: random.randint(1, 3)]
     }
     mirror = _draw_mirror(random)
+    kind = "mirrormaker2"
+    if seed >= FAMILIES_FROM and random.random() < 0.5:
+        kind = random.choice(OTHERS)
+        mirror = _draw_family(random, kind, mirror)
     lengths = [0.15, 0.2, 0.4] if seed >= SHORT_FROM else [0.3, 0.5, 1.0]
     length = random.choice(lengths) * HOUR
     episodes: list[tuple[str, list[Step]]] = []
@@ -115,7 +141,7 @@ def draw(seed: int) -> Plan:
             if close
             else (random.uniform(5 * MINUTE, length))
         )
-        episodes.append(_episode(random, topics, at, seed))
+        episodes.append(_episode(random, topics, at, seed, kind))
     drawn: dict[str, bool] = {
         "alters": mirror["alters"],
         "canary": random.random() < 0.15,
@@ -142,11 +168,12 @@ def draw(seed: int) -> Plan:
                 key=lambda step: step.at,
             )
         ),
+        kind=kind,
         canary=drawn["canary"],
         starts_after=random.choice([2.0, 10.0]) * MINUTE
         if drawn["mirror down at first"]
         else 0.0,
-        features=frozenset(name for name, _ in episodes)
+        features=frozenset({kind, *(name for name, _ in episodes)})
         | {name for name, has in drawn.items() if has},
     )
 
@@ -167,8 +194,33 @@ def _draw_mirror(random: Random) -> dict[str, Any]:
     }
 
 
+def _draw_family(
+    random: Random, kind: str, mirror: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Draw a mirror without offset-syncs."""
+    drawn = dict(mirror) | {
+        "emits_syncs": False,
+        "tells_flush": False,
+        "flush": random.choice([10.0, 60.0, 60.0]),
+    }
+    traits = KINDS[kind]
+    if not traits.matches_records:
+        drawn |= {"exactly_once": False, "alters": False}
+    if traits.in_connect:
+        drawn["earliest"] = not drawn["latest"] and random.random() < 0.5
+    if not traits.keeps_partitions:
+        drawn["keeps_partitions"] = random.random() < 0.3
+    if traits.keeps_offsets:
+        drawn["latest"] = False
+    return drawn
+
+
 def _episode(
-    random: Random, topics: Mapping[str, Topic], at: float, seed: int
+    random: Random,
+    topics: Mapping[str, Topic],
+    at: float,
+    seed: int,
+    kind: str,
 ) -> tuple[str, list[Step]]:
     topic = random.choice(list(topics))
     episode = Episode(
@@ -181,8 +233,9 @@ def _episode(
     known = EPISODES
     if seed >= WIDER_FROM:
         known = EPISODES | LATER_EPISODES
-    name = random.choice(list(known))
-    return name, known[name](episode)
+    names = FAMILY_EPISODES.get(kind, tuple(known))
+    name = random.choice(names)
+    return name, (known | REST)[name](episode)
 
 
 def run(plan: Plan) -> World:
@@ -195,13 +248,15 @@ def run(plan: Plan) -> World:
     """
     with World(
         plan.seed,
+        kind=plan.kind,
         mirror=MirrorSettings(**plan.mirror),
         flow=None if plan.canary else {"canary": {"enabled": False}},
         interval=plan.interval,
         tails=SEEN,
         keeps_charts=plan.canary or plan.seed % CHARTS_EVERY == 0,
     ) as world:
-        judge = Judge(
+        judge = make_judge(
+            plan.kind,
             world,
             plan.interval,
             frozenset(s.what for s in plan.steps),
@@ -221,6 +276,11 @@ def run(plan: Plan) -> World:
         world.run(plan.starts_after)
         world.mirror.start()
         world.run(2 * MINUTE)
+        if isinstance(judge, TopicsJudge):
+            # From here on, what is compared is whole.
+            world.quiet = True
+            world.run(judge.bound)
+            world.quiet = False
         # What a mirror did before it was watched is not judged.
         world.oracle.forget()
         world.agent.on_report = judge.take
@@ -232,6 +292,10 @@ def run(plan: Plan) -> World:
         for what in MENDED:
             do(world, Step(world.schedule.elapsed, what))
         judge.calm_since = world.schedule.elapsed
+        if isinstance(judge, TopicsJudge):
+            # What it copies shows where it goes on, and is compared at rest.
+            world.run(judge.bound)
+            world.quiet = True
         world.run(judge.calm)
         judge.finish()
         return world

@@ -37,7 +37,7 @@ from mirrorwatch.kafka import reader as reader_module
 from mirrorwatch.sources import mirror_state
 from mirrorwatch.sources.canary.producer import CanaryProducer
 
-from .cluster import DEFAULTS, Log, Record, SimCluster, SimTopic
+from .cluster import DEFAULTS, Log, Record, SimCluster, SimGroup, SimTopic
 from .schedule import Schedule, Task
 
 __all__ = ["Network", "installed"]
@@ -214,7 +214,7 @@ class SimAdmin(_Client):
         )
 
     def list_consumer_groups(self, *, request_timeout: float) -> "Future[Any]":
-        """Return that nobody reads: no world has groups."""
+        """Return that no group is listed: nobody asks how one reads."""
         none = SimpleNamespace(valid=[], errors=[])
         return self._futures([""], request_timeout, lambda _: none)[""]
 
@@ -284,11 +284,32 @@ class SimAdmin(_Client):
     def list_consumer_group_offsets(
         self, wanted: Sequence[Any], *, request_timeout: float
     ) -> "dict[str, Future[Any]]":
-        return self._futures(
-            [w.group_id for w in wanted],
-            request_timeout,
-            lambda _: SimpleNamespace(topic_partitions=[]),
-        )
+        def find(name: str) -> Any:
+            offsets = self._cluster.groups.get(name, SimGroup()).offsets
+            return SimpleNamespace(
+                topic_partitions=[
+                    TopicPartition(*key, offset)
+                    for key, offset in sorted(offsets.items())
+                ]
+            )
+
+        names = [w.group_id for w in wanted]
+        return self._futures(names, request_timeout, find)
+
+    def describe_consumer_groups(
+        self, names: Sequence[str], *, request_timeout: float
+    ) -> "dict[str, Future[Any]]":
+        def find(name: str) -> Any:
+            found = self._cluster.groups.get(name)
+            reads = found is not None and found.has_members()
+            state = "STABLE" if reads else "EMPTY" if found else "DEAD"
+            member = SimpleNamespace(client_id=f"{name}-0", host="/10.0.0.1")
+            return SimpleNamespace(
+                state=SimpleNamespace(name=state),
+                members=[member] if reads else [],
+            )
+
+        return self._futures(names, request_timeout, find)
 
     def _describe(self, name: str) -> Any:
         found = self._topic(name)
@@ -431,6 +452,8 @@ class SimConsumer(_Client):
         for (topic, partition), at in list(self._assigned.items()):
             if most <= 0:
                 return
+            if topic in self._cluster.throttled:
+                continue
             for event in self._fetch_one(topic, partition, at, most):
                 most -= 1
                 yield event

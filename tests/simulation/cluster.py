@@ -7,7 +7,8 @@ from uuid import UUID
 
 from .schedule import Schedule
 
-__all__ = ["OPEN", "Kind", "Log", "Record", "SimCluster", "SimTopic"]
+__all__ = ["OPEN", "Kind", "Log", "Record", "SimCluster", "SimGroup"]
+__all__ += ["SimTopic"]
 
 
 class Kind(IntEnum):
@@ -221,6 +222,17 @@ OPEN = b"t"
 
 
 @dataclass
+class SimGroup:
+    """One consumer group."""
+
+    offsets: dict[tuple[str, int], int] = field(default_factory=dict)
+    """Next offset to read that it committed, by partition."""
+
+    has_members: Callable[[], bool] = lambda: False
+    """Whether anyone reads in it."""
+
+
+@dataclass
 class SimTopic:
     """One topic."""
 
@@ -263,6 +275,8 @@ class SimCluster:
         Topics of which the agent may know nothing.
     hidden
         Topics that one listing leaves out, as metadata in motion does.
+    throttled
+        Topics of which no consumer is given records for now.
     """
 
     def __init__(self, alias: str, schedule: Schedule) -> None:
@@ -271,10 +285,12 @@ class SimCluster:
         self.id = f"cluster-{alias}"
         self.brokers = [1]
         self.topics: dict[str, SimTopic] = {}
+        self.groups: dict[str, SimGroup] = {}
         self.reachable: bool | None = True
         self.up = True
         self.denied: set[str] = set()
         self.hidden: set[str] = set()
+        self.throttled: set[str] = set()
         self.on_gone: Callable[[tuple[str, int], Iterable[Numbered]], None] = (
             lambda *_: None
         )
@@ -297,7 +313,10 @@ class SimCluster:
         return self.topics[name]
 
     def delete(self, name: str) -> None:
-        """Delete a topic."""
+        """Delete a topic, and what groups committed of it."""
+        for group in self.groups.values():
+            for key in [key for key in group.offsets if key[0] == name]:
+                del group.offsets[key]
         topic = self.topics.pop(name, None)
         for log in topic.logs if topic else ():
             log.delete()

@@ -13,7 +13,8 @@ from .cluster import OPEN, Kind, Log, Record
 from .mirrormaker import OFFSETS, SYNCS
 from .world import World
 
-__all__ = ["EPISODES", "LATER_EPISODES", "MENDED", "Episode", "Step", "do"]
+__all__ = ["EPISODES", "FAMILY_EPISODES", "LATER_EPISODES", "MENDED", "REST"]
+__all__ += ["Episode", "Step", "do"]
 
 MINUTE = 60.0
 
@@ -118,6 +119,10 @@ class Episode:
             self.step("mirror starts", 5.0 + self.lasts),
         ]
 
+    def rest(self) -> list[Step]:
+        """Let producers rest: topics without syncs are compared then."""
+        return self.pair("producers rest", "producers write")
+
     def open_transaction(self) -> list[Step]:
         ends = self.random.choice(["commits", "aborts"])
         return self.pair("transaction begins", f"transaction {ends}")
@@ -182,7 +187,44 @@ LATER_EPISODES: dict[str, Callable[[Episode], list[Step]]] = {
 """The same, of worlds from `chance.WIDER_FROM` on: seeds before it give what
 they always gave."""
 
+ANY = (
+    *("expiry", "expiry", "retention", "mirror crash", "mirror restart"),
+    *("freeze", "agent restart", "delayed ticks", "source away"),
+    *("source hangs", "target away", "target hangs", "both away"),
+    *("denied topic", "hidden topic", "hidden copy", "leaderless"),
+    *("truncation", "compaction", "new topic", "growth", "stale start"),
+    *("stale end", "stale end of copies", "clock", "transaction"),
+    *("open transaction", "burst", "slow"),
+)
+
+BY_TOPIC = (
+    *ANY,
+    *("drop", "drop", "rest", "rest", "position loss", "recreation"),
+    *("compaction of copies", "foreign"),
+)
+
+FAMILY_EPISODES: Mapping[str, tuple[str, ...]] = {
+    "mirrormaker1": BY_TOPIC,
+    "redpanda-migrator": BY_TOPIC,
+    "group": BY_TOPIC,
+    "mirus": (*BY_TOPIC, "zombie"),
+    # It copies batches as they are, and nobody else may write to its topics.
+    "linked": ANY,
+    "opaque": (
+        *ANY,
+        *("drop", "drop", "zombie", "position loss", "recreation"),
+        *("compaction of copies", "foreign", "failed records"),
+        "filled again",
+    ),
+}
+"""What worlds of mirrors without offset-syncs may have, by kind; what is named
+twice is as likely again."""
+
+REST: dict[str, Callable[[Episode], list[Step]]] = {"rest": Episode.rest}
+"""The same, of such worlds alone."""
+
 MENDED = [
+    "producers write",
     "nothing is dropped",
     "no record fails",
     "syncs are written",
@@ -533,6 +575,8 @@ _DEEDS: Mapping[str, Callable[[World, Step], None]] = {
         s.topic, s.partition, int(s.amount), w.keys.get(s.topic, 0)
     ),
     "foreign records": _write_foreign,
+    "producers rest": lambda w, _: setattr(w, "quiet", True),
+    "producers write": lambda w, _: setattr(w, "quiet", False),
     "answers are slow": _set(network_slow=0.1),
     "answers are fast": _set(network_slow=0.0),
 }

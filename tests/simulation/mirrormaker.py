@@ -10,14 +10,14 @@ and alter records, and what Connect keeps in its internal topics.
 import json
 import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
 from .cluster import Kind, Log, Record, SimCluster
 from .oracle import Oracle
 
-__all__ = ["MirrorSettings", "SimMirror"]
+__all__ = ["MirrorSettings", "Partition", "SimMirror"]
 
 CONNECTOR = "MirrorSourceConnector"
 CLASS = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
@@ -67,13 +67,21 @@ class MirrorSettings:
     tells_transforms: bool = False
     """Whether its configuration says that a transform may drop records."""
 
+    earliest: bool = False
+    """Whether Mirus is told to resume at the log start."""
+
+    keeps_partitions: bool = True
+    """Whether a copy goes to the partition of its record's number."""
+
     naming: Callable[[str], str] = str
     batch: int = 500
     poll: float = 1.0
 
 
 @dataclass
-class _Partition:
+class Partition:
+    """Where it is in one partition."""
+
     position: int | None = None
     """Next offset to read."""
 
@@ -97,7 +105,11 @@ class _Partition:
 
 
 class SimMirror:
-    """One MirrorMaker 2, from `source` to `target`."""
+    """One MirrorMaker 2, from `source` to `target`.
+
+    Mirrors that keep their positions otherwise are derived from it, in
+    `families`.
+    """
 
     def __init__(
         self,
@@ -128,18 +140,22 @@ class SimMirror:
 
         self._random = random
         self._schedule = source.schedule
-        self._parts: dict[tuple[str, int], _Partition] = {}
-        self._zombies: list[dict[tuple[str, int], _Partition]] = []
+        self._parts: dict[tuple[str, int], Partition] = {}
+        self._zombies: list[dict[tuple[str, int], Partition]] = []
         self._life = 0
         oracle.carries = self.carries
         oracle.committed = settings.committed
         source.on_gone = oracle.gone
-        self._stored_tasks: str | None = None
-        target.create(OFFSETS, 1, **COMPACTED)
-        target.create(CONFIGS, 1, **COMPACTED)
-        target.create(STATUS, 1, **COMPACTED)
-        if settings.emits_syncs:
-            source.create(SYNCS, 1, **COMPACTED)
+        self._given: dict[str, str] | None = None
+        self._create_topics()
+
+    def _create_topics(self) -> None:
+        """Create the topics in which it keeps what it knows."""
+        self.target.create(OFFSETS, 1, **COMPACTED)
+        self.target.create(CONFIGS, 1, **COMPACTED)
+        self.target.create(STATUS, 1, **COMPACTED)
+        if self.settings.emits_syncs:
+            self.source.create(SYNCS, 1, **COMPACTED)
 
     def start(self) -> None:
         """Start it: it reads on from what was committed."""
@@ -150,7 +166,7 @@ class SimMirror:
         life = self._life
         self._parts = {}
         self._zombies = []
-        self._stored_tasks = None
+        self._given = None
         self._store_connector()
         self._refresh()
         self._say("RUNNING")
@@ -194,7 +210,7 @@ class SimMirror:
             return
         self._flush()
         self._zombies.append(self._parts)
-        self._parts = {key: _Partition() for key in self._parts}
+        self._parts = {key: Partition() for key in self._parts}
 
     def fence(self) -> None:
         """End the tasks that were cut off."""
@@ -253,18 +269,24 @@ class SimMirror:
             for partition in range(len(topic.logs)):
                 key = (name, partition)
                 if key not in self._parts:
-                    self._parts[key] = _Partition()
+                    self._parts[key] = Partition()
         for key in list(self._parts):
             if key[0] not in self.source.topics:
                 del self._parts[key]
-        assigned = ",".join(f"{t}-{p}" for t, p in sorted(self._parts))
-        if assigned != self._stored_tasks:
-            self._stored_tasks = assigned
-            self._config(
-                f"task-{self.connector}-0",
-                self.properties() | {"task.assigned.partitions": assigned},
-            )
+        self._store_tasks(sorted(self._parts))
+
+    def _store_tasks(self, parts: Sequence[tuple[str, int]]) -> None:
+        """Say which partitions its task was given, if that changed."""
+        given = self._assignment(parts)
+        if given != self._given:
+            self._given = given
+            self._config(f"task-{self.connector}-0", self.properties() | given)
             self._write(CONFIGS, f"commit-{self.connector}", {"tasks": 1})
+
+    def _assignment(self, parts: Sequence[tuple[str, int]]) -> dict[str, str]:
+        return {
+            "task.assigned.partitions": ",".join(f"{t}-{p}" for t, p in parts)
+        }
 
     def properties(self) -> dict[str, str]:
         """Return how its source connector is configured."""
@@ -316,7 +338,7 @@ class SimMirror:
             for key in sorted(parts):
                 self._copy_one(key, parts[key])
 
-    def _copy_one(self, key: tuple[str, int], part: _Partition) -> None:
+    def _copy_one(self, key: tuple[str, int], part: Partition) -> None:
         topic, partition = key
         log = self.source.log(topic, partition)
         if log is None:
@@ -335,6 +357,7 @@ class SimMirror:
             position = offset + 1
             if self.drops(topic, partition, record):
                 self.oracle.drop(key, record)
+                self._pass(part, offset)
                 continue
             if self.fails(topic, partition, record):
                 # It may be read again until it is passed or committed.
@@ -344,7 +367,7 @@ class SimMirror:
             value = record.value
             if self.settings.alters and topic != self.unaltered:
                 value = b"altered " + (value or b"")
-            downstream = copies.append(
+            downstream = self._to_log(topic, copies, record).append(
                 Record(record.key, value, record.timestamp)
             )
             written = True
@@ -363,8 +386,16 @@ class SimMirror:
 
     unaltered = "mirrorwatch.canary"
 
+    def _pass(self, part: Partition, offset: int) -> None:
+        """Pass a record that is dropped: Connect commits none of them."""
+
+    def _to_log(self, topic: str, copies: Log, record: Record) -> Log:
+        """Return where a copy goes: to the partition of the same number."""
+        del topic, record
+        return copies
+
     def _position(
-        self, key: tuple[str, int], part: _Partition, log: Log
+        self, key: tuple[str, int], part: Partition, log: Log
     ) -> int:
         """Return where it reads on, as a consumer does that seeks."""
         position = part.position
@@ -375,9 +406,14 @@ class SimMirror:
             position = min(position, max(log.diverged, log.start))
         part.epoch = log.epoch
         if not log.start <= position <= log.end:
-            position = log.end if self.settings.latest else log.start
+            position = log.end if self.resumes_at_end else log.start
             self.oracle.leave(key, log, log.start, position)
         return position
+
+    @property
+    def resumes_at_end(self) -> bool:
+        """Whether a consumer whose position has expired goes on at the end."""
+        return self.settings.latest
 
     def _first(self, key: tuple[str, int], log: Log) -> int:
         last = self.committed.get(key)
@@ -391,7 +427,7 @@ class SimMirror:
     def _sync(
         self,
         key: tuple[str, int],
-        part: _Partition,
+        part: Partition,
         upstream: int,
         downstream: int,
     ) -> None:
@@ -415,7 +451,7 @@ class SimMirror:
     def _emit(
         self,
         key: tuple[str, int],
-        part: _Partition,
+        part: Partition,
         upstream: int,
         downstream: int,
     ) -> None:
@@ -443,13 +479,13 @@ class SimMirror:
                 self._emit(key, part, part.last_upstream, part.last_downstream)
 
     def _commit_part(
-        self, key: tuple[str, int], part: _Partition, acked: int
+        self, key: tuple[str, int], part: Partition, acked: int
     ) -> None:
         part.flushed = acked
         self._leave_failed(key, part)
         self._commit(key, acked)
 
-    def _leave_failed(self, key: tuple[str, int], part: _Partition) -> None:
+    def _leave_failed(self, key: tuple[str, int], part: Partition) -> None:
         for record in part.failed:
             self.oracle.drop(key, record)
         part.failed = []

@@ -7,11 +7,13 @@ do not find is a gap in the simulation, or a rule that nothing needs.
 
 import argparse
 import os
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,6 +38,9 @@ class Mutation:
 
     new: str
 
+    by: str
+    """Part of the names of scenarios that found it before: tried first."""
+
 
 MUTATIONS = (
     # Skips: what is counted, and what is believed.
@@ -44,60 +49,70 @@ MUTATIONS = (
         "skips/partition.py",
         "tally.skipped += len(ranges)",
         "tally.skipped += min(1, len(ranges))",
+        "dropped_between",
     ),
     Mutation(
         "a skip is forgotten when its records are read again",
         "skips/partition.py",
         "self.skipped, recovered = discard(self.skipped, first, last)",
         "self.skipped, recovered = RangeSet(), 0",
+        "a_skip_stays_told",
     ),
     Mutation(
         "records of others hide what was dropped",
         "skips/partition.py",
         "hides = has_others and length > 1 and (sparse or length < _CADENCE)",
         "hides = False",
+        "as_many_records_of_others",
     ),
     Mutation(
         "a topic that appears begins at its first copy",
         "skips/partition.py",
         "if appeared or is_young or is_empty:",
         "if is_empty:",
+        "copied_at_once_is_watched",
     ),
     Mutation(
         "a committed position is believed at once",
         "skips/partition.py",
         "if at - since >= STALE_END:",
         "if True:",
+        "as_a_commit_comes",
     ),
     Mutation(
         "a committed position is never believed",
         "skips/partition.py",
         "if at - since >= STALE_END:",
         "if False:",
+        "drop_that_no_sync_follows",
     ),
     Mutation(
         "a recreated topic is taken for the one before",
         "skips/partition.py",
         "return state.source_id != seen.source_id or (",
         "return False and (",
+        "dropped_of_a_recreated",
     ),
     Mutation(
         "one stale end starts a partition anew",
         "skips/tracker.py",
         "return at - since < STALE_END",
         "return False",
+        "beside_one_stale_end",
     ),
     Mutation(
         "syncs are judged by the survey that came before them",
         "skips/tracker.py",
         "if not is_within(sync, seen):",
         "if False:",
+        "late_sync_of_a_former",
     ),
     Mutation(
         "a loss is told for ten minutes only",
         "skips/check.py",
         "and now - x.at <= limits.lost_window",
         "and now - x.at <= limits.warning_window",
+        "a_skip_stays_told",
     ),
     # Position: what expired, and what only seems to have.
     Mutation(
@@ -105,48 +120,56 @@ MUTATIONS = (
         "position/out_of_range.py",
         "return spot in since and at - first >= patience",
         "return True",
+        "one_stale_end",
     ),
     Mutation(
         "what expired before a place was first seen is not told",
         "position/out_of_range.py",
         "if key in self.fresh and start == end:",
         "if key in self.fresh:",
+        "before_the_first_start",
     ),
     Mutation(
         "records of others are counted as copies",
         "position/out_of_range.py",
         "if found > seen.source_end:",
         "if False:",
+        "soon_after_a_crash",
     ),
     Mutation(
         "an internal topic unseen for one look is gone",
         "position/internal_topics.py",
         "return at - self._missing.get(what, at) >= AWAY_AFTER",
         "return True",
+        "unseen_for_some_looks",
     ),
     Mutation(
         "a gap at the log's start is not told",
         "position/moves.py",
         "if gap.first < start <= gap.end:",
         "if False:",
+        "topic_is_denied",
     ),
     Mutation(
         "what a recreated topic held uncopied is not reported",
         "position/recreation.py",
         "gone, unseen = max(0, (place.source_end or 0) - reached), False",
         "gone, unseen = 0, False",
+        "deleted_topic_held",
     ),
     Mutation(
         "a topic that was never seen had been copied",
         "position/recreation.py",
         "unseen=unseen or place.source_end is None,",
         "unseen=False,",
+        "deleted_topic_held",
     ),
     Mutation(
         "an expired range ends with the first sync, wherever that is",
         "position/moves.py",
         "if expired is not None and sync.upstream >= (expired.end or 0):",
         "if expired is not None:",
+        "a_late_sync_ends",
     ),
     # Lag: when a position stands for too long.
     Mutation(
@@ -154,24 +177,28 @@ MUTATIONS = (
         "lag/tracker.py",
         "(c.flush or cadence or FLUSH for c in connectors),",
         "(FLUSH for c in connectors),",
+        "flush_interval_is_no_lag",
     ),
     Mutation(
         "what a partition waits for is forgotten by a restart",
         "lag/tracker.py",
         "told = None if track else seen.proved_at",
         "told = None",
+        "lag_stood_survives",
     ),
     Mutation(
         "records wait anew where their copies are deleted",
         "lag/tracker.py",
         "if track is None or track.epoch[0] != seen.source_id:",
         "if track is None or track.epoch != (seen.source_id, target_id):",
+        "copies_are_deleted",
     ),
     Mutation(
         "a stopped mirror is patiently waited for",
         "lag/check.py",
         "found = [t for t in topics if (t.stuck or none) > limit]",
         "found = [t for t in topics if (t.stuck or none) > 20 * limit]",
+        "new_partition_hides_no_stopped",
     ),
     Mutation(
         "partitions that have not begun come first",
@@ -179,6 +206,7 @@ MUTATIONS = (
         "if topic.status is not LagStatus.NOT_BEGUN:\n"
         "            return topic  # as nearly always",
         "if True:\n            return topic  # as nearly always",
+        "hides_no_stopped_mirror",
     ),
     # Canary: what proves that a probe is lost.
     Mutation(
@@ -186,24 +214,58 @@ MUTATIONS = (
         "canary/tracker.py",
         "if ledger.next_offset < proof.end or now < proof.counts_at:",
         "if False:",
+        "read_late_is_not_lost",
     ),
     Mutation(
         "probes on partitions that are gone are waited for",
         "canary/tracker.py",
         "return self.missed >= GONE_AFTER",
         "return False",
+        "that_are_gone",
     ),
     Mutation(
         "a lost probe is told for ten minutes only",
         "canary/check.py",
         "x for x in seen.losses if now - x.proved_at <= limits.lost_window",
         "x for x in seen.losses if now - x.proved_at <= limits.warning_window",
+        "lost_probe",
     ),
     Mutation(
         "a lost probe is never proved",
         "canary/tracker.py",
         "for probe, reason in passed(known, proof, ledger.first_arrival):",
         "for probe, reason in ():",
+        "no_order_of_copies",
+    ),
+    # Mirrors without offset-syncs.
+    Mutation(
+        "what is missing at rest is not counted",
+        "skips/balance.py",
+        "missing = grown - (now.copies - before.copies)",
+        "missing = min(0, grown - (now.copies - before.copies))",
+        "by_topic_at_rest",
+    ),
+    Mutation(
+        "what Mirus skipped at the log's end is not reported",
+        "position/tracker.py",
+        "if expired and number > sum(reset.count for reset in expired):",
+        "if False:",
+        "mirus_resumes",
+    ),
+    Mutation(
+        "what expired between two ends of a link was copied",
+        "position/moves.py",
+        "if known is None and before < start <= position:",
+        "if False:",
+        "expires_unseen",
+    ),
+    Mutation(
+        "the first of records that look alike is that of a copy",
+        "record_matching.py",
+        "if len(alike) > 1:\n        return None, Unproved.NOT_UNIQUE\n"
+        "    if alike:",
+        "if alike:",
+        "look_alike",
     ),
 )
 """What is broken, one at a time."""
@@ -226,11 +288,30 @@ def apply(mutation: Mutation, root: Path) -> None:
     file.write_text(text.replace(mutation.old, mutation.new))
 
 
-def find(mutation: Mutation | None, seconds: float) -> str | None:
-    """Return what noticed a mutation within some seconds, if anything did.
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a mutation."""
 
-    Without one, what fails all the same: then no mutation proves anything.
+    by: str | None
+    """What noticed it; `None` if nothing did."""
+
+    seconds: float
+    """Processor time until then."""
+
+
+def find(mutation: Mutation | None, seconds: float) -> Outcome:
+    """Look for what notices a mutation.
+
+    Parameters
+    ----------
+    mutation
+        What is broken. Without one, what fails all the same is looked for:
+        then no mutation proves anything.
+    seconds
+        Processor time after which it is given up: a machine that is busy
+        finds no less for that.
     """
+    began = _used()
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder)
         for name in ("agent", "docs", "tests", "pyproject.toml"):
@@ -245,44 +326,70 @@ def find(mutation: Mutation | None, seconds: float) -> str | None:
                 shutil.copy(place, copy / name)
         if mutation is not None:
             apply(mutation, copy)
-        ends = time.monotonic() + seconds
-        for command in (
-            (
-                *("-m", "pytest", "-x", "-q", "-p", "no:xdist"),
-                *("-p", "no:cacheprovider", "--tb=no"),
-                *("-o", "timeout=0"),
-                "tests/simulation/scenarios_test.py",
-            ),
-            (
-                *("-m", "tests.simulation", "--first", "1"),
-                *("--until-failure", "--seconds"),
-            ),
-        ):
-            left = ends - time.monotonic()
-            if left <= 0:
-                return None
-            last = [f"{left:.0f}"] if command[-1] == "--seconds" else []
-            try:
-                done = subprocess.run(
-                    [sys.executable, *command, *last],
-                    cwd=copy,
-                    env=os.environ
-                    | {"PYTHONPATH": f"{copy / 'agent'}:{copy}"},
-                    capture_output=True,
-                    text=True,
-                    timeout=left + 60,
-                    check=False,
-                )
-            except subprocess.TimeoutExpired:
-                return None
-            if done.returncode:
-                said = [
-                    line
-                    for line in done.stdout.splitlines()
-                    if line.startswith(("FAILED", "seed "))
-                ]
-                return (said or [done.stdout[-500:] + done.stderr[-500:]])[0]
-    return None
+        commands = [SCENARIOS, WORLDS]
+        if mutation is not None:
+            commands.insert(0, (*SCENARIOS, "-k", mutation.by))
+        for command in commands:
+            left = seconds - (_used() - began)
+            if left < 1:
+                break
+            by = _run(copy, command, left)
+            if by is not None:
+                return Outcome(by, _used() - began)
+    return Outcome(None, _used() - began)
+
+
+SCENARIOS = (
+    *("-m", "pytest", "-x", "-q", "-p", "no:xdist"),
+    *("-p", "no:cacheprovider", "--tb=no", "-o", "timeout=0"),
+    *(
+        f"tests/simulation/{name}_test.py"
+        for name in ("script", "scenarios", "families")
+    ),
+)
+
+WORLDS = (
+    *("-m", "tests.simulation", "--first", "1", "--until-failure"),
+    *("--seconds", "1000000"),
+)
+
+NOTHING_CHOSEN = 5
+"""Exit status of pytest where no test has the name."""
+
+
+def _used() -> float:
+    """Return the processor time of the processes that were waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _run(copy: Path, command: Sequence[str], seconds: float) -> str | None:
+    """Return what fails within some seconds of processor time, if anything."""
+
+    def limit() -> None:
+        whole = int(seconds)
+        resource.setrlimit(resource.RLIMIT_CPU, (whole, whole + 5))
+
+    done = subprocess.run(
+        [sys.executable, *command],
+        cwd=copy,
+        env=os.environ | {"PYTHONPATH": f"{copy / 'agent'}:{copy}"},
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=limit,
+    )
+    said = [
+        line
+        for line in done.stdout.splitlines()
+        if line.startswith(("FAILED", "ERROR", "seed "))
+    ]
+    if said:
+        return said[0]
+    if done.returncode in {0, -signal.SIGXCPU, NOTHING_CHOSEN}:
+        return None
+    text = done.stdout[-500:] + done.stderr[-500:]
+    return None if "BrokenProcessPool" in text else text
 
 
 def main() -> int:
@@ -291,23 +398,26 @@ def main() -> int:
         prog="python -m tests.simulation.mutations"
     )
     parser.add_argument(
-        "--seconds", type=float, default=600.0, help="for each mutation"
+        "--seconds",
+        type=float,
+        default=600.0,
+        help="processor time for each mutation",
     )
     parser.add_argument("--only", default="", help="part of a name")
     chosen = parser.parse_args()
-    if fails := find(None, chosen.seconds):
+    if fails := find(None, chosen.seconds).by:
         sys.exit(f"Unbroken rules fail, too: {fails}")
     missed = []
     for mutation in MUTATIONS:
         if chosen.only not in mutation.name:
             continue
-        began = time.monotonic()
-        by = find(mutation, chosen.seconds)
-        took = time.monotonic() - began
+        found = find(mutation, chosen.seconds)
         print(
-            f"{mutation.name}: {took:.0f} s: {by or 'NOT NOTICED'}", flush=True
+            f"{mutation.name}: {found.seconds:.0f} s: "
+            f"{found.by or 'NOT NOTICED'}",
+            flush=True,
         )
-        if by is None:
+        if found.by is None:
             missed.append(mutation.name)
     print(f"{len(missed)} not noticed: {missed}")
     return 1 if missed else 0

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from .cluster import Kind, Log, Numbered, Record
+from .cluster import OPEN, Kind, Log, Numbered, Record
 
 __all__ = ["Loss", "Oracle"]
 
@@ -39,6 +39,10 @@ class Oracle:
 
     copies: dict[Key, int] = field(default_factory=lambda: defaultdict(int))
     """Records copied, by partition."""
+
+    firsts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    """Records copied at least once, by topic, but for those of transactions,
+    which may be aborted later."""
 
     begun: set[Key] = field(default_factory=set)
     """Partitions of which anything was ever copied."""
@@ -102,6 +106,7 @@ class Oracle:
         self.copies[key] += 1
         self.begun.add(key)
         self.repeats += record.copied
+        self.firsts[key[0]] += not record.copied and record.value != OPEN
         record.copied = True
         self._lost.pop(id(record), None)
 

@@ -12,7 +12,8 @@ from mirrorwatch.gc_tuning import calm_collector
 from .agent import SimAgent
 from .client import Network, installed
 from .cluster import SimCluster
-from .mirrormaker import MirrorSettings, SimMirror
+from .families import FAMILIES
+from .mirrormaker import MirrorSettings
 from .oracle import Oracle
 from .schedule import Schedule
 
@@ -31,6 +32,8 @@ class World:
     ----------
     seed
         Decides everything that is left to chance.
+    kind
+        What kind of mirror it is, as in the agent's configuration.
     mirror
         How the mirror is configured.
     flow
@@ -51,6 +54,7 @@ class World:
         self,
         seed: int = 0,
         *,
+        kind: str = "mirrormaker2",
         mirror: MirrorSettings | None = None,
         flow: dict[str, Any] | None = None,
         interval: int = 15,
@@ -74,7 +78,8 @@ class World:
             },
         )
         self.source.create(CANARY, 1)
-        self.mirror = SimMirror(
+        family = FAMILIES[kind]
+        self.mirror = family.mirror(
             self.source,
             self.target,
             mirror or MirrorSettings(),
@@ -101,6 +106,7 @@ class World:
                         "interval": "10s",
                         "deadline": "2m",
                     },
+                    "mirror": {"kind": kind, **family.config},
                     **(flow or {}),
                 }
             ],
@@ -124,6 +130,9 @@ class World:
 
         self.truncated: dict[tuple[str, int], float] = {}
         """When logs of the source were truncated last."""
+
+        self.quiet = False
+        """Whether producers write nothing for a while."""
 
         self._produced = 0
         self._clients = installed(self.network)
@@ -173,7 +182,7 @@ class World:
         every = max(every, 1 / per_second)
 
         def write() -> None:
-            found = self.source.topics.get(topic)
+            found = None if self.quiet else self.source.topics.get(topic)
             for partition in range(len(found.logs) if found else 0):
                 self.produce(topic, partition, round(per_second * every), keys)
 

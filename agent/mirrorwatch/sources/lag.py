@@ -9,11 +9,11 @@ from threading import Event, Lock
 from confluent_kafka import TopicCollection
 
 from ..domain.cluster_view import FlowView, TopicPartition
-from ..domain.lag.model import STALE, LagObservation
+from ..domain.lag.model import STALE, FirstRecord, LagObservation
 from ..domain.lag.tracker import PROOF_FLUSHES, LagTracker
 from ..domain.mirror_records import FLUSH
 from ..exceptions import SourceDeniedError, SourceError
-from ..kafka.admin import Cluster
+from ..kafka.admin import Cluster, read_ends
 from ..kafka.errors import TIMEOUT
 from ..kafka.reader import read_first_records
 from .mirror_state import MirrorState
@@ -214,8 +214,46 @@ class LagWorker:
             wanted=wanted,
             read_committed=committed,
         )
+        if not connectors:
+            heads = self._leave_out_aborted(heads)
         with self._lock:
             self._tracker.resolve(heads)
+            # What an open transaction holds back waits for the next survey.
+            self._doubtful = self._doubtful and bool(heads)
+
+    def _leave_out_aborted(
+        self, heads: Sequence[FirstRecord]
+    ) -> list[FirstRecord]:
+        """Return what waits of a mirror that does not say its isolation level.
+
+        Notes
+        -----
+        One that reads committed never copies records of aborted transactions,
+        and commits nothing of them: behind them, its position stands for
+        ever. Those of open ones are left out of the answer: it is not known
+        yet what they are.
+        """
+        found = {head.wanted.place: head for head in heads}
+        wanted = [h.wanted for h in heads if h.offset is not None]
+        if not wanted:
+            return list(heads)
+        committed = read_first_records(
+            self._properties,
+            cluster=self._source.alias,
+            wanted=wanted,
+            read_committed=True,
+        )
+        none = [h for h in committed if h.offset is None]
+        ends = read_ends(
+            self._source, (h.wanted.place for h in none), read_committed=True
+        )
+        for head in none:
+            place = head.wanted.place
+            if ends.get(place, 0) >= head.wanted.end:
+                found[place] = head
+            else:
+                del found[place]
+        return list(found.values())
 
     def empty_until(
         self, foreign: Container[TopicPartition] = ()

@@ -1,0 +1,221 @@
+"""Mirrors of each family in simulated worlds: a clean one, and lossy ones."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from mirrorwatch.domain.report import Health
+from tests.simulation.episodes import Step, do
+from tests.simulation.families import FAMILIES
+from tests.simulation.mirrormaker import MirrorSettings
+from tests.simulation.world import World
+
+MINUTE = 60.0
+
+pytestmark = pytest.mark.slow
+
+OTHERS = [kind for kind in FAMILIES if kind != "mirrormaker2"]
+
+BY_TOPIC = ["mirrormaker1", "redpanda-migrator", "group", "mirus"]
+"""Mirrors of which both sides of a topic are compared while it rests."""
+
+KEPT = {"redpanda-migrator", "linked", "opaque"}
+"""Mirrors that keep the partition of a record."""
+
+CHECKS = ("lag", "retention", "position", "skips", "topics", "tasks")
+
+
+@contextmanager
+def running(kind: str, **more: Any) -> Iterator[World]:
+    """A world in which all is well, and whose producers rest."""
+    settings = MirrorSettings(
+        emits_syncs=False, keeps_partitions=kind in KEPT, **more
+    )
+    with World(
+        1,
+        kind=kind,
+        mirror=settings,
+        flow={"canary": {"enabled": False}},
+        interval=30,
+    ) as world:
+        # Whether copies prove that partitions are kept, they do not at once.
+        world.source.create("a", 1 if kind == "opaque" else 2)
+        world.traffic("a", per_second=1)
+        world.mirror.start()
+        world.agent.start()
+        world.run(3 * MINUTE)
+        rest(world)
+        yield world
+
+
+def rest(world: World) -> None:
+    """Let producers write nothing until both sides are compared."""
+    world.quiet = True
+    world.run(6 * MINUTE)
+    world.quiet = False
+
+
+def drop(world: World, count: int) -> None:
+    """Let the mirror leave out its next records of a partition."""
+    left = [count]
+
+    def drops(name: str, partition: int, _: object) -> bool:
+        del name
+        if partition or not left[0]:
+            return False
+        left[0] -= 1
+        return True
+
+    world.mirror.drops = drops
+
+
+def expire_unread(world: World, *, seen: bool = True) -> int:
+    """Let records expire while the mirror is down; return how many."""
+    world.mirror.stop()
+    world.produce("a", 0, 100)
+    world.run(2 * MINUTE)
+    if not seen:
+        world.agent.kill()
+    before = world.oracle.lost()
+    world.expire("a", 0, 30)
+    if seen:
+        world.run(8 * MINUTE)
+    return world.oracle.lost() - before
+
+
+def health(world: World, check: str) -> Health | None:
+    return world.agent.health(check)
+
+
+def reason(world: World, check: str) -> str:
+    return world.agent.verdicts[check].reason
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_a_clean_world_is_silent(kind: str) -> None:
+    with running(kind) as world:
+        world.run(10 * MINUTE)
+        world.mirror.stop()
+        world.run(20)
+        world.mirror.start()
+        world.agent.kill()
+        world.run(20)
+        world.agent.start()
+        world.run(5 * MINUTE)
+        rest(world)
+        told = [s for s in world.agent.sayings if s.check in CHECKS]
+        alarms = {Health.WARNING, Health.CRITICAL}
+        assert [s for s in told if s.health in alarms] == []
+        assert world.oracle.lost() == world.oracle.repeats == 0
+        assert health(world, "lag") is Health.OK
+        off = Health.OFF if kind == "linked" else Health.OK
+        assert health(world, "skips") is off, reason(world, "skips")
+
+
+@pytest.mark.parametrize("kind", BY_TOPIC)
+def test_what_is_dropped_is_counted_by_topic_at_rest(kind: str) -> None:
+    with running(kind) as world:
+        drop(world, 7)
+        world.run(3 * MINUTE)
+        rest(world)
+        assert world.oracle.lost() == 7
+        assert health(world, "skips") is Health.CRITICAL
+        assert "At least 7 records of a are missing" in reason(world, "skips")
+        assert health(world, "position") is Health.OK
+
+
+def test_what_is_dropped_is_counted_between_newest_copies() -> None:
+    with running("opaque") as world:
+        drop(world, 7)
+        world.run(5 * MINUTE)
+        assert world.oracle.lost() == 7
+        assert health(world, "skips") is Health.CRITICAL
+        assert "7 records of a partition 0" in reason(world, "skips")
+
+
+def test_copies_that_look_alike_prove_nothing() -> None:
+    with running("opaque") as world:
+        world.quiet = True
+        world.run(2 * MINUTE)
+        drop(world, 2)
+        # Five records that are the same.
+        do(world, Step(world.schedule.elapsed, "transaction", "a"))
+        world.run(10 * MINUTE)
+        assert world.oracle.lost() == 2
+        for check in ("lag", "position", "skips"):
+            assert health(world, check) is Health.UNKNOWN
+            assert "look like its newest copy" in reason(world, check)
+        # The next one proves what it is of.
+        world.quiet = False
+        world.run(5 * MINUTE)
+        assert health(world, "lag") is Health.OK
+        assert health(world, "skips") is Health.CRITICAL
+        assert "2 records of a partition 0" in reason(world, "skips")
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_what_expires_unread_is_counted(kind: str) -> None:
+    earliest = {"earliest": True} if kind == "mirus" else {}
+    with running(kind, **earliest) as world:
+        lost = expire_unread(world)
+        assert lost > 70
+        assert health(world, "position") is Health.CRITICAL
+        told = f"{lost} records expired at summit before"
+        assert reason(world, "position").startswith(told)
+        world.mirror.start()
+        world.run(5 * MINUTE)
+        assert world.oracle.lost() == lost
+        assert reason(world, "position").startswith(told)
+
+
+def test_mirus_resumes_at_the_end_and_all_that_it_skipped_is_counted() -> None:
+    with running("mirus") as world:
+        expired = expire_unread(world)
+        assert "resumes at the log end" in reason(world, "position")
+        world.mirror.start()
+        world.run(2 * MINUTE)
+        rest(world)
+        lost = world.oracle.lost()
+        assert lost > expired
+        told = f"{lost} records of a are missing at ldf"
+        assert told in reason(world, "position")
+
+
+@pytest.mark.parametrize(
+    ("kind", "aborts"),
+    [("mirrormaker1", True), ("mirrormaker1", False), ("opaque", True)],
+)
+def test_what_a_mirror_of_committed_records_leaves_is_no_lag(
+    kind: str, aborts: bool
+) -> None:
+    # Nothing says that it reads so: its position stands for ever.
+    with running(kind, committed=True) as world:
+        world.quiet = True
+        world.run(3 * MINUTE)
+        since = world.schedule.elapsed
+        do(world, Step(since, "transaction begins", "a"))
+        world.run(MINUTE)
+        ends = "transaction aborts" if aborts else "transaction commits"
+        do(world, Step(since, ends, "a"))
+        world.run(20 * MINUTE)
+        told = [s for s in world.agent.sayings if s.at > since]
+        assert [s for s in told if s.health is Health.CRITICAL] == []
+        assert health(world, "lag") is Health.OK, reason(world, "lag")
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_what_expires_unseen_is_not_ok(kind: str) -> None:
+    earliest = {"earliest": True} if kind == "mirus" else {}
+    with running(kind, **earliest) as world:
+        lost = expire_unread(world, seen=False)
+        world.mirror.start()
+        world.run(2 * MINUTE)
+        world.agent.start()
+        rest(world)
+        assert lost > 70
+        found = [reason(world, c) for c in ("position", "skips")]
+        assert any(f"{lost} records" in said for said in found), found
+        bad = {health(world, c) for c in ("position", "skips")}
+        assert bad & {Health.WARNING, Health.CRITICAL}
