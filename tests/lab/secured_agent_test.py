@@ -187,9 +187,9 @@ def test_reading_is_told_to_be_well_again_even_if_nothing_comes(
             until(lambda: reads_on(well=False), "Nothing was told")
             lacks = f"Mirrorwatch lacks {READ_TARGET} at ldf. Grant it"
             assert receiver.problem == lacks
-            assert not receiver.caught_up
+            assert receiver.unread == {0}
         until(lambda: reads_on(well=True), "It was not taken back")
-        assert receiver.caught_up
+        assert not receiver.unread
 
 
 def test_a_stretch_is_read_without_a_right_on_any_group(lab: Lab) -> None:
