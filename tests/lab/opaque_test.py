@@ -17,6 +17,7 @@ from confluent_kafka import Producer
 
 from mirrorwatch.clock import utc_now
 from mirrorwatch.domain.report import Health
+from mirrorwatch.domain.topics import MM2_EXCLUDED
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
 from mirrorwatch_lab.faults import MARK, drop_marked
 from tests.support.lab import copied, numbered, produce
@@ -59,7 +60,12 @@ def by_copies(lab: Lab, state: Path) -> Watch:
         lab,
         state=state,
         canary={"enabled": False},
-        flow={"limits": LIMITS, "mirror": {"kind": "opaque"}},
+        flow={
+            "limits": LIMITS,
+            "mirror": {"kind": "opaque"},
+            # MirrorMaker 2 alone puts an alias before their name.
+            "topics": {"exclude": [*MM2_EXCLUDED, "heartbeats"]},
+        },
     )
 
 
