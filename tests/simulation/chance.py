@@ -281,6 +281,7 @@ def run(plan: Plan) -> World:
             world.quiet = True
             world.run(judge.bound)
             world.quiet = False
+            judge.note_topics()
         # What a mirror did before it was watched is not judged.
         world.oracle.forget()
         world.agent.on_report = judge.take

@@ -39,6 +39,8 @@ KNOWN += [20100009]
 # One of each other kind of mirror, with records that expire or are dropped.
 KNOWN += [2000000003, 2000000077, 2000000196, 2000001104, 2000002301]
 KNOWN += [2000003376]
+# What a mirror that says nothing left out of an aborted transaction was lost.
+KNOWN += [2400000041]
 """Seeds that are always tried: worlds in which the agent, or what it is held
 to, was wrong once."""
 

@@ -34,7 +34,7 @@ class TopicsJudge(Judge):
     """First ids of topics, by side and name."""
 
     replaced: set[str] = field(default_factory=set)
-    """Topics that were recreated: what was compared began anew."""
+    """Topics that were deleted: what was compared begins anew."""
 
     at_rest: SkipsObservation | None = None
     """What comparing topics said last."""
@@ -43,14 +43,18 @@ class TopicsJudge(Judge):
     """What was last said of positions."""
 
     def take(self, report: Report) -> None:
-        self._note_replaced()
+        self.note_topics()
         super().take(report)
 
-    def _note_replaced(self) -> None:
+    def note_topics(self) -> None:
+        """Note which topics there are, and which are no more."""
         for side in (self.world.source, self.world.target):
             for name, topic in side.topics.items():
-                if self.ids.setdefault((side.alias, name), topic.id) != (
-                    topic.id
+                self.ids.setdefault((side.alias, name), topic.id)
+            for (alias, name), first in self.ids.items():
+                found = side.topics.get(name)
+                if alias == side.alias and (
+                    found is None or found.id != first
                 ):
                     self.replaced.add(name)
 

@@ -135,6 +135,22 @@ def test_what_is_dropped_is_counted_between_newest_copies() -> None:
         assert "7 records of a partition 0" in reason(world, "skips")
 
 
+@pytest.mark.parametrize("committed", [True, False])
+def test_aborted_records_that_are_not_copied_are_no_skip(
+    committed: bool,
+) -> None:
+    # Nothing says how the mirror reads.
+    with running("opaque", committed=committed) as world:
+        do(world, Step(0, "transaction", "a", 0, 1))
+        world.run(5 * MINUTE)
+        assert world.oracle.lost() == 0
+        assert health(world, "skips") is Health.OK, reason(world, "skips")
+        drop(world, 3)
+        world.run(5 * MINUTE)
+        assert health(world, "skips") is Health.CRITICAL
+        assert "3 records of a partition 0" in reason(world, "skips")
+
+
 def test_copies_that_look_alike_prove_nothing() -> None:
     with running("opaque") as world:
         world.quiet = True

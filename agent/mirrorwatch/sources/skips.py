@@ -172,7 +172,7 @@ class RangeExaminer:
         self,
         requests: Sequence[RangeRequest],
         *,
-        committed: bool,
+        committed: bool | None,
         transactional: bool,
     ) -> list[RangeContent | None]:
         """Read what requests ask for; one about each partition at most.
@@ -182,7 +182,9 @@ class RangeExaminer:
         requests
             What is asked.
         committed
-            Whether the mirror leaves out aborted records of the source.
+            Whether the mirror leaves out aborted records of the source;
+            `None` if that is not known: then those without a copy are no
+            records.
         transactional
             Whether it writes in transactions itself: what it aborted was
             never written.
@@ -200,8 +202,15 @@ class RangeExaminer:
         """
         there = self._there.read(
             ((i.place, span) for i in requests for span in i.source),
-            committed=committed,
+            committed=bool(committed),
         )
+        # Which of them count without a copy.
+        kept = there
+        if committed is None:
+            kept = self._there.read(
+                ((i.place, span) for i in requests for span in i.source),
+                committed=True,
+            )
         here = self._here.read(
             ((_here(i), i.target) for i in requests if not i.only_count),
             committed=transactional,
@@ -216,6 +225,7 @@ class RangeExaminer:
             self._reading(
                 request,
                 there.get(request.place, {}),
+                kept.get(request.place, {}),
                 here.get(_here(request), {}),
                 (
                     starts.get(request.place, 0),
@@ -229,10 +239,11 @@ class RangeExaminer:
         self,
         request: RangeRequest,
         source: Mapping[int, RecordFingerprint] | None,
+        kept: Mapping[int, RecordFingerprint] | None,
         target: Mapping[int, RecordFingerprint] | None,
         starts: tuple[int, int],
     ) -> RangeContent | None:
-        if source is None or target is None:
+        if source is None or kept is None or target is None:
             return None
         # A target that sets timestamps itself has others than the source.
         timed = not any(look.by_broker for look in target.values())
@@ -240,9 +251,17 @@ class RangeExaminer:
             self._configs.get().source.get(request.topic),
             self._configs.get().target.get(request.remote),
         )
+        copies = _numbers(target, 0, timed=timed)
+        copied = set(copies.values())
         return RangeContent(
-            source=_numbers(source, starts[0], timed=timed),
-            target=_numbers(target, 0, timed=timed),
+            source={
+                offset: number
+                for offset, number in _numbers(
+                    source, starts[0], timed=timed
+                ).items()
+                if offset in kept or number in copied
+            },
+            target=copies,
             source_start=starts[0],
             target_start=starts[1],
             # What is not known might be: then less is called proved.
@@ -625,7 +644,9 @@ class SkipsWorker:
         try:
             readings = self._examiner.answer(
                 batch,
-                committed=last is not None and now - last < _AFTER,
+                committed=None
+                if self._sparse
+                else last is not None and now - last < _AFTER,
                 transactional=self._tracker.marked,
             )
         except SourceError as e:
