@@ -16,8 +16,11 @@ TUNING = {
     # 500 by default: the source asks for records one by one, and this is how
     # many it has at hand between two polls.
     "max.poll.records": "10000",
-    "fetch.min.bytes": "262144",
-    "fetch.max.wait.ms": "100",
+    # A broker answers a connection's requests in order. A fetch that waits
+    # for more, at the end of a log or of a small one, holds up the question
+    # for the ends that the source asks next: of each partition, once or twice.
+    "fetch.min.bytes": "1",
+    "fetch.max.wait.ms": "10",
     # Of larger ones more lies in memory, and nothing is faster. A record that
     # is larger still comes, alone.
     "max.partition.fetch.bytes": "2097152",
