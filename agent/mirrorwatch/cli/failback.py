@@ -261,6 +261,7 @@ def _to_log(
         position=max(
             state.frontier + 1, 0 if position is None else position.proved
         ),
+        looked=state.frontier + 1,
         upstream=state.upstream,
         downstream=state.downstream,
         copies=state.copies,

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 
 from mirrorwatch.domain.failover.failback import ReplicatedLog, list_uncopied
 from mirrorwatch.domain.offsets import OffsetMap, RangeSet
@@ -42,8 +42,12 @@ def test_what_was_skipped_and_what_the_mirror_did_not_come_to() -> None:
 def test_a_drained_partition_has_nothing() -> None:
     log = replace(DROPPED, skipped=RangeSet(), target_end=93)
     assert ranges(log) == []
-    # Only marks of transactions follow the position.
-    assert ranges(replace(log, target_end=54, position=100)) == []
+    # Only marks of transactions follow.
+    rest = replace(log, target_end=54, position=100)
+    assert ranges(replace(rest, looked=100)) == []
+    # Nobody has looked yet.
+    assert ranges(rest) == [(51, 99)]
+    assert "or are markers of transactions" in str(doubts(rest))
 
 
 def test_what_expired_needs_no_copy() -> None:
@@ -108,6 +112,8 @@ def test_what_cannot_be_recognised_is_listed_with_its_doubt() -> None:
 
 
 @given(histories(*COPYING, *ONE, "mark"))
+@example(["mark", "write", "write", "copy", "fail", "flush"])
+@example(["write", "write", "drop 3", "write", "copy", "crash", "copy 3"])
 @examples(200)
 def test_nothing_that_is_missing_is_left_out(actions: list[str]) -> None:
     world = World().do("look", *actions, "look", "look", "look", "look")
@@ -125,6 +131,7 @@ def test_nothing_that_is_missing_is_left_out(actions: list[str]) -> None:
                 partition=0,
                 end=len(world.source),
                 position=max(state.frontier + 1, world.committed or 0),
+                looked=state.frontier + 1,
                 upstream=state.upstream,
                 downstream=state.downstream,
                 copies=state.copies,

@@ -327,8 +327,15 @@ class CanarySurvey:
 def uncovered(
     brokers: frozenset[int], leaders: Mapping[int, int | None]
 ) -> frozenset[int]:
-    """Return the brokers that lead no partition of the canary topic."""
-    return brokers - {b for b in leaders.values() if b is not None}
+    """Return the brokers that lead no partition of the canary topic.
+
+    Notes
+    -----
+    None while a partition has no leader: a broker that has just come back may
+    be about to lead it.
+    """
+    leading = {b for b in leaders.values() if b is not None}
+    return frozenset() if None in leaders.values() else brokers - leading
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,6 +1,6 @@
 """Which source records never came to the target, for a failback."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ..offsets import OffsetMap, RangeSet
@@ -62,6 +62,9 @@ class ReplicatedLog:
     position: int = 0
     """Every offset below was copied or skipped, as proved."""
 
+    looked: int = 0
+    """Every offset below was looked into: what was skipped of it is known."""
+
     upstream: int | None = None
     """Source offset up to which both sides were compared; `None` if no sync
     is known."""
@@ -105,7 +108,7 @@ def list_uncopied(log: ReplicatedLog) -> Iterator[UncopiedRange]:
     found: list[tuple[int, int, str | None]] = [
         (max(low, log.start), min(high, first - 1), why)
         for ranges, why in (
-            (log.skipped, None),
+            *_skipped(log),
             (
                 log.doubtful,
                 "Skipped, or copied in a way that cannot be recognised",
@@ -134,6 +137,21 @@ def list_uncopied(log: ReplicatedLog) -> Iterator[UncopiedRange]:
             )
 
 
+def _skipped(
+    log: ReplicatedLog,
+) -> Iterator[tuple[Iterable[tuple[int, int]], str | None]]:
+    """Yield what was skipped, and why it may be at the target all the same."""
+    if log.upstream is None or log.target_end == log.downstream + 1:
+        yield log.skipped, None
+        return
+    synced = log.upstream
+    yield [(low, min(high, synced)) for low, high in log.skipped], None
+    yield (
+        [(max(low, synced + 1), high) for low, high in log.skipped],
+        "MirrorMaker may have copied it again since the newest offset sync",
+    )
+
+
 def _tail(log: ReplicatedLog) -> tuple[int, str | None]:
     """Return the first offset that the mirror did not come to, and why that
     may be a later one.
@@ -154,7 +172,14 @@ def _tail(log: ReplicatedLog) -> tuple[int, str | None]:
     doubt = _doubt_end(log)
     if doubt is not None or log.target_end is None:
         return position, doubt
-    return max(position, compared + log.target_end - log.downstream - 1), None
+    looked = max(compared, log.looked)
+    reached = compared + log.target_end - log.downstream - 1
+    if max(looked, reached) < position:
+        return looked, (
+            "The target holds fewer records than MirrorMaker committed: the "
+            "others were skipped, or are markers of transactions"
+        )
+    return max(position, reached), None
 
 
 def _doubt_end(log: ReplicatedLog) -> str | None:
