@@ -35,7 +35,7 @@ class Answers(RangeExaminer):
     def __init__(self, world: World) -> None:
         self.world = world
         self.asked = 0
-        self.levels: list[bool] = []
+        self.levels: list[bool | None] = []
         self.is_held = False
         self.is_away = False
 
@@ -43,7 +43,7 @@ class Answers(RangeExaminer):
         self,
         requests: Sequence[RangeRequest],
         *,
-        committed: bool,
+        committed: bool | None,
         transactional: bool,
     ) -> list[RangeContent | None]:
         del transactional  # this world has no such records

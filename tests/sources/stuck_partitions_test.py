@@ -27,7 +27,7 @@ class NoAnswers(RangeExaminer):
         self,
         requests: Sequence[RangeRequest],
         *,
-        committed: bool,
+        committed: bool | None,
         transactional: bool,
     ) -> list[RangeContent | None]:
         del committed, transactional
