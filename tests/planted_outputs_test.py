@@ -183,6 +183,7 @@ def a_config(plants: Plants, *, old: bool) -> dict[str, Any]:
                     "connectors": [env("readers_connector")],
                 },
                 "mirror": {
+                    "added_headers": [env("mirror header")],
                     "source_alias": env("source alias"),
                     "target_alias": env("target alias"),
                     "connectors": [env("connector")],

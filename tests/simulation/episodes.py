@@ -205,7 +205,7 @@ BY_TOPIC = (
 
 FAMILY_EPISODES: Mapping[str, tuple[str, ...]] = {
     "mirrormaker1": BY_TOPIC,
-    "redpanda-migrator": BY_TOPIC,
+    "brooklin": BY_TOPIC,
     "group": BY_TOPIC,
     "mirus": (*BY_TOPIC, "zombie"),
     # It copies batches as they are, and nobody else may write to its topics.

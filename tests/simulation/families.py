@@ -168,7 +168,7 @@ class Family:
 FAMILIES: Mapping[str, Family] = {
     "mirrormaker2": Family(SimMirror),
     "mirrormaker1": Family(SimGroupMirror, {"group": GROUP}),
-    "redpanda-migrator": Family(SimGroupMirror, {"group": GROUP}),
+    "brooklin": Family(SimGroupMirror, {"group": GROUP}),
     "group": Family(SimGroupMirror, {"group": GROUP}),
     "mirus": Family(
         SimMirus,

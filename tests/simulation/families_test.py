@@ -18,10 +18,10 @@ pytestmark = pytest.mark.slow
 
 OTHERS = [kind for kind in FAMILIES if kind != "mirrormaker2"]
 
-BY_TOPIC = ["mirrormaker1", "redpanda-migrator", "group", "mirus"]
+BY_TOPIC = ["mirrormaker1", "brooklin", "group", "mirus"]
 """Mirrors of which both sides of a topic are compared while it rests."""
 
-KEPT = {"redpanda-migrator", "linked", "opaque"}
+KEPT = {"linked", "opaque"}
 """Mirrors that keep the partition of a record."""
 
 CHECKS = ("lag", "retention", "position", "skips", "topics", "tasks")
