@@ -6,8 +6,7 @@ import uuid
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from confluent_kafka import Message
 
@@ -25,6 +24,7 @@ from .registry import SchemaRegistry
 from .security import SiteSecurity, secure
 from .settings import SOURCE, TARGET, LabSettings
 from .site import LabSite
+from .start_stop import StartStop
 
 __all__ = ["Lab"]
 
@@ -230,7 +230,7 @@ class Assembly:
         )
 
 
-class Lab:
+class Lab(StartStop):
     """Two sites, the links before the source, and the mirror.
 
     Parameters
@@ -257,18 +257,6 @@ class Lab:
         self.parts: dict[str, LabSite | LabMirror | SchemaRegistry] = {}
         self._open = ExitStack()
         self._came_up = False
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
 
     def start(self) -> None:
         """Start both sites, make the topics, start the mirror.

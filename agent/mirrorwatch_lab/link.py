@@ -15,10 +15,10 @@ from datetime import timedelta
 from enum import Enum
 from pathlib import Path
 from threading import Thread
-from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, cast
 
 from .exceptions import LabError
+from .start_stop import StartStop
 
 __all__ = ["LOOPBACK", "Link", "Ports"]
 
@@ -258,7 +258,7 @@ _PATIENCE_SECONDS = 60.0
 ever does short work, so more means that it is dead."""
 
 
-class Link:
+class Link(StartStop):
     """A TCP proxy with a round-trip time, a bandwidth, a stall and a cut.
 
     Parameters
@@ -298,18 +298,6 @@ class Link:
         self._listener: socket.socket | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: Thread | None = None
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
 
     def start(self) -> None:
         """Start to listen.

@@ -8,12 +8,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
 from threading import Event, Lock, Thread
-from types import MappingProxyType, TracebackType
-from typing import Any, Self
+from types import MappingProxyType
+from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from mirrorwatch.clock import utc_now
+
+from .start_stop import StartStop
 
 __all__ = ["TRAFFIC_TOPICS", "Signal", "Traffic", "plan"]
 
@@ -196,7 +198,7 @@ _FLUSH_SECONDS = 30.0
 """How long the last records may take to be acknowledged at the end."""
 
 
-class Traffic:
+class Traffic(StartStop):
     """A thread that writes such traffic to one cluster.
 
     Parameters
@@ -229,18 +231,6 @@ class Traffic:
         self._acked: Counter[str] = Counter()
         self._failed = 0
         self._thread = Thread(target=self._run, name="traffic", daemon=True)
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
 
     @property
     def acked(self) -> Mapping[str, int]:

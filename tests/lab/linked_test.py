@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from mirrorwatch.domain.report import Health
-from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
+from mirrorwatch_lab import CANARY_TOPIC, Lab
+from tests.support.copier import lab_for_copier
 from tests.support.lab import copied, numbered, produce
 from tests.support.offset_copier import OffsetCopier
 from tests.support.watch import Watch, wait_until
@@ -21,10 +22,7 @@ TOPICS = ((CANARY_TOPIC, 3), ("x", 2), ("expires", 1))
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    settings = LabSettings(topics=dict(TOPICS), start_mirror=False)
-    with Lab(settings) as lab:
-        for topic, partitions in TOPICS:
-            lab.target.topics.create(topic, partitions, {})
+    with lab_for_copier(TOPICS) as lab:
         yield lab
 
 

@@ -15,8 +15,8 @@ from confluent_kafka import Producer
 
 from mirrorwatch.clock import utc_now
 from mirrorwatch.domain.report import Health
-from mirrorwatch_lab import Lab, LabSettings
-from tests.support.copier import Copier, migrator_headers
+from mirrorwatch_lab import Lab
+from tests.support.copier import Copier, lab_for_copier, migrator_headers
 from tests.support.lab import copied, numbered, produce
 from tests.support.skips import books_of
 from tests.support.watch import Watch, lag_of, wait_until
@@ -29,10 +29,7 @@ GROUP = "migrator"
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    settings = LabSettings(topics=dict(TOPICS), start_mirror=False)
-    with Lab(settings) as lab:
-        for topic, partitions in TOPICS:
-            lab.target.topics.create(topic, partitions, {})
+    with lab_for_copier(TOPICS) as lab:
         yield lab
 
 

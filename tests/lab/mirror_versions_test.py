@@ -39,7 +39,7 @@ def numbered(name: str, end: int) -> list[str]:
 
 def watching(lab: Lab, state: Path) -> Watch:
     limits = {
-        # What is copied again is told, and is not what is asked for here.
+        # What is copied again is reported, too: not what is asked for here.
         "canary": {"warning_window": "5s"},
         "skips": {"warning_window": "5s"},
         "position": {"rewind_window": "5s"},

@@ -17,7 +17,8 @@ from mirrorwatch.config import Config
 from mirrorwatch.doctor import examine
 from mirrorwatch.domain.doctor import FindingSeverity
 from mirrorwatch.domain.report import Health
-from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
+from mirrorwatch_lab import CANARY_TOPIC, Lab
+from tests.support.copier import lab_for_copier
 from tests.support.lab import copied, numbered, produce
 from tests.support.offset_copier import OffsetCopier
 from tests.support.watch import Watch, describe, wait_until
@@ -96,10 +97,7 @@ class StandIn(OffsetCopier):
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    settings = LabSettings(topics=dict(TOPICS), start_mirror=False)
-    with Lab(settings) as lab:
-        for topic, partitions in TOPICS:
-            lab.target.topics.create(topic, partitions, {})
+    with lab_for_copier(TOPICS) as lab:
         for name in (OFFSETS, CONFIGS, STATUS):
             lab.target.topics.create(name, 1, {"cleanup.policy": "compact"})
         run = {"trace": None, "worker_id": "w:8083", "generation": 3}

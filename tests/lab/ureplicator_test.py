@@ -9,9 +9,9 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import KazooException
 
 from mirrorwatch.domain.report import Health
-from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
+from mirrorwatch_lab import CANARY_TOPIC, Lab
 from mirrorwatch_lab.zookeeper import ZooKeeper
-from tests.support.copier import Copier, Places
+from tests.support.copier import Copier, Places, lab_for_copier
 from tests.support.lab import copied, numbered, produce
 from tests.support.watch import Watch, wait_until
 from tests.support.zookeeper import running_zookeeper
@@ -23,10 +23,7 @@ TOPICS = ((CANARY_TOPIC, 3), ("x", 2))
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    settings = LabSettings(topics=dict(TOPICS), start_mirror=False)
-    with Lab(settings) as lab:
-        for topic, partitions in TOPICS:
-            lab.target.topics.create(topic, partitions, {})
+    with lab_for_copier(TOPICS) as lab:
         yield lab
 
 

@@ -243,7 +243,7 @@ def test_an_object_store_keeps_what_a_folder_keeps_and_no_password(
     (run,) = {names[2] for names in kept}
     stored = {"plan", "digests", "hours", "result"}
     assert {names[3] for names in kept} == stored
-    # Nothing that was not yet in its place, and nothing that holds the folder.
+    # No file that was not yet renamed, and no lease of the folder.
     gone = ("__magic", "_temporary", "audit.lock")
     assert not [
         k for k in s3.keys("of a window/") if any(g in k for g in gone)

@@ -82,7 +82,7 @@ class SimGroupMirror(SimCopier):
 class SimMirus(SimCopier):
     """Mirus: the next offset in Connect's offsets topic.
 
-    Where a position has expired it goes on at the log's end, unless it is told
+    Where a position has expired it goes on at the log's end, unless configured
     otherwise; a partition without a position is read from its start.
     """
 
@@ -162,7 +162,7 @@ class Family:
         [SimCluster, SimCluster, MirrorSettings, Oracle, Random], SimMirror
     ]
     config: Mapping[str, Any] = field(default_factory=dict)
-    """What the agent is told of it, beside its kind."""
+    """The agent's configuration of it, beside its kind."""
 
 
 FAMILIES: Mapping[str, Family] = {

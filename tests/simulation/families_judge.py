@@ -23,8 +23,8 @@ __all__ = ["CopiesJudge", "LinkJudge", "TopicsJudge", "make_judge"]
 class TopicsJudge(Judge):
     """Of mirrors that commit positions alone: topics are compared at rest.
 
-    What expires while the mirror is down and the agent looks is told by the
-    position; all else when the topic rests.
+    What expires while the mirror is down and the agent looks is reported by
+    `position`; all else when the topic rests.
     """
 
     proved: dict[str, tuple[int, float]] = field(default_factory=dict)
@@ -94,7 +94,7 @@ class TopicsJudge(Judge):
         skips: SkipsObservation | None,
         position: PositionObservation | None,
     ) -> None:
-        """What expired while the mirror is down is told by the position."""
+        """What expired while the mirror is down is reported by `position`."""
         self.position = position
         world, now = self.world, self.world.schedule.elapsed
         could_see = max(self.calm_since, world.agent.started_at)
@@ -120,7 +120,7 @@ class TopicsJudge(Judge):
             if told[key[0]] < count:
                 self._fail(
                     f"{count} records of {key} expired while the mirror is "
-                    f"down, and {told[key[0]]} are told"
+                    f"down, and {told[key[0]]} are reported"
                 )
 
     def _proofs_stay(
@@ -158,7 +158,7 @@ class TopicsJudge(Judge):
             if told[topic] < lost:
                 self._fail(
                     f"{count} records of {topic} are lost, {lost} of them "
-                    f"show, and {told[topic]} are told"
+                    f"show, and {told[topic]} are reported"
                 )
             if self.calm_since < LOST_WINDOW / 2 and (
                 healths <= {Health.OK, Health.OFF}

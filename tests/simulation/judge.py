@@ -102,14 +102,14 @@ class Judge:
     before the agent saw its end again."""
 
     critical_since: dict[Key, float] = field(default_factory=dict)
-    """Since when losses of a partition are told as proved by skips."""
+    """Since when losses of a partition are reported as proved by skips."""
 
     seen: dict[object, float] = field(default_factory=dict)
     """What skips and position found, and when first."""
 
     @property
     def bound(self) -> float:
-        """Seconds within which a loss is told."""
+        """Seconds within which a loss is reported."""
         flush = self.world.mirror.settings.flush
         return 2 * flush + 10 * self.interval + 4 * MINUTE
 
@@ -255,7 +255,7 @@ class Judge:
         skips: SkipsObservation | None,
         position: PositionObservation | None,
     ) -> None:
-        """After the bound no loss is hidden, and none is told too small."""
+        """After the bound no loss is hidden, or reported too small."""
         world, now = self.world, self.world.schedule.elapsed
         could_see = max(self.calm_since, world.agent.started_at)
         if now - could_see <= self.bound or skips is None or position is None:
@@ -288,7 +288,7 @@ class Judge:
             if told[key] + told[key[0], None] < lost:
                 self._fail(
                     f"{lost} records of {key} are lost, the last at "
-                    f"{newest:.0f} s, and {told[key]} are told"
+                    f"{newest:.0f} s, and {told[key]} are reported"
                 )
             healths = {by_check[c].health for c in ("skips", "position")}
             if healths <= {Health.OK, Health.OFF}:
@@ -312,7 +312,7 @@ class Judge:
     def _proofs_stay(
         self, verdict: Verdict, skips: SkipsObservation | None
     ) -> None:
-        """What was proved is told for its window, whatever comes after."""
+        """What was proved is reported for its window, whatever comes after."""
         world, now = self.world, self.world.schedule.elapsed
         if "clock steps" in self.steps:
             return

@@ -68,7 +68,7 @@ class MirrorSettings:
     """Whether its configuration says that a transform may drop records."""
 
     earliest: bool = False
-    """Whether Mirus is told to resume at the log start."""
+    """Whether Mirus is configured to resume at the log start."""
 
     keeps_partitions: bool = True
     """Whether a copy goes to the partition of its record's number."""

@@ -108,7 +108,7 @@ MUTATIONS = (
         "late_sync_of_a_former",
     ),
     Mutation(
-        "a loss is told for ten minutes only",
+        "a loss is reported for ten minutes only",
         "skips/check.py",
         "and now - x.at <= limits.lost_window",
         "and now - x.at <= limits.warning_window",
@@ -224,7 +224,7 @@ MUTATIONS = (
         "that_are_gone",
     ),
     Mutation(
-        "a lost probe is told for ten minutes only",
+        "a lost probe is reported for ten minutes only",
         "canary/check.py",
         "x for x in seen.losses if now - x.proved_at <= limits.lost_window",
         "x for x in seen.losses if now - x.proved_at <= limits.warning_window",

@@ -45,7 +45,7 @@ def running(
 
 
 def told_for(window: str) -> dict[str, Any]:
-    """Return a flow in which losses are told for less than an hour."""
+    """Return a flow in which losses are reported for less than an hour."""
     return {"limits": {"skips": {"lost_window": window}}}
 
 

@@ -1,17 +1,24 @@
 """A stand-in for mirrors that are a consumer and a producer."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import contextmanager
 from threading import Event, Thread
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 
-from mirrorwatch_lab import Lab
+from mirrorwatch_lab import Lab, LabSettings
+from mirrorwatch_lab.start_stop import StartStop
 
-__all__ = ["Copier", "RunningCopier", "migrator_headers"]
-__all__ += ["target_producer"]
+__all__ = ["Copier", "RunningCopier", "lab_for_copier"]
+__all__ += ["migrator_headers", "target_producer"]
 
 Places = Mapping[tuple[str, int], int]
 """Next offset to copy, by topic and partition."""
@@ -26,25 +33,13 @@ def migrator_headers(message: Message) -> list[tuple[str, bytes]]:
     return [("redpanda-migrator-offset", offset.to_bytes(8, "big"))]
 
 
-class RunningCopier(ABC):
+class RunningCopier(StartStop):
     """What runs in a thread of its own, and can be stopped and started."""
 
     def __init__(self) -> None:
         self._stopped = Event()
         self._thread: Thread | None = None
         self._failed: Exception | None = None
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
 
     def start(self) -> None:
         self._stopped.clear()
@@ -73,6 +68,16 @@ class RunningCopier(ABC):
             self.run()
         except Exception as e:  # noqa: BLE001 - raised by stop
             self._failed = e
+
+
+@contextmanager
+def lab_for_copier(topics: Sequence[tuple[str, int]]) -> Iterator[Lab]:
+    """Run a lab with topics on both sides, and no mirror but a stand-in."""
+    settings = LabSettings(topics=dict(topics), start_mirror=False)
+    with Lab(settings) as lab:
+        for topic, partitions in topics:
+            lab.target.topics.create(topic, partitions, {})
+        yield lab
 
 
 def target_producer(lab: Lab) -> Producer:

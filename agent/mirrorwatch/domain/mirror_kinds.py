@@ -1,10 +1,10 @@
 """Kinds of mirrors, by the word of the configuration for each."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from .mirror_presets import PRESETS
 from .mirror_traits import (
-    UNFLUSHED,
     MirrorTraits,
     of_connect,
     of_copies,
@@ -19,9 +19,9 @@ KINDS: Mapping[str, MirrorTraits] = {
     # Those whose positions have code of their own, under `mirrors`.
     "mirrormaker2": MirrorTraits(),
     # Only with enable.partition.matching it keeps partitions.
-    "mirus": of_connect("Mirus", keeps_partitions=False, creates_topics=False),
-    "replicator": of_connect(
-        "Replicator",
+    "mirus": of_connect("Mirus"),
+    "replicator": replace(
+        of_connect("Replicator"),
         keeps_partitions=True,
         creates_topics=True,
         # Unless provenance.header.enable is false.
@@ -30,12 +30,7 @@ KINDS: Mapping[str, MirrorTraits] = {
     "ureplicator": of_zookeeper("uReplicator"),
     # Any mirror of a family. What one does that is not known by name cannot
     # be relied on.
-    "group": of_group(
-        "the mirror",
-        always_members=False,
-        keeps_partitions=False,
-        settles=UNFLUSHED,
-    ),
+    "group": of_group("the mirror"),
     "linked": of_ends("the mirror"),
     "opaque": of_copies("the mirror"),
     **PRESETS,

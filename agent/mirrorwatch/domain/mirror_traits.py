@@ -1,5 +1,8 @@
 """What mirrors can prove, by the family of their positions, and why not what
 they cannot.
+
+The function of a family returns what any of its mirrors proves. What is known
+of one of them beyond that is replaced, in its own file.
 """
 
 from collections.abc import Mapping
@@ -11,7 +14,6 @@ from .audit.plan import CopyProfile
 
 __all__ = [
     "FLUSHED",
-    "UNFLUSHED",
     "MirrorTraits",
     "of_connect",
     "of_copies",
@@ -140,19 +142,7 @@ UNFLUSHED = timedelta(seconds=150)
 minutes that Kafka's producers try (``delivery.timeout.ms``)."""
 
 
-def of_group(
-    title: str,
-    *,
-    always_members: bool,
-    keeps_partitions: bool,
-    keeps_timestamps: bool = True,
-    keeps_tombstones: bool = True,
-    added_headers: tuple[str, ...] = (),
-    offset_header: str | None = None,
-    starts_at_end: bool | None = None,
-    settles: timedelta = FLUSHED,
-    helper_groups: str | None = None,
-) -> MirrorTraits:
+def of_group(title: str) -> MirrorTraits:
     """Return what a mirror proves whose positions are offsets of a consumer
     group.
     """
@@ -160,16 +150,10 @@ def of_group(
         title=title,
         in_group=True,
         naming="identity",
-        helper_groups=helper_groups,
-        always_members=always_members,
-        keeps_partitions=keeps_partitions,
-        keeps_timestamps=keeps_timestamps,
-        keeps_tombstones=keeps_tombstones,
-        added_headers=added_headers,
-        offset_header=offset_header,
-        starts_at_end=starts_at_end,
+        always_members=False,
+        keeps_partitions=False,
         creates_topics=False,
-        settles=settles,
+        settles=UNFLUSHED,
         off=_unproved(title),
     )
 
@@ -188,13 +172,7 @@ def of_zookeeper(title: str) -> MirrorTraits:
     )
 
 
-def of_connect(
-    title: str,
-    *,
-    keeps_partitions: bool,
-    creates_topics: bool,
-    added_headers: tuple[str, ...] = (),
-) -> MirrorTraits:
+def of_connect(title: str) -> MirrorTraits:
     """Return what one proves whose positions are in Connect's offsets topic,
     without offset-syncs.
     """
@@ -202,9 +180,8 @@ def of_connect(
         title=title,
         in_connect=True,
         naming="identity",
-        keeps_partitions=keeps_partitions,
-        added_headers=added_headers,
-        creates_topics=creates_topics,
+        keeps_partitions=False,
+        creates_topics=False,
         settles=FLUSHED,
         off=_unproved(title),
     )
@@ -231,20 +208,13 @@ def of_ends(title: str) -> MirrorTraits:
     )
 
 
-def of_copies(
-    title: str,
-    *,
-    naming: Literal["default", "identity"] = "identity",
-    added_headers: tuple[str, ...] = (),
-    creates_topics: bool = False,
-) -> MirrorTraits:
+def of_copies(title: str) -> MirrorTraits:
     """Return what one proves whose positions can be read nowhere."""
     return MirrorTraits(
         title=title,
         matches_records=True,
-        naming=naming,
-        added_headers=added_headers,
-        creates_topics=creates_topics,
+        naming="identity",
+        creates_topics=False,
         off=_unproved(title)
         | {
             "tasks": f"The state of {title} is not read",

@@ -1,18 +1,22 @@
-"""LinkedIn Brooklin: its connector is a consumer group."""
+"""LinkedIn Brooklin: its connector is a consumer group.
 
-from ..mirror_traits import of_group
+With enablePartitionAssignment it assigns partitions to itself, and its group
+has no members.
+"""
+
+from dataclasses import replace
+
+from ..mirror_traits import FLUSHED, of_group
 
 __all__ = ["PRESET"]
 
-PRESET = of_group(
-    "Brooklin",
-    # With enablePartitionAssignment it assigns partitions to itself.
-    always_members=False,
-    keeps_partitions=False,
+PRESET = replace(
+    of_group("Brooklin"),
     # It sets none, and turns records without a value into empty ones.
     keeps_timestamps=False,
     keeps_tombstones=False,
     starts_at_end=False,
+    settles=FLUSHED,
     # It only looks for new partitions there.
     helper_groups="-topic-partition-listener",
 )

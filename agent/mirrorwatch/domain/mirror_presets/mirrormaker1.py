@@ -1,7 +1,11 @@
 """MirrorMaker 1, in Kafka up to 3.9: it is a consumer group."""
 
-from ..mirror_traits import of_group
+from dataclasses import replace
+
+from ..mirror_traits import FLUSHED, of_group
 
 __all__ = ["PRESET"]
 
-PRESET = of_group("MirrorMaker 1", always_members=True, keeps_partitions=False)
+PRESET = replace(
+    of_group("MirrorMaker 1"), always_members=True, settles=FLUSHED
+)

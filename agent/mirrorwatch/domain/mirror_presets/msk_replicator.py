@@ -1,11 +1,13 @@
 """AWS MSK Replicator: its positions are in no topic and in no group."""
 
+from dataclasses import replace
+
 from ..mirror_traits import of_copies
 
 __all__ = ["PRESET"]
 
-PRESET = of_copies(
-    "MSK Replicator",
+PRESET = replace(
+    of_copies("MSK Replicator"),
     # Its default: topics are prefixed with kafkaClusterAlias.
     naming="default",
     # Against replication loops: AWS's guide, "Topic naming".

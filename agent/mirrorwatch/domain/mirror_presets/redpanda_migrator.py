@@ -1,13 +1,16 @@
 """Redpanda Connect's migrator: its input is a consumer group."""
 
-from ..mirror_traits import of_group
+from dataclasses import replace
+
+from ..mirror_traits import FLUSHED, of_group
 
 __all__ = ["PRESET"]
 
-PRESET = of_group(
-    "Redpanda Migrator",
+PRESET = replace(
+    of_group("Redpanda Migrator"),
     always_members=True,
     keeps_partitions=True,
+    settles=FLUSHED,
     added_headers=(
         "redpanda-migrator-offset",
         "redpanda-migrator-provenance",
