@@ -342,7 +342,9 @@ def test_neither_not_knowing_nor_a_good_moment_ends_an_alert(
     check_stories(RULES, tmp_path, [story])
 
 
-@pytest.mark.parametrize("check", ["canary", "audit"])
+@pytest.mark.parametrize(
+    "check", ["canary", pytest.param("audit", marks=pytest.mark.long)]
+)
 def test_a_check_that_is_bad_and_not_known_by_turns_makes_a_ticket(
     check: str, tmp_path: Path
 ) -> None:
@@ -450,7 +452,16 @@ def test_an_agent_that_dies_beside_another_is_told_by_its_flows(
     check_stories(RULES, tmp_path, [story])
 
 
-@pytest.mark.parametrize("label", ["job", "namespace", "cluster"])
+@pytest.mark.parametrize(
+    "label",
+    [
+        "job",
+        *(
+            pytest.param(x, marks=pytest.mark.long)
+            for x in ("namespace", "cluster")
+        ),
+    ],
+)
 def test_agents_of_one_prometheus_with_flows_of_one_name_are_kept_apart(
     tmp_path: Path, label: str
 ) -> None:

@@ -22,6 +22,13 @@ MINUTE, HOUR = 60.0, 3600.0
 pytestmark = pytest.mark.slow
 
 
+def proof(value: object) -> object:
+    """Return a value that is tried by `make proof` alone: another one of the
+    same test is tried by every run.
+    """
+    return pytest.param(value, marks=pytest.mark.long)
+
+
 @contextmanager
 def running(
     *topics: str,
@@ -359,7 +366,7 @@ def write_foreign(world: World, until: float) -> None:
     world.schedule.every(lambda: 20.0, write)
 
 
-@pytest.mark.parametrize("drops", [0, 1, 30])
+@pytest.mark.parametrize("drops", [0, proof(1), 30])
 def test_drops_beside_another_producer_are_not_ok(drops: int) -> None:
     with running("a", flow=told_for("20m")) as world:
         until = world.schedule.elapsed + 15 * MINUTE
@@ -397,7 +404,7 @@ def test_as_many_records_of_others_as_drops_hide_nothing() -> None:
         assert "cannot be verified" in reason(world, "skips")
 
 
-@pytest.mark.parametrize("seen", [50, 0])
+@pytest.mark.parametrize("seen", [50, proof(0)])
 @pytest.mark.parametrize("restarts", [False, True])
 def test_expired_unread_beside_another_producer(
     seen: int, restarts: bool
@@ -441,7 +448,7 @@ def test_many_records_of_others_soon_after_a_crash_hide_nothing() -> None:
         assert lost <= expired(reason(world, "position")) <= lost + 120
 
 
-@pytest.mark.parametrize("foreign", [1, 65, 800])
+@pytest.mark.parametrize("foreign", [1, proof(65), proof(800)])
 @pytest.mark.parametrize("restarts", [False, True])
 def test_producers_that_moved_to_the_target_hide_nothing_that_expired(
     foreign: int, restarts: bool
@@ -466,7 +473,7 @@ def test_producers_that_moved_to_the_target_hide_nothing_that_expired(
             world.run(HOUR / 2)
 
 
-@pytest.mark.parametrize("flush", [60.0, 300.0])
+@pytest.mark.parametrize("flush", [proof(60.0), 300.0])
 def test_copies_after_a_long_rest_are_believed_before_they_are_committed(
     flush: float,
 ) -> None:
@@ -821,7 +828,9 @@ def test_an_offsets_topic_that_stays_away_is_told(kept: bool) -> None:
         assert "was replaced" in reason(world, "position")
 
 
-@pytest.mark.parametrize("tells", [True, False])
+@pytest.mark.parametrize(
+    "tells", [True, pytest.param(False, marks=pytest.mark.long)]
+)
 def test_a_long_flush_interval_is_no_lag(tells: bool) -> None:
     settings = MirrorSettings(
         flush=300, tells_flush=tells, syncs_at_flush=True
@@ -1109,7 +1118,7 @@ def test_a_mirror_that_stopped_while_the_agent_got_no_time_is_told() -> None:
         assert health(world, "lag") is Health.CRITICAL, reason(world, "lag")
 
 
-@pytest.mark.parametrize("seconds", [2, 9, 16, 23, 30])
+@pytest.mark.parametrize("seconds", [2, proof(9), 16, proof(23), proof(30)])
 def test_what_expired_unread_is_not_said_to_be_unverifiable(
     seconds: int,
 ) -> None:
@@ -1276,6 +1285,7 @@ def test_expired_unread_of_a_filtered_topic(restarts: bool) -> None:
         assert Health.CRITICAL not in healths(world, "skips")
 
 
+@pytest.mark.long
 def test_more_than_a_filter_may_drop_is_an_alarm() -> None:
     flow = filtered_flow({"pattern": "f", "at_most": "40%"})
     with running("f", "a", flow=flow) as world:
