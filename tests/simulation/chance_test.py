@@ -41,6 +41,11 @@ KNOWN += [2000000003, 2000000077, 2000000196, 2000001104, 2000002301]
 KNOWN += [2000003376]
 # What a mirror that says nothing left out of an aborted transaction was lost.
 KNOWN += [2400000041]
+# The mirror was down as records expired, and the copy that proved its position
+# proved nothing any more, as its own record was gone too.
+KNOWN += [2400000090, 6039643535]
+# So it was as its log was truncated.
+KNOWN += [2300020040]
 """Seeds that are always tried: worlds in which the agent, or what it is held
 to, was wrong once."""
 

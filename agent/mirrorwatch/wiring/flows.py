@@ -188,6 +188,7 @@ def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
                 for topic in parts.mirror.internal_topics()
             },
             keeps_offsets=KINDS[flow.mirror.kind].keeps_offsets,
+            newest_only=KINDS[flow.mirror.kind].finds_copies,
             merged=Selection(include=flow.topics.merged).matches,
             memory=max(limits.lost_window, limits.rewind_window),
         ),

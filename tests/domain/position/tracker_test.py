@@ -1286,3 +1286,146 @@ def test_a_position_that_is_not_known_is_not_out_of_range(
     world.unproved = {}
     world.settle()
     assert world.verdict().health is Health.CRITICAL
+
+
+@pytest.fixture
+def newest_world() -> World:
+    """A mirror of which only newest copies are known.
+
+    The position was lost sight of. Then the copy of record 349 was found as
+    the 200th: 150 records before it are missing.
+    """
+    world = World(newest_only=True)
+    world.sync(99, 99)
+    world.tick(2)
+    world.unproved = {("t", 0): "its record has expired"}
+    world.source["t"].ends[0] = 350
+    world.tick(2)
+    world.restart()
+    world.tick(2)
+    world.unproved = {}
+    world.sync(349, 199)
+    world.target["t"].ends[0] = 200
+    return world
+
+
+def test_what_expired_between_newest_copies_is_counted(
+    newest_world: World,
+) -> None:
+    """It is what lay first, where as many are missing as have expired."""
+    newest_world.source["t"].starts[0] = 250
+    newest_world.settle()
+    is_told(newest_world)
+    assert not newest_world.reset().at_most
+    newest_world.restart()
+    newest_world.settle()
+    is_told(newest_world)
+
+
+def test_of_more_that_is_missing_at_most_what_expired_did(
+    newest_world: World,
+) -> None:
+    newest_world.source["t"].starts[0] = 200
+    newest_world.settle()
+    reset = newest_world.reset()
+    assert (reset.kind, reset.first, reset.end, reset.at_most) == (
+        ResetKind.EXPIRED,
+        100,
+        200,
+        True,
+    )
+
+
+def test_copies_that_expired_as_well_leave_it_unverified(
+    newest_world: World,
+) -> None:
+    newest_world.source["t"].starts[0] = 280
+    newest_world.settle()
+    reset = newest_world.reset()
+    assert (reset.kind, reset.first, reset.end) == (
+        ResetKind.UNVERIFIED,
+        100,
+        280,
+    )
+    assert newest_world.verdict().health is Health.WARNING
+
+
+def test_newest_copies_with_nothing_missing_are_ok() -> None:
+    world = World(newest_only=True)
+    world.sync(99, 99)
+    world.tick(2)
+    world.source["t"] = Log("s1", {0: 350}, {0: 250})
+    world.sync(349, 349)
+    world.target["t"].ends[0] = 350
+    world.tick(40)
+    assert (world.resets, world.verdict().health) == ((), Health.OK)
+
+
+def test_what_is_missing_from_a_whole_log_is_left_to_the_skips(
+    newest_world: World,
+) -> None:
+    newest_world.tick(40)
+    assert (newest_world.resets, newest_world.verdict().health) == (
+        (),
+        Health.OK,
+    )
+
+
+@pytest.fixture
+def cut_world() -> World:
+    """A log is cut below the newest copy, whose record is gone with it."""
+    world = World(newest_only=True)
+    world.sync(99, 99)
+    world.tick(2)
+    world.unproved = {("t", 0): "no copy is found"}
+    world.source["t"].ends[0] = 40
+    world.tick(2)
+    # It stays told, whatever is written meanwhile.
+    for end in (60, 90, 130):
+        world.source["t"].ends[0] = end
+        world.tick(3)
+        assert world.verdict().health is Health.CRITICAL
+    world.unproved = {}
+    return world
+
+
+@pytest.mark.parametrize("copies", [20, 50])
+def test_what_newest_copies_leave_out_of_a_cut_log_is_counted(
+    cut_world: World, copies: int
+) -> None:
+    cut_world.target["t"].ends[0] = 100 + copies
+    cut_world.sync(89, 99 + copies)
+    cut_world.settle()
+    reset, verdict = cut_world.reset(), cut_world.verdict()
+    assert (reset.first, reset.end) == (40, 90 - copies)
+    if copies == 20:
+        assert verdict.health is Health.CRITICAL
+        assert "at least 30 new records were never copied" in verdict.reason
+    else:
+        assert verdict.health is Health.WARNING
+        assert "restarted from the beginning" in verdict.reason
+
+
+def test_where_others_write_it_cannot_be_verified(cut_world: World) -> None:
+    cut_world.foreign.add(("t", 0))
+    cut_world.tick()
+    cut_world.target["t"].ends[0] = 300
+    cut_world.sync(89, 280)
+    cut_world.settle()
+    reset = cut_world.reset()
+    assert (reset.kind, reset.first, reset.end) == (
+        ResetKind.UNVERIFIED,
+        40,
+        89,
+    )
+    assert cut_world.verdict().health is Health.WARNING
+
+
+def test_a_log_that_is_not_cut_is_ok_though_no_copy_is_found() -> None:
+    world = World(newest_only=True)
+    world.sync(99, 99)
+    world.tick(2)
+    world.unproved = {("t", 0): "no copy is found"}
+    world.source["t"].ends[0] = 100
+    world.tick(20)
+    assert world.resets == ()

@@ -50,6 +50,7 @@ class World:
         estimates: bool = True,
         merged: Collection[str] = (),
         keeps_offsets: bool = False,
+        newest_only: bool = False,
     ) -> None:
         self.now = NOON
         self.source = {"t": Log("s1", {0: 100})}
@@ -71,6 +72,7 @@ class World:
         self._estimates = estimates
         self._merged = frozenset(merged)
         self._keeps_offsets = keeps_offsets
+        self._newest_only = newest_only
         self._unread: list[Sync] = []
         self._syncs: list[Sync] = []
         self.seen: PositionObservation
@@ -99,6 +101,7 @@ class World:
             estimates=self._estimates,
             merged=self._merged.__contains__,
             keeps_offsets=self._keeps_offsets,
+            newest_only=self._newest_only,
         )
         self._unread = list(self._syncs)
 

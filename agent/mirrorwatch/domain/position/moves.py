@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 
 from ..cluster_view import FlowView, TopicPartition
 from ..mirror_records import Committed, Sync
@@ -21,6 +22,7 @@ class _Gap:
     place: TopicPartition
     first: int
     end: int
+    until: int
     at: datetime
     at_most: bool = False
 
@@ -49,6 +51,7 @@ class UnexplainedGaps:
         end: int,
         at: datetime,
         *,
+        until: int | None = None,
         at_most: bool = False,
     ) -> None:
         """Take the source offsets between two copies.
@@ -61,12 +64,15 @@ class UnexplainedGaps:
             First of them.
         end
             Offset behind them.
+        until
+            Offset of the second copy, where some before it were copied, and
+            nothing says which.
         at
             When they were found.
         at_most
             Whether the mirror may have copied some of them before.
         """
-        self._gaps.append(_Gap(place, first, end, at, at_most))
+        self._gaps.append(_Gap(place, first, end, until or end, at, at_most))
 
     def look(self, state: PositionState, view: FlowView) -> None:
         """Find those at which the log began when they were passed."""
@@ -74,17 +80,24 @@ class UnexplainedGaps:
         starts = view.source.starts if view.source else {}
         for gap in self._gaps:
             start = starts.get(gap.place, 0)
+            begin = partial(
+                state.begin,
+                topic=gap.place[0],
+                at=at,
+                partition=gap.place[1],
+                first=gap.first,
+                settled=at,
+            )
             if gap.first < start <= gap.end:
-                state.begin(
+                found_all = gap.until == gap.end
+                begin(
                     ResetKind.EXPIRED,
-                    gap.place[0],
-                    at,
-                    partition=gap.place[1],
-                    first=gap.first,
-                    end=gap.end,
-                    settled=at,
-                    at_most=gap.at_most,
+                    end=gap.end if found_all else start,
+                    at_most=gap.at_most or not (found_all or start == gap.end),
                 )
+            elif gap.end < start <= gap.until:
+                # Some were copied, and some of those that were not expired.
+                begin(ResetKind.UNVERIFIED, end=start)
             elif start <= gap.first and at - gap.at <= KEPT:
                 kept.append(gap)
         self._gaps = kept
@@ -113,6 +126,9 @@ class PositionMoves:
     keeps_offsets
         Whether commits are ends at the target, where records have the offsets
         that they have at the source.
+    newest_only
+        Whether syncs are of newest copies, found when somebody looked: what
+        is missing between two of them may be missing anywhere.
     """
 
     state: PositionState
@@ -120,6 +136,7 @@ class PositionMoves:
     counted: Callable[[TopicPartition], bool]
     gaps: UnexplainedGaps
     keeps_offsets: bool = False
+    newest_only: bool = False
 
     def take_syncs(
         self, topic: str, partition: int, syncs: Iterable[Sync]
@@ -247,9 +264,7 @@ class PositionMoves:
         after = sync.position
         beyond = self.state.open(ResetKind.BEYOND, *where)
         if beyond is not None:
-            reached = beyond.end or 0
-            first = min(sync.upstream, reached)
-            self._settle(beyond, end=max(beyond.first or 0, first))
+            self._leave_cut(beyond, sync)
             place.reached = after
             return True
         if place.reached is None:
@@ -268,6 +283,27 @@ class PositionMoves:
         if place.reached <= after:
             self._catch_up(*where, after)
         return True
+
+    def _leave_cut(self, cut: Reset, sync: Sync) -> None:
+        """Settle what the mirror made of a log that was truncated."""
+        lowest, first = cut.first or 0, min(sync.upstream, cut.end or 0)
+        if self.newest_only:
+            # Copies of the log as it is now lie before the newest one, at
+            # most as many as the target has got since.
+            if cut.target_end is None or not self.counted(sync.key):
+                self.state.drop(cut)
+                self.state.begin(
+                    ResetKind.UNVERIFIED,
+                    cut.topic,
+                    self.view.at,
+                    partition=cut.partition,
+                    first=lowest,
+                    end=max(lowest, first),
+                    settled=self.view.at,
+                )
+                return
+            first = sync.position - (sync.downstream + 1 - cut.target_end)
+        self._settle(cut, end=max(lowest, first))
 
     def _end_expired(
         self, expired: Reset, place: PartitionPosition, sync: Sync
@@ -304,13 +340,17 @@ class PositionMoves:
         origin = place.origin_of(sync.downstream)
         # Where the target's end counts no copies, only syncs and commits say
         # how far it had come.
-        first = max(origin or 0, place.proved)
-        if first < sync.upstream:
+        first, end = max(origin or 0, place.proved), sync.upstream
+        if self.newest_only:
+            # What expired is the first of it, and the rest for the skips.
+            first, end = place.proved, place.proved + end - first
+        if first < end:
             self.gaps.note(
                 sync.key,
                 first,
-                sync.upstream,
+                end,
                 self.view.at,
+                until=sync.upstream,
                 at_most=origin is None,
             )
 

@@ -59,6 +59,9 @@ class OutOfRangePositions:
     _lowest: dict[TopicPartition, int] = field(default_factory=dict)
     """Lowest ends of logs that positions lie beyond, not yet for long."""
 
+    _before: dict[TopicPartition, int | None] = field(default_factory=dict)
+    """Ends at the target before these logs were cut."""
+
     _copied: dict[TopicPartition, int] = field(default_factory=dict)
     """Where the mirror was when these logs ended below that, by its copies."""
 
@@ -84,7 +87,7 @@ class OutOfRangePositions:
         }
         for key, place in self.state.places.items():
             seen = view.partitions.get(key)
-            if seen is None or seen.has_no_position:
+            if seen is None or _may_be_anywhere(place, seen):
                 continue
             start, end = seen.log_start, seen.source_end
             reached = self._see(key, place, seen, view.at)
@@ -130,6 +133,7 @@ class OutOfRangePositions:
         """
         end = seen.source_end
         if end < (place.source_end or 0):
+            self._before[key] = place.target_end
             reached = place.estimate(place.target_end)
             if reached is not None and end < reached:
                 self._copied[key] = min(reached, place.source_end or 0)
@@ -166,6 +170,7 @@ class OutOfRangePositions:
                 first=self._lowest[key],
                 end=reached,
                 log_end=end,
+                target_end=self._before.get(key),
             )
 
     def _expired(
@@ -295,3 +300,11 @@ class OutOfRangePositions:
         """Return whether something was so before, for as long as is needed."""
         first = self._since[spot] = since.get(spot, at)
         return spot in since and at - first >= patience
+
+
+def _may_be_anywhere(place: PartitionPosition, seen: PartitionView) -> bool:
+    """Return whether no copy proves where the mirror is in a whole log.
+
+    One that ends below what was copied is truncated, wherever it is.
+    """
+    return seen.has_no_position and seen.source_end >= (place.reached or 0)
