@@ -155,6 +155,11 @@ def test_every_mirror_of_a_family_is_a_preset() -> None:
             "mirror.connect: is of no use here",
         ),
         ({"kind": "mirus", **ON_A_WORKER, "group": "mm"}, "mirror.group: is"),
+        ({"keeps_partitions": True}, "mirror.keeps_partitions: is of no use"),
+        (
+            {"kind": "linked", "keeps_partitions": True},
+            "mirror.keeps_partitions: is of no use here",
+        ),
         (
             {"kind": "mirus", "topics": ON_A_WORKER["topics"]},
             "mirror.connectors: is missing",
@@ -197,3 +202,32 @@ def test_every_mirror_of_a_family_is_a_preset() -> None:
 def test_keys_must_go_with_the_kind(mirror: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         configured(**mirror)
+
+
+@pytest.mark.parametrize("kind", sorted({*GROUPS, *ON_CONNECT, "ureplicator"}))
+@pytest.mark.parametrize("keeps", [None, True, False])
+def test_kept_partitions_show_what_is_skipped_by_timestamps(
+    kind: str, keeps: bool | None
+) -> None:
+    given: dict[str, Any] = {"kind": kind, **KEYS.get(kind, {})}
+    if keeps is not None:
+        given["keeps_partitions"] = keeps
+    config = configured(**given)
+    traits = config.flows[0].mirror.traits
+    kept = KINDS[kind].keeps_partitions if keeps is None else keeps
+    assert traits.keeps_partitions == kept
+    assert config.flows[0].copies.partitions == kept
+    by_header = traits.offset_header is not None
+    assert traits.finds_copies == (
+        by_header or (kept and traits.keeps_timestamps)
+    )
+
+
+def test_which_keep_partitions_by_default() -> None:
+    kept = {
+        kind
+        for kind, traits in KINDS.items()
+        if traits.only_commits and traits.keeps_partitions
+    }
+    assert kept == {"replicator", "redpanda-migrator"}
+    assert not KINDS["brooklin"].keeps_timestamps

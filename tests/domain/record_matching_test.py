@@ -495,6 +495,25 @@ def test_what_may_be_in_other_partitions_is_not_called_dropped() -> None:
     assert world.problem() is None
 
 
+def test_copies_in_doubt_are_read_again_once_others_show_it() -> None:
+    """Of a partition that got no more, nobody would look again."""
+    world = World(partitions=2)
+    written(world, *range(10))
+    world.source[1].add(*map(look, range(100, 200)))
+    world.copy(0)
+    world.copy(0, partition=1)
+    world.look()
+    world.copy(5)
+    assert world.look() == []
+    assert world.problem() == Unproved.UNSURE
+    found: list[Sync] = []
+    for n in range(1, SURE):
+        world.copy(n, partition=1)
+        found += world.look()
+    assert pairs(s for s in found if s.partition == 0) == [(5, 1)]
+    assert world.problem() is None
+
+
 def test_records_with_many_keys_show_it_at_once() -> None:
     world = World(partitions=2)
     looks = [replace(look(n), key=n) for n in range(100)]

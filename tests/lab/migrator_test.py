@@ -6,9 +6,7 @@ is stopped, and leaves the header out.
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
-from threading import Event, Thread
 
 import pytest
 from confluent_kafka import Producer
@@ -17,7 +15,7 @@ from mirrorwatch.clock import utc_now
 from mirrorwatch.domain.report import Health
 from mirrorwatch_lab import Lab
 from tests.support.copier import Copier, lab_for_copier, migrator_headers
-from tests.support.lab import copied, numbered, produce
+from tests.support.lab import copied, numbered, produce, written_to
 from tests.support.skips import books_of
 from tests.support.watch import Watch, lag_of, wait_until
 
@@ -47,29 +45,6 @@ def watching(lab: Lab, state: Path) -> Watch:
             "mirror": {"kind": "redpanda-migrator", "group": GROUP},
         },
     )
-
-
-@contextmanager
-def written_to(lab: Lab, topic: str, partition: int) -> Iterator[None]:
-    """Write a record every tenth of a second: the topic never rests."""
-    stopped = Event()
-
-    def write() -> None:
-        producer = Producer({"bootstrap.servers": lab.source.bootstrap})
-        n = 0
-        while not stopped.wait(0.1):
-            producer.produce(topic, b"moving %d" % n, partition=partition)
-            producer.poll(0)
-            n += 1
-        producer.flush(30)
-
-    writer = Thread(target=write, daemon=True)
-    writer.start()
-    try:
-        yield
-    finally:
-        stopped.set()
-        writer.join()
 
 
 def write_equal(lab: Lab, count: int) -> None:

@@ -217,6 +217,21 @@ def test_where_mirus_begins_and_where_it_resumes(
     assert (found.starts_at_end, found.resumes_at_end) == (starts, resumes)
 
 
+@pytest.mark.parametrize(
+    ("mirror", "properties", "keeps"),
+    [
+        (MIRUS, {}, False),
+        (MIRUS, {"enable__partition__matching": "true"}, True),
+        (REPLICATOR, {}, True),
+        (REPLICATOR, {"topic__preserve__partitions": "false"}, False),
+    ],
+)
+def test_whether_partitions_are_kept(
+    mirror: Mirus | Replicator, properties: dict[str, str], keeps: bool
+) -> None:
+    assert connector(mirror, **properties).keeps_partitions is keeps
+
+
 def test_how_replicator_is_configured() -> None:
     found = connector(
         REPLICATOR,

@@ -32,9 +32,13 @@ def found(
     *,
     renames: str | None = "${topic}",
     obeys_group: str | None = None,
+    keeps_partitions: bool | None = None,
+    expected: bool = False,
 ) -> tuple[str, ...]:
     positions = MirrorState()
-    checked = ExpectedSettings(positions, naming, group)
+    checked = ExpectedSettings(
+        positions, naming, group, keeps_partitions=expected
+    )
     checked.take(VIEW)
     assert positions.problems() == ()
     positions.note(
@@ -45,6 +49,7 @@ def found(
             max_in_flight=1,
             renames=renames,
             obeys_group=obeys_group,
+            keeps_partitions=keeps_partitions,
         )
     )
     checked.take(VIEW)
@@ -85,3 +90,14 @@ def test_what_does_not_is_told_with_the_remedy(
 ) -> None:
     (problem,) = found(naming, group, renames=renames, obeys_group=obeyed)
     assert said in problem
+
+
+@pytest.mark.parametrize("keeps", [True, False, None])
+@pytest.mark.parametrize("expected", [True, False])
+def test_partitions_that_are_not_kept_are_told(
+    keeps: bool | None, expected: bool
+) -> None:
+    """Kept ones that nobody expects are compared by topic: it is no harm."""
+    problems = found(PLAIN, None, keeps_partitions=keeps, expected=expected)
+    assert len(problems) == (expected and keeps is False)
+    assert all("Set mirror.keeps_partitions to false" in p for p in problems)

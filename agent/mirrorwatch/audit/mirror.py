@@ -12,7 +12,6 @@ from ..domain.cluster_view import (
     TopicPartition,
     prove,
 )
-from ..domain.mirror_kinds import KINDS
 from ..domain.mirror_records import Committed, Connector, MirrorFact, Sync
 from ..domain.mirror_traits import FLUSHED
 from ..domain.record_matching import MatcherState
@@ -56,7 +55,7 @@ class MirrorReader:
     ) -> None:
         self.flow = flow
         self.positions = MirrorState()
-        self._traits = KINDS[flow.mirror.kind]
+        self._traits = flow.mirror.traits
         self._mirror = to_mirror(flow)
         self._sites = sites
         self._clock = clock

@@ -17,6 +17,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from ..domain.mirror_kinds import KINDS
+from ..domain.mirror_traits import MirrorTraits
 from ..domain.tasks.model import RestartRules
 from ..domain.topics import (
     MM2_EXCLUDED,
@@ -263,6 +264,19 @@ class MirrorConfig(Model):
     """Whether MirrorMaker writes in transactions, whose markers occupy offsets
     at the target. Default: read from MirrorMaker's configuration."""
 
+    keeps_partitions: bool | None = Field(
+        None,
+        title="Kept partitions",
+        json_schema_extra={
+            "default_text": "`true` for `replicator`, for others see "
+            "[mirrors.md](mirrors.md#kept-partitions)"
+        },
+    )
+    """Whether the mirror copies each record to the partition that it has at
+    the source: `mirus` with `enable.partition.matching`, `ureplicator` with
+    its destination observer, `replicator` unless `topic.preserve.partitions`
+    is `false`. Then `canary`, `skips` and the audit go by partition."""
+
     added_headers: tuple[str, ...] = Field((), title="Added headers")
     """Headers that the mirror, or a transform of it, adds to copies. The audit
     does not compare them, nor those that the kind adds by itself."""
@@ -284,13 +298,29 @@ class MirrorConfig(Model):
             raise ProblemsError(problems)
         return self
 
+    @property
+    def traits(self) -> MirrorTraits:
+        """What may be taken for granted of the mirror."""
+        traits = KINDS[self.kind]
+        if self.keeps_partitions is None:
+            return traits
+        return replace(traits, keeps_partitions=self.keeps_partitions)
+
     def _find_mismatches(self) -> Iterator[tuple[tuple[str, ...], str]]:
         """Yield keys that do not go with the kind."""
         traits = KINDS[self.kind]
+        is_mm2 = self.kind == "mirrormaker2"
         takes_group = traits.in_group or traits.in_zookeeper
-        takes_group |= self.kind == "replicator"
-        if self.group is not None and not takes_group:
-            yield ("group",), f"is of no use here (as kind is {self.kind})"
+        used = {
+            "group": takes_group or self.kind == "replicator",
+            "zookeeper": traits.in_zookeeper,
+            "keeps_partitions": traits.only_commits,
+            "connect": is_mm2 or traits.in_connect,
+            "jmx": is_mm2,
+        }
+        for key, is_used in used.items():
+            if not is_used and getattr(self, key) is not None:
+                yield (key,), f"is of no use here (as kind is {self.kind})"
         if traits.in_group:
             yield from self._find_group_faults()
         if traits.in_connect:
@@ -298,19 +328,6 @@ class MirrorConfig(Model):
         if traits.in_zookeeper and self.zookeeper is None:
             message = f"is missing (as kind is {self.kind})"
             yield ("zookeeper",), message
-        if self.zookeeper is not None and not traits.in_zookeeper:
-            message = f"is of no use here (as kind is {self.kind})"
-            yield ("zookeeper",), message
-        if self.kind == "mirrormaker2":
-            return
-        for key in ("connect", "jmx"):
-            if key == "connect" and traits.in_connect:
-                continue
-            if getattr(self, key) is not None:
-                yield (
-                    (key,),
-                    f"is of no use here (as kind is {self.kind})",
-                )
 
     def _find_connect_faults(self) -> Iterator[tuple[tuple[str, ...], str]]:
         because = f"is missing (as kind is {self.kind}):"

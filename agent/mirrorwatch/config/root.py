@@ -362,16 +362,14 @@ class FlowConfig(Model):
     @property
     def copies(self) -> CopyProfile:
         """What an audit compares of the mirror's copies."""
-        return KINDS[self.mirror.kind].copies.ignoring(
-            self.mirror.added_headers
-        )
+        return self.mirror.traits.copies.ignoring(self.mirror.added_headers)
 
     @property
     def topic_naming(self) -> Naming:
         """The policy with the mirror's alias: ``remote()``, ``origin()``."""
         return self.naming.to_naming(
             self.mirror.source_alias,
-            has_heartbeats=KINDS[self.mirror.kind].has_heartbeats,
+            has_heartbeats=self.mirror.traits.has_heartbeats,
         )
 
     @property
@@ -593,7 +591,7 @@ class Config(Model):
         return tuple(
             flow
             for flow in self.flows
-            if "audit" not in KINDS[flow.mirror.kind].off
+            if "audit" not in flow.mirror.traits.off
         )
 
     @property
@@ -634,10 +632,10 @@ class Config(Model):
             "audit": AuditLimits(enabled=False)
             if self.audit is None
             else AuditLimits(timeout=self.audit.timeout),
-            OFF: KINDS[flow.mirror.kind].off,
+            OFF: flow.mirror.traits.off,
             MIRROR: None
             if flow.mirror.kind == "mirrormaker2"
-            else KINDS[flow.mirror.kind].title,
+            else flow.mirror.traits.title,
         }
 
     @model_validator(mode="after")

@@ -18,7 +18,6 @@ from ..domain.doctor import (
     SetupConnector,
     find_traps,
 )
-from ..domain.mirror_kinds import KINDS
 from ..domain.mirror_records import Companion, Connector
 from ..exceptions import SourceDeniedError, SourceError
 from ..kafka.admin import Cluster, describe_topics
@@ -107,7 +106,7 @@ def examine_flow(
         raw = _read_configs(target, properties, internal.present)
     known = () if raw is None else tuple(_to_connectors(flow, raw))
     traps = find_traps(_setup(flow, source, target, internal.present, known))
-    if KINDS[flow.mirror.kind].in_connect:
+    if flow.mirror.traits.in_connect:
         traps = [trap for trap in traps if trap.check in COMMON_TRAPS]
     findings.all += traps
     named = {trap.check for trap in traps}
@@ -153,7 +152,7 @@ def _is_another(
 ) -> bool:
     """Return whether another mirror was found than the configured one."""
     carried = {t for t in source.topics if carriage_of(flow).carries(t)}
-    if KINDS[flow.mirror.kind].in_zookeeper:
+    if flow.mirror.traits.in_zookeeper:
         examine_zookeeper(flow, carried, findings)
         return False
     group = to_mirror(flow).group
@@ -173,12 +172,12 @@ def _is_another(
     if likely:
         findings.add(
             "mirror",
-            f"{KINDS[flow.mirror.kind].title} has left no trace at "
+            f"{flow.mirror.traits.title} has left no trace at "
             f"{flow.source} and "
             f"{flow.target}: none of its internal topics; at {flow.source} "
             f"there is group {', '.join(likely)}",
             "If that is the mirror, set mirror.kind and mirror.group; if "
-            f"not, start {KINDS[flow.mirror.kind].title}",
+            f"not, start {flow.mirror.traits.title}",
         )
     return bool(likely)
 
@@ -265,7 +264,7 @@ def _add_other_mirror(
     """
     if any(isinstance(c.fact, Connector) for c in known):
         return False
-    traits = KINDS[flow.mirror.kind]
+    traits = flow.mirror.traits
     if traits.in_connect:
         names = ", ".join(sorted(raw)[:5])
         findings.add(

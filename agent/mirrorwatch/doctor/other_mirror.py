@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from ..config import FlowConfig
-from ..domain.mirror_kinds import KINDS
 from ..domain.mirror_presets import PRESETS
 from ..domain.report import counted
 from ..exceptions import ConfigError, SourceDeniedError, SourceError
@@ -82,7 +81,7 @@ def examine_group(
                 f"group {group} at {alias} may not be described, and there "
                 f"are topics of MirrorMaker 2: {there}",
                 "Set mirror.kind to mirrormaker2; if it is "
-                f"{KINDS[flow.mirror.kind].title}, grant DESCRIBE on group "
+                f"{flow.mirror.traits.title}, grant DESCRIBE on group "
                 f"{group}",
             )
             return

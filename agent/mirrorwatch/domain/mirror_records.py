@@ -113,6 +113,10 @@ class Connector:
     """Whether a partition whose position has expired is read from its end:
     what it still held is skipped."""
 
+    keeps_partitions: bool | None = None
+    """Whether a record goes to the partition of its number; `None` if that is
+    not said."""
+
     renames: str | None = None
     """What it calls a topic at the target, with a placeholder for its name;
     `None` if that is not said."""

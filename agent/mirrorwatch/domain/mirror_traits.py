@@ -96,8 +96,21 @@ class MirrorTraits:
 
     @property
     def finds_copies(self) -> bool:
-        """Whether its newest copies show what it skips."""
-        return self.matches_records or self.offset_header is not None
+        """Whether its newest copies show what it skips.
+
+        Notes
+        -----
+        A copy is looked up by its timestamp, in the partition of its number.
+        """
+        return (
+            self.matches_records
+            or self.offset_header is not None
+            or (
+                self.only_commits
+                and self.keeps_partitions
+                and self.keeps_timestamps
+            )
+        )
 
     @property
     def only_commits(self) -> bool:

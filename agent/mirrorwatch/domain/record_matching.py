@@ -649,8 +649,18 @@ class RecordMatcher:
     def _count_kept(self, topic: str, looks: int) -> None:
         before = self.state.kept.get(topic, 0)
         if before < SURE:
-            self.state.kept[topic] = min(SURE, before + looks)
+            self.state.kept[topic] = now = min(SURE, before + looks)
             self.changed = True
+            if now == SURE:
+                self._look_again(topic)
+
+    def _look_again(self, topic: str) -> None:
+        """Have copies read again that were in doubt: others show by now that
+        partitions are kept.
+        """
+        for key, problem in self._problems.items():
+            if key[0] == topic and problem == Unproved.UNSURE:
+                self._ends.pop(key, None)
 
     def _corners(
         self, key: TopicPartition, pairs: Sequence[OffsetPair]

@@ -53,6 +53,9 @@ class Mirus(ConnectMirror):
             # that is set; an expired one is left to the consumer.
             starts_at_end=is_word(reset, LATEST),
             resumes_at_end=is_word(reset or LATEST, LATEST),
+            keeps_partitions=is_word(
+                properties.get("enable.partition.matching"), "true"
+            ),
             renames=_to_format(properties),
         )
 

@@ -54,6 +54,9 @@ class Replicator(ConnectMirror):
                 int(properties.get("topic.poll.interval.ms") or TOPIC_POLL), 1
             ),
             max_in_flight=IN_FLIGHT,
+            keeps_partitions=not is_word(
+                properties.get("topic.preserve.partitions"), "false"
+            ),
             renames=str(
                 properties.get("topic.rename.format") or TOPIC_PLACEHOLDER
             ),

@@ -32,14 +32,22 @@ class ExpectedSettings:
     group
         Consumer group at the source that holds the positions; `None` if they
         are in Connect's offsets topic.
+    keeps_partitions
+        Whether records are said to keep their partition.
     """
 
     def __init__(
-        self, positions: MirrorState, naming: Naming, group: str | None
+        self,
+        positions: MirrorState,
+        naming: Naming,
+        group: str | None,
+        *,
+        keeps_partitions: bool,
     ) -> None:
         self._positions = positions
         self._naming = naming
         self._group = group
+        self._keeps_partitions = keeps_partitions
 
     def take(self, view: FlowView) -> None:
         """Look at the connectors again, with each survey."""
@@ -64,6 +72,12 @@ class ExpectedSettings:
                 f"Connector {name} starts from Connect's offsets and not from "
                 f"those of consumer group {self._group}. Remove mirror.group, "
                 "and set mirror.topics.offsets"
+            )
+        if self._keeps_partitions and connector.keeps_partitions is False:
+            yield (
+                f"Connector {name} does not keep the partitions of records, "
+                "and mirrorwatch expects it to. Set mirror.keeps_partitions "
+                "to false"
             )
         if connector.renames is None:
             return

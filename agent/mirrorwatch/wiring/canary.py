@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from ..config import FlowConfig
-from ..domain.mirror_kinds import KINDS
 from ..ports import Worker
 from ..sources.canary.encoding import Avro
 from ..sources.canary.settings import CanarySettings, SizedProbes
@@ -98,7 +97,7 @@ def wire_canary(parts: FlowParts, around: WiringContext) -> WiredParts:
 
 def _to_settings(flow: FlowConfig, around: WiringContext) -> CanarySettings:
     canary, sized = flow.canary, flow.canary.sized
-    traits = KINDS[flow.mirror.kind]
+    traits = flow.mirror.traits
     return CanarySettings(
         flow=flow.flow,
         topic=canary.topic,

@@ -16,7 +16,6 @@ from ..domain.acls import (
     minimal_rights,
     topic_rights,
 )
-from ..domain.mirror_kinds import KINDS
 from ..domain.samples import Sampler, samples
 from ..domain.topics import ReplicatedTopics, compile_pattern
 from ..exceptions import ConfigError
@@ -258,7 +257,7 @@ def rights_of(
         Whether the schemas of its records are compared.
     """
     canary = flow.canary
-    traits = KINDS[flow.mirror.kind]
+    traits = flow.mirror.traits
     return [
         *minimal_rights(
             canary=canary.topic if canary.enabled else None,

@@ -7,7 +7,6 @@ from ..config import FlowConfig
 from ..domain.carriage import Carriage
 from ..domain.cluster_view import TopicPartition
 from ..domain.lag.tracker import LagTracker
-from ..domain.mirror_kinds import KINDS
 from ..domain.position.tracker import PositionTracker
 from ..domain.record_matching import MatcherState
 from ..domain.schemas.model import SchemasState
@@ -187,8 +186,8 @@ def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
                 topic.kind: topic.name
                 for topic in parts.mirror.internal_topics()
             },
-            keeps_offsets=KINDS[flow.mirror.kind].keeps_offsets,
-            newest_only=KINDS[flow.mirror.kind].finds_copies,
+            keeps_offsets=flow.mirror.traits.keeps_offsets,
+            newest_only=flow.mirror.traits.finds_copies,
             merged=Selection(include=flow.topics.merged).matches,
             memory=max(limits.lost_window, limits.rewind_window),
         ),
@@ -213,7 +212,7 @@ def wire_record_matching(
         Raised if the state file cannot be used.
     """
     flow = parts.config
-    traits = KINDS[flow.mirror.kind]
+    traits = flow.mirror.traits
     if not traits.finds_copies:
         return WiredParts()
     worker = RecordMatchingWorker(
@@ -294,7 +293,7 @@ def wire_skips(parts: FlowParts, around: WiringContext) -> WiredParts:
         Raised if the state file cannot be used.
     """
     flow = parts.config
-    traits = KINDS[flow.mirror.kind]
+    traits = flow.mirror.traits
     if traits.only_commits and not traits.finds_copies:
         return _wire_balance(parts, around)
     limits = flow.limits.skips
@@ -334,7 +333,7 @@ def wire_levels(parts: FlowParts, around: WiringContext) -> WiredParts:
 
 
 def _wire_balance(parts: FlowParts, around: WiringContext) -> WiredParts:
-    flow, traits = parts.config, KINDS[parts.config.mirror.kind]
+    flow, traits = parts.config, parts.config.mirror.traits
     store = DocumentStore(around.database, flow.name, "balance", BalanceState)
     merged = Selection(include=flow.topics.merged).matches
     canary = flow.canary.topic if flow.canary.enabled else None
@@ -390,7 +389,7 @@ def wire_survey(
                 listeners=tuple(flow.listeners),
                 exactly_once=flow.config.mirror.exactly_once,
                 ends=TargetEnds(flow.positions).take
-                if KINDS[flow.config.mirror.kind].keeps_offsets
+                if flow.config.mirror.traits.keeps_offsets
                 else None,
             )
             for flow in flows
@@ -451,7 +450,7 @@ def wire_tasks(parts: FlowParts, around: WiringContext) -> WiredParts:
     """
     flow, positions = parts.config, parts.positions
     group = parts.mirror.group
-    if group is not None and KINDS[flow.mirror.kind].in_group:
+    if group is not None and flow.mirror.traits.in_group:
         worker = _to_source_group(parts, around, group)
         parts.listeners.append(worker)
         return WiredParts(workers=(worker,), sources=(worker,))
@@ -467,7 +466,12 @@ def wire_tasks(parts: FlowParts, around: WiringContext) -> WiredParts:
     parts.listeners.append(UnassignedPartitions(positions, state))
     if isinstance(parts.mirror, ConnectMirror):
         parts.listeners.append(
-            ExpectedSettings(positions, flow.topic_naming, group)
+            ExpectedSettings(
+                positions,
+                flow.topic_naming,
+                group,
+                keeps_partitions=flow.mirror.traits.keeps_partitions,
+            )
         )
     inspector = FailedTaskWorker(
         flow=flow.name,
@@ -505,7 +509,7 @@ def _to_source_group(
     return SourceGroupWorker(
         flow=flow.name,
         group=group,
-        traits=KINDS[flow.mirror.kind],
+        traits=flow.mirror.traits,
         source=around.clusters[flow.source],
         positions=parts.positions,
         interval=around.interval,
@@ -522,7 +526,7 @@ def wire_zookeeper(parts: FlowParts, around: WiringContext) -> WiredParts:
         Raised if its client is not installed.
     """
     flow = parts.config
-    if not KINDS[flow.mirror.kind].in_zookeeper:
+    if not flow.mirror.traits.in_zookeeper:
         return WiredParts()
     worker = ZooKeeperWorker(
         flow=flow.name,
@@ -616,7 +620,7 @@ def wire_flows(
         area(flow, around)
         for flow in parts
         for area in AREAS
-        if NEEDED.get(area) not in KINDS[flow.config.mirror.kind].off
+        if NEEDED.get(area) not in flow.config.mirror.traits.off
     ]
     tails, survey = wire_tails(parts, around), wire_survey(parts, around)
     groups, jmx = wire_groups(parts, around), wire_jmx(parts, around)

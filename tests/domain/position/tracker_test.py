@@ -1429,3 +1429,40 @@ def test_a_log_that_is_not_cut_is_ok_though_no_copy_is_found() -> None:
     world.source["t"].ends[0] = 100
     world.tick(20)
     assert world.resets == ()
+
+
+@pytest.mark.parametrize("others", [False, True])
+def test_a_newest_copy_ends_an_expiry_by_what_lies_before_it(
+    others: bool,
+) -> None:
+    """Copies from behind what expired lie before the newest one."""
+    world = World(newest_only=True)
+    world.sync(99, 99)
+    world.tick(2)
+    if others:
+        world.foreign.add(("t", 0))
+        world.tick()
+    world.source["t"] = Log("s1", {0: 500}, {0: 250})
+    world.tick(40)
+    assert world.reset().settled is None
+    world.sync(349, 199)
+    world.target["t"].ends[0] = 200
+    world.settle()
+    reset = world.reset()
+    assert reset.settled is not None
+    assert (reset.first, reset.end, reset.at_most) == (
+        (100, 349, True) if others else (100, 250, False)
+    )
+
+
+def test_a_newest_copy_that_is_found_after_a_commit_is_no_rewind() -> None:
+    world = World(newest_only=True)
+    world.commit(100)
+    world.tick(2)
+    world.sync(97, 97)
+    world.tick(3)
+    assert (world.resets, world.verdict().health) == ((), Health.OK)
+    # One that is of an older record than the one before it is.
+    world.sync(80, 120)
+    world.settle()
+    assert world.reset().kind is ResetKind.REWIND

@@ -79,8 +79,12 @@ class Canary:
         )
 
 
-def test_one_that_arrives_elsewhere_arrives_and_no_loss_is_proved() -> None:
-    canary = Canary()
+@pytest.mark.parametrize("keeps", [False, True])
+def test_one_that_arrives_elsewhere_arrives_and_no_loss_is_proved(
+    keeps: bool,
+) -> None:
+    """Whatever the mirror is expected to do."""
+    canary = Canary(keeps_partitions=keeps)
     first, _ = canary.send(0), canary.send(1)
     canary.arrive(first, 1, 0)
     here, there = (canary.keeper.tracker.ledgers[p] for p in (0, 1))
@@ -93,6 +97,8 @@ def test_one_that_arrives_elsewhere_arrives_and_no_loss_is_proved() -> None:
     assert here.counts.duplicates == 0
     assert canary.keeper.stray is not None
     assert "[0] arrived in c[1]" in canary.keeper.stray.text
+    remedy = "set mirror.keeps_partitions to false"
+    assert (remedy in canary.keeper.stray.text) is keeps
     canary.survey(60, copied=1)
     canary.survey(120, copied=1)
     canary.keeper.settle(NOON + 300 * SECOND, None)

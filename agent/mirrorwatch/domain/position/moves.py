@@ -275,7 +275,7 @@ class PositionMoves:
         expired = self.state.open(ResetKind.EXPIRED, *where)
         if expired is not None and sync.upstream >= (expired.end or 0):
             self._end_expired(expired, place, sync)
-        elif _is_back(place, sync):
+        elif self._is_back(place, sync):
             self._go_back(place, sync)
         else:
             self._go_on(place, sync)
@@ -317,12 +317,26 @@ class PositionMoves:
         elif origin is not None:
             # More than there was to copy: others write there.
             first, at_most = proved, True
-        if first < sync.upstream:
-            self._settle(
-                expired, first=first, end=sync.upstream, at_most=at_most
-            )
+        end = sync.upstream
+        if self.newest_only and origin is not None and not at_most:
+            # Copies from behind what expired lie before the newest one.
+            first, end = proved, proved + end - first
+        elif self.newest_only:
+            at_most = True
+        if first < end:
+            self._settle(expired, first=first, end=end, at_most=at_most)
         else:
             self.state.drop(expired)  # all of it had been copied
+
+    def _is_back(self, place: PartitionPosition, sync: Sync) -> bool:
+        """Return whether a sync is of a record that had been copied before."""
+        if place.upstream is None:
+            # The first newest copy that was found may be older than a commit.
+            return not self.newest_only and (
+                sync.upstream < (place.reached or 0)
+            )
+        # The same one, which is not known, is a second copy of its record.
+        return sync.upstream <= place.upstream
 
     def _go_back(self, place: PartitionPosition, sync: Sync) -> None:
         where, reached = sync.key, place.reached or 0
@@ -502,14 +516,6 @@ def _is_overtaken(place: PartitionPosition, sync: Sync) -> bool:
         and sync.downstream < place.downstream
         and place.origin_of(sync.downstream) == sync.upstream
     )
-
-
-def _is_back(place: PartitionPosition, sync: Sync) -> bool:
-    """Return whether a sync is of a record that had been copied before."""
-    if place.upstream is None:
-        return sync.upstream < (place.reached or 0)
-    # The same one, which is not known, is a second copy of its record.
-    return sync.upstream <= place.upstream
 
 
 def _later(before: datetime | None, at: datetime) -> datetime:

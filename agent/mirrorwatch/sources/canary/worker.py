@@ -238,16 +238,19 @@ class LedgerKeeper:
 
     def _strays(self, probe: ProbeMessage, event: ReadProbe) -> bool:
         """Return whether a mirror put a probe into another partition."""
-        if self._settings.keeps_partitions:
-            return False
         if probe.partition == event.partition:
             return False
+        remedy = (
+            "The mirror is expected to keep partitions: if it does not, set "
+            "mirror.keeps_partitions to false"
+            if self._settings.keeps_partitions
+            else "Give both topics the same number of partitions; the "
+            "mirror's producer must keep Kafka's own partitioner"
+        )
         self.stray = Problem.unknown(
             "Lost probes cannot be verified: a probe of "
             f"{self._settings.topic}[{probe.partition}] arrived in "
-            f"{self._settings.remote_topic}[{event.partition}]. Give both "
-            "topics the same number of partitions; the mirror's producer must "
-            "keep Kafka's own partitioner"
+            f"{self._settings.remote_topic}[{event.partition}]. {remedy}"
         )
         return True
 
