@@ -778,6 +778,64 @@ def test_one_that_went_on_while_the_agent_was_away() -> None:
     is_told(world)
 
 
+@pytest.mark.parametrize("restarts", [False, True])
+def test_commits_that_are_read_before_the_copies_hide_nothing(
+    restarts: bool,
+) -> None:
+    world = World.settled()
+    world.source["t"] = Log("s1", {0: 500}, {0: 250})
+    world.target["t"].ends[0] = 200
+    for position in (300, 350):
+        world.commit(position)
+        world.tick()
+    if restarts:
+        world.restart()
+    world.tick(2)
+    assert world.resets == ()
+    world.sync(250, 100)
+    world.sync(349, 199)
+    world.tick(3)
+    is_told(world)
+
+
+def test_commits_before_a_gap_show_what_had_been_passed() -> None:
+    world = World.settled()
+    world.source["t"].ends[0] = 250
+    world.commit(200)
+    world.tick(2)
+    world.source["t"] = Log("s1", {0: 500}, {0: 250})
+    world.commit(350)
+    world.tick(2)
+    world.sync(250, 100)
+    world.tick(3)
+    assert (world.reset().first, world.reset().end) == (200, 250)
+
+
+def test_where_copies_were_not_read_so_many_may_have_expired() -> None:
+    world = World.settled()
+    passed(world, 250, 250, 150)
+    world.take_unread()
+    world.sync(399, 249, after_unread=True)
+    world.tick(3)
+    reset = world.reset()
+    assert (reset.kind, reset.first, reset.end) == (
+        ResetKind.UNVERIFIED,
+        100,
+        250,
+    )
+    assert world.verdict().health is Health.WARNING
+    assert "Up to 150 records may have expired" in world.verdict().reason
+
+
+def test_nothing_is_said_where_the_log_still_held_all_of_it() -> None:
+    world = World.settled()
+    passed(world, 100, 250, 150)
+    world.take_unread()
+    world.sync(399, 249, after_unread=True)
+    world.tick(30)
+    assert world.resets == ()
+
+
 @pytest.mark.parametrize("start", [0, 100, 251, 400])
 def test_what_was_there_to_be_read_is_the_business_of_skips(
     start: int,

@@ -120,6 +120,7 @@ class World:
         n: int = 0,
         *,
         behind: timedelta = timedelta(),
+        after_unread: bool = False,
     ) -> None:
         sync = Sync(
             topic=topic,
@@ -127,6 +128,7 @@ class World:
             upstream=upstream,
             downstream=downstream,
             written_at=self.now - behind,
+            after_unread=after_unread,
         )
         self._unread.append(sync)
         self._syncs.append(sync)

@@ -1,8 +1,10 @@
 """What a sync or a commit says of a partition."""
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from ..cluster_view import FlowView, TopicPartition
 from ..mirror_records import Committed, Sync
@@ -10,6 +12,10 @@ from .model import PartitionPosition, PositionState, Reset, ResetKind
 
 __all__ = ["PositionMoves", "UnexplainedGaps"]
 
+
+MOST_PROVED = 100
+"""Positions of a partition that are kept until a sync comes: as many commits
+as MirrorMaker 2 may write without one (``offset.lag.max``)."""
 
 KEPT = timedelta(minutes=2)
 """How long a gap waits for the log's start: that is read every 30 s, and one
@@ -23,6 +29,28 @@ class _Gap:
     end: int
     at: datetime
     at_most: bool = False
+    lowest: int | None = None
+
+    def find_expired(self, start: int) -> dict[str, Any] | None:
+        """Return what had expired of it, if the log began there when the
+        mirror passed it.
+
+        Where it may lie anywhere, so may transaction markers, on both sides.
+        """
+        if self.first < start <= self.end and self.lowest is None:
+            return {
+                "kind": ResetKind.EXPIRED,
+                "first": self.first,
+                "end": self.end,
+                "at_most": self.at_most,
+            }
+        if self.lowest is not None and self.lowest < start <= self.end:
+            return {
+                "kind": ResetKind.UNVERIFIED,
+                "first": self.lowest,
+                "end": start,
+            }
+        return None
 
 
 @dataclass(slots=True)
@@ -41,6 +69,31 @@ class UnexplainedGaps:
     """
 
     _gaps: list[_Gap] = field(default_factory=list)
+    _proved: dict[TopicPartition, deque[int]] = field(default_factory=dict)
+
+    def prove(self, place: TopicPartition, position: int) -> None:
+        """Take where a mirror was before it committed more."""
+        known = self._proved.setdefault(place, deque(maxlen=MOST_PROVED))
+        if not known or known[-1] < position:
+            known.append(position)
+
+    def proved_before(self, place: TopicPartition, upstream: int) -> int:
+        """Return how far commits prove a mirror to have been before it copied
+        an offset; 0 if they do not.
+
+        A commit may be read before the copies that it is of: one beyond the
+        offset says nothing of those before it.
+        """
+        known = self._proved.get(place, ())
+        return max((p for p in known if p <= upstream), default=0)
+
+    def forget_before(self, place: TopicPartition, upstream: int) -> None:
+        """Forget what is proved below a sync."""
+        known = self._proved.get(place)
+        while known and known[0] <= upstream:
+            known.popleft()
+        if not known:
+            self._proved.pop(place, None)
 
     def note(
         self,
@@ -50,6 +103,7 @@ class UnexplainedGaps:
         at: datetime,
         *,
         at_most: bool = False,
+        lowest: int | None = None,
     ) -> None:
         """Take the source offsets between two copies.
 
@@ -65,8 +119,11 @@ class UnexplainedGaps:
             When they were found.
         at_most
             Whether the mirror may have copied some of them before.
+        lowest
+            Offset from which on as many may be missing anywhere, where the
+            copies between were not read.
         """
-        self._gaps.append(_Gap(place, first, end, at, at_most))
+        self._gaps.append(_Gap(place, first, end, at, at_most, lowest))
 
     def look(self, state: PositionState, view: FlowView) -> None:
         """Find those at which the log began when they were passed."""
@@ -74,16 +131,15 @@ class UnexplainedGaps:
         starts = view.source.starts if view.source else {}
         for gap in self._gaps:
             start = starts.get(gap.place, 0)
-            if gap.first < start <= gap.end:
+            expired = gap.find_expired(start)
+            if expired is not None:
                 state.begin(
-                    ResetKind.EXPIRED,
+                    expired.pop("kind"),
                     gap.place[0],
                     at,
                     partition=gap.place[1],
-                    first=gap.first,
-                    end=gap.end,
                     settled=at,
-                    at_most=gap.at_most,
+                    **expired,
                 )
             elif start <= gap.first and at - gap.at <= KEPT:
                 kept.append(gap)
@@ -135,6 +191,7 @@ class PositionMoves:
                 place.downstream = (
                     sync.downstream if self.counted(key) else None
                 )
+            self.gaps.forget_before(key, sync.upstream)
             place.synced_at = _later(place.synced_at, sync.written_at)
             place.copies_end = None
             self.state.touched.add(key)
@@ -199,6 +256,8 @@ class PositionMoves:
         if before is not None:
             self._compare(before, place, fact.position, key)
         if _is_newer(fact, place):
+            if place.upstream is not None and place.reached is not None:
+                self.gaps.prove(key, place.reached)
             place.reached = max(place.reached or 0, fact.position)
             self._catch_up(*key, fact.position)
         return False
@@ -304,7 +363,13 @@ class PositionMoves:
         origin = place.origin_of(sync.downstream)
         # Where the target's end counts no copies, only syncs and commits say
         # how far it had come.
-        first = max(origin or 0, place.proved)
+        proved = place.proved
+        if proved > sync.upstream:
+            proved = max(
+                self.gaps.proved_before(sync.key, sync.upstream),
+                (place.upstream or 0) + 1,
+            )
+        first = max(origin or 0, proved)
         if first < sync.upstream:
             self.gaps.note(
                 sync.key,
@@ -312,6 +377,7 @@ class PositionMoves:
                 sync.upstream,
                 self.view.at,
                 at_most=origin is None,
+                lowest=proved if sync.after_unread else None,
             )
 
     def _end_of(self, key: TopicPartition) -> int | None:
