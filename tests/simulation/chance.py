@@ -31,6 +31,7 @@ from .world import World
 __all__ = [
     "FAMILIES_FROM",
     "FEATURES",
+    "HEADERS_FROM",
     "SHORT_FROM",
     "WIDER_FROM",
     "Plan",
@@ -53,7 +54,12 @@ WIDER_FROM = 2 * 10**7
 FAMILIES_FROM = 2 * 10**9
 """Seed from which a mirror may be another than MirrorMaker 2."""
 
+HEADERS_FROM = 7 * 10**9
+"""Seed from which it may be Redpanda's migrator, whose copies have headers."""
+
 OTHERS = tuple(kind for kind in FAMILIES if kind != "mirrormaker2")
+
+BEFORE_HEADERS = tuple(kind for kind in OTHERS if kind != "redpanda-migrator")
 
 CHARTS_EVERY = 8
 """In one of so many worlds without probes, whose latency is read from them,
@@ -106,6 +112,7 @@ FEATURES = frozenset({*EPISODES, *LATER_EPISODES, *REST, *FAMILIES}) | {
     "mirror down at first",
     "no syncs",
     "no syncs at flush",
+    "offsets in headers",
     "several episodes at once",
     "untold flush",
 }
@@ -126,7 +133,8 @@ def draw(seed: int) -> Plan:
     mirror = _draw_mirror(random)
     kind = "mirrormaker2"
     if seed >= FAMILIES_FROM and random.random() < 0.5:
-        kind = random.choice(OTHERS)
+        known = OTHERS if seed >= HEADERS_FROM else BEFORE_HEADERS
+        kind = random.choice(known)
         mirror = _draw_family(random, kind, mirror)
     lengths = [0.15, 0.2, 0.4] if seed >= SHORT_FROM else [0.3, 0.5, 1.0]
     length = random.choice(lengths) * HOUR
@@ -153,6 +161,7 @@ def draw(seed: int) -> Plan:
         "mirror down at first": random.random() < 0.1,
         "no syncs": not mirror["emits_syncs"],
         "no syncs at flush": not mirror["syncs_at_flush"],
+        "offsets in headers": mirror.get("writes_offsets", False),
         "several episodes at once": overlap,
         "untold flush": not mirror["tells_flush"],
     }
@@ -205,7 +214,11 @@ def _draw_family(
     }
     traits = KINDS[kind]
     if not traits.matches_records:
-        drawn |= {"exactly_once": False, "alters": False}
+        drawn["exactly_once"] = False
+    if not traits.finds_copies:
+        drawn["alters"] = False
+    if traits.offset_header:
+        drawn["writes_offsets"] = random.random() < 0.85
     if traits.in_connect:
         drawn["earliest"] = not drawn["latest"] and random.random() < 0.5
     if not traits.keeps_partitions:

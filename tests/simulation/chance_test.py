@@ -10,7 +10,7 @@ from itertools import count
 import pytest
 
 from tests.simulation import chance
-from tests.simulation.chance import FAMILIES_FROM, Plan, draw, run
+from tests.simulation.chance import HEADERS_FROM, Plan, draw, run
 from tests.simulation.judge import ViolationError
 
 KNOWN = [1, 2, 4, 5, 6, 7, 8, 10, 25, 178, 279, 350, 396, 458, 527, 965]
@@ -46,6 +46,12 @@ KNOWN += [2400000041]
 KNOWN += [2400000090, 6039643535]
 # So it was as its log was truncated.
 KNOWN += [2300020040]
+# Commits of Redpanda's migrator were read before the copies that they are of:
+# what had expired before these was reported by nobody.
+KNOWN += [7137001640, 7137002373, 7137003401]
+# A copy of a record beyond what was committed was taken for one of a record
+# that had been dropped, where compaction lets nobody doubt it.
+KNOWN += [7433207935]
 """Seeds that are always tried: worlds in which the agent, or what it is held
 to, was wrong once."""
 
@@ -83,7 +89,7 @@ def try_new(first: int, seconds: float) -> int:
 # Not in each run: about one new world in 500 still shows something unknown.
 @pytest.mark.long
 def test_new_worlds() -> None:
-    first = FAMILIES_FROM + int.from_bytes(os.urandom(4))
+    first = HEADERS_FROM + int.from_bytes(os.urandom(4))
     print(f"new worlds from seed {first} on")
     tried = try_new(first, NEW)
     print(f"{tried} new worlds hold")

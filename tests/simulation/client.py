@@ -141,8 +141,8 @@ class SimMessage:
     def value(self) -> bytes | None:
         return self.record.value if self.record else None
 
-    def headers(self) -> None:
-        return None
+    def headers(self) -> list[tuple[str, bytes]] | None:
+        return list(self.record.headers) or None if self.record else None
 
     def latency(self) -> float:
         return self.latency_

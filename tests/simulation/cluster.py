@@ -42,6 +42,8 @@ class Record:
     unseen: bool = False
     """Whether it was deleted before the agent read its offset."""
 
+    headers: tuple[tuple[str, bytes], ...] = ()
+
 
 Numbered = tuple[int, Record]
 """An offset and what it holds."""

@@ -203,6 +203,13 @@ BY_TOPIC = (
     *("compaction of copies", "foreign"),
 )
 
+BY_COPIES = (
+    *ANY,
+    *("drop", "drop", "zombie", "position loss", "recreation"),
+    *("compaction of copies", "foreign", "failed records"),
+    "filled again",
+)
+
 FAMILY_EPISODES: Mapping[str, tuple[str, ...]] = {
     "mirrormaker1": BY_TOPIC,
     "brooklin": BY_TOPIC,
@@ -210,12 +217,8 @@ FAMILY_EPISODES: Mapping[str, tuple[str, ...]] = {
     "mirus": (*BY_TOPIC, "zombie"),
     # It copies batches as they are, and nobody else may write to its topics.
     "linked": ANY,
-    "opaque": (
-        *ANY,
-        *("drop", "drop", "zombie", "position loss", "recreation"),
-        *("compaction of copies", "foreign", "failed records"),
-        "filled again",
-    ),
+    "opaque": BY_COPIES,
+    "redpanda-migrator": BY_COPIES,
 }
 """What worlds of mirrors without offset-syncs may have, by kind; what is named
 twice is as likely again."""

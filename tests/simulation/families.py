@@ -23,10 +23,14 @@ from .mirrormaker import (
 )
 from .oracle import Oracle
 
-__all__ = ["FAMILIES", "Family", "SimGroupMirror", "SimLink", "SimMirus"]
+__all__ = ["FAMILIES", "Family", "SimGroupMirror", "SimLink"]
+__all__ += ["SimMigrator", "SimMirus"]
 
 GROUP = "copier"
 """Consumer group of mirrors that commit their positions as one."""
+
+OFFSET_HEADER = "redpanda-migrator-offset"
+"""Header of a copy, with the offset of its record at the source."""
 
 
 class SimCopier(SimMirror):
@@ -77,6 +81,15 @@ class SimGroupMirror(SimCopier):
     def _write_offset(self, key: tuple[str, int], value: object) -> None:
         del value
         self._group.offsets[key] = self.committed[key] + 1
+
+
+class SimMigrator(SimGroupMirror):
+    """Redpanda's migrator: each copy has the offset of its record."""
+
+    def _headers(self, offset: int) -> tuple[tuple[str, bytes], ...]:
+        if not self.settings.writes_offsets:
+            return ()
+        return ((OFFSET_HEADER, offset.to_bytes(8, "big")),)
 
 
 class SimMirus(SimCopier):
@@ -170,6 +183,7 @@ FAMILIES: Mapping[str, Family] = {
     "mirrormaker1": Family(SimGroupMirror, {"group": GROUP}),
     "brooklin": Family(SimGroupMirror, {"group": GROUP}),
     "group": Family(SimGroupMirror, {"group": GROUP}),
+    "redpanda-migrator": Family(SimMigrator, {"group": GROUP}),
     "mirus": Family(
         SimMirus,
         {

@@ -222,7 +222,7 @@ class LinkJudge(Judge):
 
 @dataclass
 class CopiesJudge(Judge):
-    """Of mirrors that are known by their newest copies alone."""
+    """Of mirrors whose newest copies show what they skip."""
 
     def _may_stay_unknown(self, check: str) -> bool:
         # Of what is altered no copy is found.
@@ -240,10 +240,10 @@ def make_judge(
     """Return what holds a world to what its mirror can prove."""
     traits = KINDS[kind]
     make = Judge
-    if traits.only_commits:
+    if traits.only_commits and not traits.finds_copies:
         make = TopicsJudge
     elif traits.keeps_offsets:
         make = LinkJudge
-    elif traits.matches_records:
+    elif traits.finds_copies:
         make = CopiesJudge
     return make(world, interval, steps, number)

@@ -21,7 +21,10 @@ OTHERS = [kind for kind in FAMILIES if kind != "mirrormaker2"]
 BY_TOPIC = ["mirrormaker1", "brooklin", "group", "mirus"]
 """Mirrors of which both sides of a topic are compared while it rests."""
 
-KEPT = {"linked", "opaque"}
+BY_COPIES = ["opaque", "redpanda-migrator"]
+"""Mirrors whose newest copies show what they skip."""
+
+KEPT = {"linked", *BY_COPIES}
 """Mirrors that keep the partition of a record."""
 
 CHECKS = ("lag", "retention", "position", "skips", "topics", "tasks")
@@ -41,7 +44,7 @@ def running(kind: str, **more: Any) -> Iterator[World]:
         interval=30,
     ) as world:
         # Whether copies prove that partitions are kept, they do not at once.
-        world.source.create("a", 1 if kind == "opaque" else 2)
+        world.source.create("a", 1 if kind in BY_COPIES else 2)
         world.traffic("a", per_second=1)
         world.mirror.start()
         world.agent.start()
@@ -126,8 +129,9 @@ def test_what_is_dropped_is_counted_by_topic_at_rest(kind: str) -> None:
         assert health(world, "position") is Health.OK
 
 
-def test_what_is_dropped_is_counted_between_newest_copies() -> None:
-    with running("opaque") as world:
+@pytest.mark.parametrize("kind", BY_COPIES)
+def test_what_is_dropped_is_counted_between_newest_copies(kind: str) -> None:
+    with running(kind) as world:
         drop(world, 7)
         world.run(5 * MINUTE)
         assert world.oracle.lost() == 7
@@ -135,12 +139,13 @@ def test_what_is_dropped_is_counted_between_newest_copies() -> None:
         assert "7 records of a partition 0" in reason(world, "skips")
 
 
+@pytest.mark.parametrize("kind", BY_COPIES)
 @pytest.mark.parametrize("committed", [True, False])
 def test_aborted_records_that_are_not_copied_are_no_skip(
-    committed: bool,
+    committed: bool, kind: str
 ) -> None:
     # Nothing says how the mirror reads.
-    with running("opaque", committed=committed) as world:
+    with running(kind, committed=committed) as world:
         do(world, Step(0, "transaction", "a", 0, 1))
         world.run(5 * MINUTE)
         assert world.oracle.lost() == 0
@@ -169,6 +174,38 @@ def test_copies_that_look_alike_prove_nothing() -> None:
         assert health(world, "lag") is Health.OK
         assert health(world, "skips") is Health.CRITICAL
         assert "2 records of a partition 0" in reason(world, "skips")
+
+
+def test_headers_tell_copies_that_look_alike_apart() -> None:
+    with running("redpanda-migrator") as world:
+        world.quiet = True
+        world.run(2 * MINUTE)
+        drop(world, 2)
+        # Five records that are the same.
+        do(world, Step(world.schedule.elapsed, "transaction", "a"))
+        world.run(10 * MINUTE)
+        assert world.oracle.lost() == 2
+        assert health(world, "lag") is Health.OK
+        assert health(world, "position") is Health.OK
+        assert health(world, "skips") is Health.CRITICAL
+        assert "2 records of a partition 0" in reason(world, "skips")
+
+
+def test_without_headers_copies_that_look_alike_are_told_by_commits() -> None:
+    with running("redpanda-migrator", writes_offsets=False) as world:
+        world.quiet = True
+        world.run(2 * MINUTE)
+        drop(world, 2)
+        do(world, Step(world.schedule.elapsed, "transaction", "a"))
+        world.run(10 * MINUTE)
+        assert world.oracle.lost() == 2
+        assert health(world, "lag") is Health.OK
+        assert health(world, "position") is Health.OK
+        assert health(world, "skips") is Health.CRITICAL
+        assert "2 records of a partition 0" in reason(world, "skips")
+        assert "look like its newest copy" in str(
+            world.agent.verdicts["skips"].evidence
+        )
 
 
 @pytest.mark.parametrize("kind", OTHERS)
@@ -219,6 +256,33 @@ def test_what_a_mirror_of_committed_records_leaves_is_no_lag(
         told = [s for s in world.agent.sayings if s.at > since]
         assert [s for s in told if s.health is Health.CRITICAL] == []
         assert health(world, "lag") is Health.OK, reason(world, "lag")
+
+
+@pytest.mark.parametrize("kind", BY_COPIES)
+@pytest.mark.parametrize("are_read", [True, False])
+def test_few_that_expire_just_before_a_mirror_goes_on_are_told(
+    are_read: bool, kind: str
+) -> None:
+    """Where it went on, the first copy after them shows; if nobody reads that,
+    since more were copied meanwhile, what expired may be up to the log start.
+    """
+    with running(kind) as world:
+        world.quiet = True
+        world.mirror.stop()
+        world.produce("a", 0, 20)
+        world.run(MINUTE)
+        world.expire("a", 0, 15)
+        world.produce("a", 0, 0 if are_read else 50)
+        world.mirror.start()
+        world.run(5 * MINUTE)
+        assert world.oracle.lost() == 5
+        said = reason(world, "position")
+        if are_read:
+            assert health(world, "position") is Health.CRITICAL, said
+            assert "5 records expired at summit" in said
+        else:
+            assert health(world, "position") is Health.WARNING, said
+            assert "Up to 5 records may have expired" in said
 
 
 @pytest.mark.parametrize("kind", OTHERS)

@@ -70,6 +70,10 @@ class MirrorSettings:
     earliest: bool = False
     """Whether Mirus is configured to resume at the log start."""
 
+    writes_offsets: bool = True
+    """Whether Redpanda's migrator writes the offset of each record into a
+    header: it does as long as it migrates consumer groups."""
+
     keeps_partitions: bool = True
     """Whether a copy goes to the partition of its record's number."""
 
@@ -368,7 +372,12 @@ class SimMirror:
             if self.settings.alters and topic != self.unaltered:
                 value = b"altered " + (value or b"")
             downstream = self._to_log(topic, copies, record).append(
-                Record(record.key, value, record.timestamp)
+                Record(
+                    record.key,
+                    value,
+                    record.timestamp,
+                    headers=(*record.headers, *self._headers(offset)),
+                )
             )
             written = True
             self.oracle.copy(key, record)
@@ -388,6 +397,11 @@ class SimMirror:
 
     def _pass(self, part: Partition, offset: int) -> None:
         """Pass a record that is dropped: Connect commits none of them."""
+
+    def _headers(self, offset: int) -> tuple[tuple[str, bytes], ...]:
+        """Return headers that are added to the copy of a record."""
+        del offset
+        return ()
 
     def _to_log(self, topic: str, copies: Log, record: Record) -> Log:
         """Return where a copy goes: to the partition of the same number."""

@@ -8,6 +8,7 @@ reason, and is no position.
 """
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -554,7 +555,8 @@ class RecordMatcher:
         if told and self._is_doubtful(request, kept.pair, told[-1]):
             self._problems[key] = Unproved.UNSURE
             return []
-        return [self._tell(key, kept, pair, at) for pair in told]
+        read = {pair.downstream for pair in found.pairs}
+        return [self._tell(key, kept, pair, at, read) for pair in told]
 
     def scatter(self, topic: str, source_id: str) -> None:
         """Take that copies of a topic were found in other partitions."""
@@ -665,8 +667,8 @@ class RecordMatcher:
     def _corners(
         self, key: TopicPartition, pairs: Sequence[OffsetPair]
     ) -> list[OffsetPair]:
-        """Return the last pair, and those behind which records were left out
-        or repeated.
+        """Return the last pair, and those before and behind which records
+        were left out or repeated.
         """
         before = self.pair(key)
         new = [
@@ -676,10 +678,13 @@ class RecordMatcher:
         ]
         if not new and key not in self._told:
             return list(pairs[-1:])  # as before the agent was started
+        known = [before or new[0], *new]
         return [
             pair
             for n, pair in enumerate(new)
-            if n + 1 == len(new) or not _in_step(pair, new[n + 1])
+            if n + 1 == len(new)
+            or not _in_step(pair, new[n + 1])
+            or not _in_step(known[n], pair)
         ]
 
     def _tell(
@@ -688,7 +693,10 @@ class RecordMatcher:
         kept: MatchedPartition,
         pair: OffsetPair,
         at: datetime,
+        read: AbstractSet[int],
     ) -> Sync:
+        last = pair.downstream - 1
+        after_unread = last != kept.downstream and last not in read
         if kept.pair != pair:
             kept.upstream, kept.downstream = pair.upstream, pair.downstream
             self.changed = True
@@ -699,6 +707,7 @@ class RecordMatcher:
             upstream=pair.upstream,
             downstream=pair.downstream,
             written_at=at,
+            after_unread=after_unread,
         )
 
     def _meet(

@@ -187,7 +187,7 @@ def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
                 for topic in parts.mirror.internal_topics()
             },
             keeps_offsets=flow.mirror.traits.keeps_offsets,
-            newest_only=flow.mirror.traits.finds_copies,
+            finds_copies=flow.mirror.traits.finds_copies,
             merged=Selection(include=flow.topics.merged).matches,
             memory=max(limits.lost_window, limits.rewind_window),
         ),

@@ -778,6 +778,64 @@ def test_one_that_went_on_while_the_agent_was_away() -> None:
     is_told(world)
 
 
+@pytest.mark.parametrize("restarts", [False, True])
+def test_commits_that_are_read_before_the_copies_hide_nothing(
+    restarts: bool,
+) -> None:
+    world = World.settled()
+    world.source["t"] = Log("s1", {0: 500}, {0: 250})
+    world.target["t"].ends[0] = 200
+    for position in (300, 350):
+        world.commit(position)
+        world.tick()
+    if restarts:
+        world.restart()
+    world.tick(2)
+    assert world.resets == ()
+    world.sync(250, 100)
+    world.sync(349, 199)
+    world.tick(3)
+    is_told(world)
+
+
+def test_commits_before_a_gap_show_what_had_been_passed() -> None:
+    world = World.settled()
+    world.source["t"].ends[0] = 250
+    world.commit(200)
+    world.tick(2)
+    world.source["t"] = Log("s1", {0: 500}, {0: 250})
+    world.commit(350)
+    world.tick(2)
+    world.sync(250, 100)
+    world.tick(3)
+    assert (world.reset().first, world.reset().end) == (200, 250)
+
+
+def test_where_copies_were_not_read_so_many_may_have_expired() -> None:
+    world = World.settled()
+    passed(world, 250, 250, 150)
+    world.take_unread()
+    world.sync(399, 249, after_unread=True)
+    world.tick(3)
+    reset = world.reset()
+    assert (reset.kind, reset.first, reset.end) == (
+        ResetKind.UNVERIFIED,
+        100,
+        250,
+    )
+    assert world.verdict().health is Health.WARNING
+    assert "Up to 150 records may have expired" in world.verdict().reason
+
+
+def test_nothing_is_said_where_the_log_still_held_all_of_it() -> None:
+    world = World.settled()
+    passed(world, 100, 250, 150)
+    world.take_unread()
+    world.sync(399, 249, after_unread=True)
+    world.tick(30)
+    assert world.resets == ()
+
+
 @pytest.mark.parametrize("start", [0, 100, 251, 400])
 def test_what_was_there_to_be_read_is_the_business_of_skips(
     start: int,
@@ -1295,7 +1353,7 @@ def newest_world() -> World:
     The position was lost sight of. Then the copy of record 349 was found as
     the 200th: 150 records before it are missing.
     """
-    world = World(newest_only=True)
+    world = World(finds_copies=True)
     world.sync(99, 99)
     world.tick(2)
     world.unproved = {("t", 0): "its record has expired"}
@@ -1304,54 +1362,32 @@ def newest_world() -> World:
     world.restart()
     world.tick(2)
     world.unproved = {}
-    world.sync(349, 199)
+    world.sync(349, 199, after_unread=True)
     world.target["t"].ends[0] = 200
     return world
 
 
-def test_what_expired_between_newest_copies_is_counted(
-    newest_world: World,
+@pytest.mark.parametrize("start", [200, 250, 280])
+def test_what_may_have_expired_between_newest_copies_is_unverified(
+    newest_world: World, start: int
 ) -> None:
-    """It is what lay first, where as many are missing as have expired."""
-    newest_world.source["t"].starts[0] = 250
+    """Not all that was copied between was read: markers may be missing."""
+    newest_world.source["t"].starts[0] = start
     newest_world.settle()
-    is_told(newest_world)
-    assert not newest_world.reset().at_most
-    newest_world.restart()
-    newest_world.settle()
-    is_told(newest_world)
-
-
-def test_of_more_that_is_missing_at_most_what_expired_did(
-    newest_world: World,
-) -> None:
-    newest_world.source["t"].starts[0] = 200
-    newest_world.settle()
-    reset = newest_world.reset()
-    assert (reset.kind, reset.first, reset.end, reset.at_most) == (
-        ResetKind.EXPIRED,
-        100,
-        200,
-        True,
-    )
-
-
-def test_copies_that_expired_as_well_leave_it_unverified(
-    newest_world: World,
-) -> None:
-    newest_world.source["t"].starts[0] = 280
-    newest_world.settle()
-    reset = newest_world.reset()
-    assert (reset.kind, reset.first, reset.end) == (
-        ResetKind.UNVERIFIED,
-        100,
-        280,
-    )
-    assert newest_world.verdict().health is Health.WARNING
+    for _ in range(2):
+        reset = newest_world.reset()
+        assert (reset.kind, reset.first, reset.end) == (
+            ResetKind.UNVERIFIED,
+            100,
+            start,
+        )
+        assert newest_world.verdict().health is Health.WARNING
+        newest_world.restart()
+        newest_world.settle()
 
 
 def test_newest_copies_with_nothing_missing_are_ok() -> None:
-    world = World(newest_only=True)
+    world = World(finds_copies=True)
     world.sync(99, 99)
     world.tick(2)
     world.source["t"] = Log("s1", {0: 350}, {0: 250})
@@ -1374,7 +1410,7 @@ def test_what_is_missing_from_a_whole_log_is_left_to_the_skips(
 @pytest.fixture
 def cut_world() -> World:
     """A log is cut below the newest copy, whose record is gone with it."""
-    world = World(newest_only=True)
+    world = World(finds_copies=True)
     world.sync(99, 99)
     world.tick(2)
     world.unproved = {("t", 0): "no copy is found"}
@@ -1394,7 +1430,7 @@ def test_what_newest_copies_leave_out_of_a_cut_log_is_counted(
     cut_world: World, copies: int
 ) -> None:
     cut_world.target["t"].ends[0] = 100 + copies
-    cut_world.sync(89, 99 + copies)
+    cut_world.sync(89, 99 + copies, after_unread=True)
     cut_world.settle()
     reset, verdict = cut_world.reset(), cut_world.verdict()
     assert (reset.first, reset.end) == (40, 90 - copies)
@@ -1406,11 +1442,21 @@ def test_what_newest_copies_leave_out_of_a_cut_log_is_counted(
         assert "restarted from the beginning" in verdict.reason
 
 
+def test_the_first_copy_of_a_cut_log_says_where_the_mirror_went_on(
+    cut_world: World,
+) -> None:
+    cut_world.target["t"].ends[0] = 101
+    cut_world.sync(70, 100)
+    cut_world.settle()
+    assert (cut_world.reset().first, cut_world.reset().end) == (40, 70)
+    assert cut_world.verdict().health is Health.CRITICAL
+
+
 def test_where_others_write_it_cannot_be_verified(cut_world: World) -> None:
     cut_world.foreign.add(("t", 0))
     cut_world.tick()
     cut_world.target["t"].ends[0] = 300
-    cut_world.sync(89, 280)
+    cut_world.sync(89, 280, after_unread=True)
     cut_world.settle()
     reset = cut_world.reset()
     assert (reset.kind, reset.first, reset.end) == (
@@ -1422,7 +1468,7 @@ def test_where_others_write_it_cannot_be_verified(cut_world: World) -> None:
 
 
 def test_a_log_that_is_not_cut_is_ok_though_no_copy_is_found() -> None:
-    world = World(newest_only=True)
+    world = World(finds_copies=True)
     world.sync(99, 99)
     world.tick(2)
     world.unproved = {("t", 0): "no copy is found"}
@@ -1436,7 +1482,7 @@ def test_a_newest_copy_ends_an_expiry_by_what_lies_before_it(
     others: bool,
 ) -> None:
     """Copies from behind what expired lie before the newest one."""
-    world = World(newest_only=True)
+    world = World(finds_copies=True)
     world.sync(99, 99)
     world.tick(2)
     if others:
@@ -1445,7 +1491,7 @@ def test_a_newest_copy_ends_an_expiry_by_what_lies_before_it(
     world.source["t"] = Log("s1", {0: 500}, {0: 250})
     world.tick(40)
     assert world.reset().settled is None
-    world.sync(349, 199)
+    world.sync(349, 199, after_unread=True)
     world.target["t"].ends[0] = 200
     world.settle()
     reset = world.reset()
@@ -1456,7 +1502,7 @@ def test_a_newest_copy_ends_an_expiry_by_what_lies_before_it(
 
 
 def test_a_newest_copy_that_is_found_after_a_commit_is_no_rewind() -> None:
-    world = World(newest_only=True)
+    world = World(finds_copies=True)
     world.commit(100)
     world.tick(2)
     world.sync(97, 97)

@@ -50,7 +50,7 @@ class World:
         estimates: bool = True,
         merged: Collection[str] = (),
         keeps_offsets: bool = False,
-        newest_only: bool = False,
+        finds_copies: bool = False,
     ) -> None:
         self.now = NOON
         self.source = {"t": Log("s1", {0: 100})}
@@ -72,7 +72,7 @@ class World:
         self._estimates = estimates
         self._merged = frozenset(merged)
         self._keeps_offsets = keeps_offsets
-        self._newest_only = newest_only
+        self._finds_copies = finds_copies
         self._unread: list[Sync] = []
         self._syncs: list[Sync] = []
         self.seen: PositionObservation
@@ -101,7 +101,7 @@ class World:
             estimates=self._estimates,
             merged=self._merged.__contains__,
             keeps_offsets=self._keeps_offsets,
-            newest_only=self._newest_only,
+            finds_copies=self._finds_copies,
         )
         self._unread = list(self._syncs)
 
@@ -123,6 +123,7 @@ class World:
         n: int = 0,
         *,
         behind: timedelta = timedelta(),
+        after_unread: bool = False,
     ) -> None:
         sync = Sync(
             topic=topic,
@@ -130,6 +131,7 @@ class World:
             upstream=upstream,
             downstream=downstream,
             written_at=self.now - behind,
+            after_unread=after_unread,
         )
         self._unread.append(sync)
         self._syncs.append(sync)

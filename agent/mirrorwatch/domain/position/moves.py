@@ -1,9 +1,10 @@
 """What a sync or a commit says of a partition."""
 
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import partial
+from typing import Any
 
 from ..cluster_view import FlowView, TopicPartition
 from ..mirror_records import Committed, Sync
@@ -11,6 +12,10 @@ from .model import PartitionPosition, PositionState, Reset, ResetKind
 
 __all__ = ["PositionMoves", "UnexplainedGaps"]
 
+
+MOST_PROVED = 100
+"""Positions of a partition that are kept until a sync comes: as many commits
+as MirrorMaker 2 may write without one (``offset.lag.max``)."""
 
 KEPT = timedelta(minutes=2)
 """How long a gap waits for the log's start: that is read every 30 s, and one
@@ -22,9 +27,30 @@ class _Gap:
     place: TopicPartition
     first: int
     end: int
-    until: int
     at: datetime
     at_most: bool = False
+    lowest: int | None = None
+
+    def find_expired(self, start: int) -> dict[str, Any] | None:
+        """Return what had expired of it, if the log began there when the
+        mirror passed it.
+
+        Where it may lie anywhere, so may transaction markers, on both sides.
+        """
+        if self.first < start <= self.end and self.lowest is None:
+            return {
+                "kind": ResetKind.EXPIRED,
+                "first": self.first,
+                "end": self.end,
+                "at_most": self.at_most,
+            }
+        if self.lowest is not None and self.lowest < start <= self.end:
+            return {
+                "kind": ResetKind.UNVERIFIED,
+                "first": self.lowest,
+                "end": start,
+            }
+        return None
 
 
 @dataclass(slots=True)
@@ -43,6 +69,31 @@ class UnexplainedGaps:
     """
 
     _gaps: list[_Gap] = field(default_factory=list)
+    _proved: dict[TopicPartition, deque[int]] = field(default_factory=dict)
+
+    def prove(self, place: TopicPartition, position: int) -> None:
+        """Take where a mirror was before it committed more."""
+        known = self._proved.setdefault(place, deque(maxlen=MOST_PROVED))
+        if not known or known[-1] < position:
+            known.append(position)
+
+    def proved_before(self, place: TopicPartition, upstream: int) -> int:
+        """Return how far commits prove a mirror to have been before it copied
+        an offset; 0 if they do not.
+
+        A commit may be read before the copies that it is of: one beyond the
+        offset says nothing of those before it.
+        """
+        known = self._proved.get(place, ())
+        return max((p for p in known if p <= upstream), default=0)
+
+    def forget_before(self, place: TopicPartition, upstream: int) -> None:
+        """Forget what is proved below a sync."""
+        known = self._proved.get(place)
+        while known and known[0] <= upstream:
+            known.popleft()
+        if not known:
+            self._proved.pop(place, None)
 
     def note(
         self,
@@ -51,8 +102,8 @@ class UnexplainedGaps:
         end: int,
         at: datetime,
         *,
-        until: int | None = None,
         at_most: bool = False,
+        lowest: int | None = None,
     ) -> None:
         """Take the source offsets between two copies.
 
@@ -64,15 +115,15 @@ class UnexplainedGaps:
             First of them.
         end
             Offset behind them.
-        until
-            Offset of the second copy, where some before it were copied, and
-            nothing says which.
         at
             When they were found.
         at_most
             Whether the mirror may have copied some of them before.
+        lowest
+            Offset from which on as many may be missing anywhere, where the
+            copies between were not read.
         """
-        self._gaps.append(_Gap(place, first, end, until or end, at, at_most))
+        self._gaps.append(_Gap(place, first, end, at, at_most, lowest))
 
     def look(self, state: PositionState, view: FlowView) -> None:
         """Find those at which the log began when they were passed."""
@@ -80,24 +131,16 @@ class UnexplainedGaps:
         starts = view.source.starts if view.source else {}
         for gap in self._gaps:
             start = starts.get(gap.place, 0)
-            begin = partial(
-                state.begin,
-                topic=gap.place[0],
-                at=at,
-                partition=gap.place[1],
-                first=gap.first,
-                settled=at,
-            )
-            if gap.first < start <= gap.end:
-                found_all = gap.until == gap.end
-                begin(
-                    ResetKind.EXPIRED,
-                    end=gap.end if found_all else start,
-                    at_most=gap.at_most or not (found_all or start == gap.end),
+            expired = gap.find_expired(start)
+            if expired is not None:
+                state.begin(
+                    expired.pop("kind"),
+                    gap.place[0],
+                    at,
+                    partition=gap.place[1],
+                    settled=at,
+                    **expired,
                 )
-            elif gap.end < start <= gap.until:
-                # Some were copied, and some of those that were not expired.
-                begin(ResetKind.UNVERIFIED, end=start)
             elif start <= gap.first and at - gap.at <= KEPT:
                 kept.append(gap)
         self._gaps = kept
@@ -126,9 +169,8 @@ class PositionMoves:
     keeps_offsets
         Whether commits are ends at the target, where records have the offsets
         that they have at the source.
-    newest_only
-        Whether syncs are of newest copies, found when somebody looked: what
-        is missing between two of them may be missing anywhere.
+    finds_copies
+        Whether syncs are of copies that were looked up, and not the mirror's.
     """
 
     state: PositionState
@@ -136,7 +178,7 @@ class PositionMoves:
     counted: Callable[[TopicPartition], bool]
     gaps: UnexplainedGaps
     keeps_offsets: bool = False
-    newest_only: bool = False
+    finds_copies: bool = False
 
     def take_syncs(
         self, topic: str, partition: int, syncs: Iterable[Sync]
@@ -152,6 +194,7 @@ class PositionMoves:
                 place.downstream = (
                     sync.downstream if self.counted(key) else None
                 )
+            self.gaps.forget_before(key, sync.upstream)
             place.synced_at = _later(place.synced_at, sync.written_at)
             place.copies_end = None
             self.state.touched.add(key)
@@ -216,6 +259,8 @@ class PositionMoves:
         if before is not None:
             self._compare(before, place, fact.position, key)
         if _is_newer(fact, place):
+            if place.upstream is not None and place.reached is not None:
+                self.gaps.prove(key, place.reached)
             place.reached = max(place.reached or 0, fact.position)
             self._catch_up(*key, fact.position)
         return False
@@ -287,9 +332,9 @@ class PositionMoves:
     def _leave_cut(self, cut: Reset, sync: Sync) -> None:
         """Settle what the mirror made of a log that was truncated."""
         lowest, first = cut.first or 0, min(sync.upstream, cut.end or 0)
-        if self.newest_only:
-            # Copies of the log as it is now lie before the newest one, at
-            # most as many as the target has got since.
+        if sync.after_unread:
+            # Copies of the log as it is now may lie before this one, at most
+            # as many as the target has got since.
             if cut.target_end is None or not self.counted(sync.key):
                 self.state.drop(cut)
                 self.state.begin(
@@ -318,10 +363,10 @@ class PositionMoves:
             # More than there was to copy: others write there.
             first, at_most = proved, True
         end = sync.upstream
-        if self.newest_only and origin is not None and not at_most:
-            # Copies from behind what expired lie before the newest one.
+        if sync.after_unread and origin is not None and not at_most:
+            # Copies from behind what expired may lie before this one.
             first, end = proved, proved + end - first
-        elif self.newest_only:
+        elif sync.after_unread:
             at_most = True
         if first < end:
             self._settle(expired, first=first, end=end, at_most=at_most)
@@ -331,8 +376,8 @@ class PositionMoves:
     def _is_back(self, place: PartitionPosition, sync: Sync) -> bool:
         """Return whether a sync is of a record that had been copied before."""
         if place.upstream is None:
-            # The first newest copy that was found may be older than a commit.
-            return not self.newest_only and (
+            # The first copy that was looked up may be older than a commit.
+            return not self.finds_copies and (
                 sync.upstream < (place.reached or 0)
             )
         # The same one, which is not known, is a second copy of its record.
@@ -354,18 +399,21 @@ class PositionMoves:
         origin = place.origin_of(sync.downstream)
         # Where the target's end counts no copies, only syncs and commits say
         # how far it had come.
-        first, end = max(origin or 0, place.proved), sync.upstream
-        if self.newest_only:
-            # What expired is the first of it, and the rest for the skips.
-            first, end = place.proved, place.proved + end - first
-        if first < end:
+        proved = place.proved
+        if proved > sync.upstream:
+            proved = max(
+                self.gaps.proved_before(sync.key, sync.upstream),
+                (place.upstream or 0) + 1,
+            )
+        first = max(origin or 0, proved)
+        if first < sync.upstream:
             self.gaps.note(
                 sync.key,
                 first,
-                end,
+                sync.upstream,
                 self.view.at,
-                until=sync.upstream,
                 at_most=origin is None,
+                lowest=proved if sync.after_unread else None,
             )
 
     def _end_of(self, key: TopicPartition) -> int | None:

@@ -89,8 +89,8 @@ class PositionTracker:
     keeps_offsets
         Whether commits are ends at the target, where records have the offsets
         that they have at the source.
-    newest_only
-        Whether syncs are of newest copies, found when somebody looked.
+    finds_copies
+        Whether syncs are of copies that were looked up, and not the mirror's.
     merged
         Returns of a source topic whether others write to its target topic as
         well.
@@ -115,7 +115,7 @@ class PositionTracker:
         internal: Mapping[str, str] | None = None,
         estimates: bool = True,
         keeps_offsets: bool = False,
-        newest_only: bool = False,
+        finds_copies: bool = False,
         merged: Callable[[str], bool] = lambda _: False,
         memory: timedelta = timedelta(hours=1),
     ) -> None:
@@ -127,7 +127,7 @@ class PositionTracker:
         # An end is a proof, so that nothing is left to be estimated.
         self._estimates = estimates = estimates and not keeps_offsets
         self._keeps_offsets = keeps_offsets
-        self._newest_only = newest_only
+        self._finds_copies = finds_copies
         standing = self._standing = OutOfRangePositions(state, estimates)
         self._counted: Callable[[TopicPartition], bool] = lambda key: (
             standing.estimates
@@ -221,7 +221,7 @@ class PositionTracker:
             self._counted,
             self._gaps,
             self._keeps_offsets,
-            self._newest_only,
+            self._finds_copies,
         )
         for (topic, partition), syncs in self._syncs.release().items():
             if topic not in view.names:

@@ -39,6 +39,10 @@ _CADENCE = 101
 """Target offsets after which MirrorMaker 2 writes a sync if nothing else
 causes it (``offset.lag.max`` is 100)."""
 
+_DROPPED_BEYOND = 1000
+"""Records beyond a committed position that may have been dropped, too, before
+the last copies: a copy of what is not read may be of any record."""
+
 _HEADS_KEPT = 3
 """Offsets where a writer was when another one took over. Two write at once
 when a frozen mirror thaws; more than three never were seen."""
@@ -463,7 +467,7 @@ def _request(
     highest = max(
         [*known, start.upstream + room]
         if passed is None
-        else [start.upstream + room, passed - 1 + room]
+        else [start.upstream + room, passed - 1 + room + _DROPPED_BEYOND]
     )
     spans = [OffsetRange(state.frontier + 1, highest + 1)]
     # Every writer goes on behind where it was, and was before where it is.
