@@ -5,12 +5,10 @@ a failing world can be made smaller by leaving steps out, and replayed.
 """
 
 import traceback
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
-
-from mirrorwatch.domain.mirror_kinds import KINDS
 
 from .episodes import (
     EPISODES,
@@ -22,7 +20,7 @@ from .episodes import (
     Step,
     do,
 )
-from .families import FAMILIES
+from .families import FAMILIES, KEPT_MIRUS, traits_of
 from .families_judge import TopicsJudge, make_judge
 from .judge import ViolationError
 from .mirrormaker import MirrorSettings
@@ -57,9 +55,21 @@ FAMILIES_FROM = 2 * 10**9
 HEADERS_FROM = 7 * 10**9
 """Seed from which it may be Redpanda's migrator, whose copies have headers."""
 
-OTHERS = tuple(kind for kind in FAMILIES if kind != "mirrormaker2")
+KEPT_FROM = 8 * 10**9
+"""Seed from which it may be Mirus, and be known to keep partitions."""
 
-BEFORE_HEADERS = tuple(kind for kind in OTHERS if kind != "redpanda-migrator")
+_OTHERS = [kind for kind in FAMILIES if kind != "mirrormaker2"]
+
+OTHERS: Mapping[int, Sequence[str]] = {
+    KEPT_FROM: _OTHERS,
+    HEADERS_FROM: [kind for kind in _OTHERS if kind != KEPT_MIRUS],
+    FAMILIES_FROM: [
+        kind
+        for kind in _OTHERS
+        if kind not in {KEPT_MIRUS, "redpanda-migrator"}
+    ],
+}
+"""Other mirrors by the seed from which they are drawn, the highest first."""
 
 CHARTS_EVERY = 8
 """In one of so many worlds without probes, whose latency is read from them,
@@ -133,8 +143,7 @@ def draw(seed: int) -> Plan:
     mirror = _draw_mirror(random)
     kind = "mirrormaker2"
     if seed >= FAMILIES_FROM and random.random() < 0.5:
-        known = OTHERS if seed >= HEADERS_FROM else BEFORE_HEADERS
-        kind = random.choice(known)
+        kind = random.choice(next(k for n, k in OTHERS.items() if seed >= n))
         mirror = _draw_family(random, kind, mirror)
     lengths = [0.15, 0.2, 0.4] if seed >= SHORT_FROM else [0.3, 0.5, 1.0]
     length = random.choice(lengths) * HOUR
@@ -212,7 +221,7 @@ def _draw_family(
         "tells_flush": False,
         "flush": random.choice([10.0, 60.0, 60.0]),
     }
-    traits = KINDS[kind]
+    traits = traits_of(kind)
     if not traits.matches_records:
         drawn["exactly_once"] = False
     if not traits.finds_copies:

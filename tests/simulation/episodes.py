@@ -219,6 +219,7 @@ FAMILY_EPISODES: Mapping[str, tuple[str, ...]] = {
     "linked": ANY,
     "opaque": BY_COPIES,
     "redpanda-migrator": BY_COPIES,
+    "mirus that keeps partitions": BY_COPIES,
 }
 """What worlds of mirrors without offset-syncs may have, by kind; what is named
 twice is as likely again."""

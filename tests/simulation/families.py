@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from mirrorwatch.config.mirror import MirrorConfig
+from mirrorwatch.domain.mirror_traits import MirrorTraits
 from mirrorwatch.sources.canary.encoding import murmur2
 
 from .cluster import Kind, Log, Record, SimCluster, SimGroup
@@ -24,7 +26,7 @@ from .mirrormaker import (
 from .oracle import Oracle
 
 __all__ = ["FAMILIES", "Family", "SimGroupMirror", "SimLink"]
-__all__ += ["SimMigrator", "SimMirus"]
+__all__ += ["KEPT_MIRUS", "SimMigrator", "SimMirus", "traits_of"]
 
 GROUP = "copier"
 """Consumer group of mirrors that commit their positions as one."""
@@ -110,6 +112,8 @@ class SimMirus(SimCopier):
             "topics.regex": settings.include,
             "monitor.poll.wait.ms": str(int(settings.refresh * 1000)),
         }
+        if settings.keeps_partitions:
+            found["enable.partition.matching"] = "true"
         if settings.latest or settings.earliest:
             reset = "latest" if settings.latest else "earliest"
             found["consumer.auto.offset.reset"] = reset
@@ -178,25 +182,32 @@ class Family:
     """The agent's configuration of it, beside its kind."""
 
 
+MIRUS = {
+    "connectors": ["MirrorSourceConnector"],
+    "topics": {"offsets": OFFSETS, "configs": CONFIGS, "status": STATUS},
+}
+
+KEPT_MIRUS = "mirus that keeps partitions"
+
 FAMILIES: Mapping[str, Family] = {
     "mirrormaker2": Family(SimMirror),
     "mirrormaker1": Family(SimGroupMirror, {"group": GROUP}),
     "brooklin": Family(SimGroupMirror, {"group": GROUP}),
     "group": Family(SimGroupMirror, {"group": GROUP}),
     "redpanda-migrator": Family(SimMigrator, {"group": GROUP}),
-    "mirus": Family(
-        SimMirus,
-        {
-            "connectors": ["MirrorSourceConnector"],
-            "topics": {
-                "offsets": OFFSETS,
-                "configs": CONFIGS,
-                "status": STATUS,
-            },
-        },
+    "mirus": Family(SimMirus, MIRUS),
+    KEPT_MIRUS: Family(
+        SimMirus, {**MIRUS, "kind": "mirus", "keeps_partitions": True}
     ),
     "linked": Family(SimLink),
     # Seen by its copies alone.
     "opaque": Family(SimMirror),
 }
-"""By ``mirror.kind`` of the agent's configuration."""
+"""By ``mirror.kind`` of the agent's configuration, if that does not say it."""
+
+
+def traits_of(kind: str) -> MirrorTraits:
+    """Return what the agent takes for granted of a kind."""
+    aliases = {"source_alias": "summit", "target_alias": "ldf"}
+    config = {**aliases, "kind": kind, **FAMILIES[kind].config}
+    return MirrorConfig.model_validate(config).traits

@@ -7,12 +7,12 @@ cannot must be said to be unknown, and never `ok`.
 from collections import Counter
 from dataclasses import dataclass, field
 
-from mirrorwatch.domain.mirror_kinds import KINDS
 from mirrorwatch.domain.position.model import PositionObservation, ResetKind
 from mirrorwatch.domain.report import Health, Report, Verdict
 from mirrorwatch.domain.skips.model import SkipsObservation
 
 from .cluster import Kind
+from .families import traits_of
 from .judge import LOST_WINDOW, MINUTE, Judge
 from .world import CANARY, World
 
@@ -238,7 +238,7 @@ def make_judge(
     number: int,
 ) -> Judge:
     """Return what holds a world to what its mirror can prove."""
-    traits = KINDS[kind]
+    traits = traits_of(kind)
     make = Judge
     if traits.only_commits and not traits.finds_copies:
         make = TopicsJudge

@@ -8,7 +8,7 @@ import pytest
 
 from mirrorwatch.domain.report import Health
 from tests.simulation.episodes import Step, do
-from tests.simulation.families import FAMILIES
+from tests.simulation.families import FAMILIES, KEPT_MIRUS
 from tests.simulation.mirrormaker import MirrorSettings
 from tests.simulation.world import World
 
@@ -21,7 +21,7 @@ OTHERS = [kind for kind in FAMILIES if kind != "mirrormaker2"]
 BY_TOPIC = ["mirrormaker1", "brooklin", "group", "mirus"]
 """Mirrors of which both sides of a topic are compared while it rests."""
 
-BY_COPIES = ["opaque", "redpanda-migrator"]
+BY_COPIES = ["opaque", "redpanda-migrator", KEPT_MIRUS]
 """Mirrors whose newest copies show what they skip."""
 
 KEPT = {"linked", *BY_COPIES}
@@ -33,6 +33,8 @@ CHECKS = ("lag", "retention", "position", "skips", "topics", "tasks")
 @contextmanager
 def running(kind: str, **more: Any) -> Iterator[World]:
     """A world in which all is well, and whose producers rest."""
+    # Mirus goes on at the log's end, if it is not told otherwise.
+    more = {"earliest": kind in {"mirus", KEPT_MIRUS}} | more
     settings = MirrorSettings(
         emits_syncs=False, keeps_partitions=kind in KEPT, **more
     )
@@ -210,8 +212,7 @@ def test_without_headers_copies_that_look_alike_are_told_by_commits() -> None:
 
 @pytest.mark.parametrize("kind", OTHERS)
 def test_what_expires_unread_is_counted(kind: str) -> None:
-    earliest = {"earliest": True} if kind == "mirus" else {}
-    with running(kind, **earliest) as world:
+    with running(kind) as world:
         lost = expire_unread(world)
         assert lost > 70
         assert health(world, "position") is Health.CRITICAL
@@ -224,7 +225,7 @@ def test_what_expires_unread_is_counted(kind: str) -> None:
 
 
 def test_mirus_resumes_at_the_end_and_all_that_it_skipped_is_counted() -> None:
-    with running("mirus") as world:
+    with running("mirus", earliest=False) as world:
         expired = expire_unread(world)
         assert "resumes at the log end" in reason(world, "position")
         world.mirror.start()
@@ -234,6 +235,18 @@ def test_mirus_resumes_at_the_end_and_all_that_it_skipped_is_counted() -> None:
         assert lost > expired
         told = f"{lost} records of a are missing at ldf"
         assert told in reason(world, "position")
+
+
+def test_copies_show_at_once_what_mirus_skipped_to_the_end() -> None:
+    with running(KEPT_MIRUS, earliest=False) as world:
+        expired = expire_unread(world)
+        assert "resumes at the log end" in reason(world, "position")
+        world.mirror.start()
+        world.quiet = False
+        world.run(5 * MINUTE)
+        lost = world.oracle.lost()
+        assert lost > expired
+        assert reason(world, "position").startswith(f"{lost} records expired")
 
 
 @pytest.mark.parametrize(
@@ -287,8 +300,7 @@ def test_few_that_expire_just_before_a_mirror_goes_on_are_told(
 
 @pytest.mark.parametrize("kind", OTHERS)
 def test_what_expires_unseen_is_not_ok(kind: str) -> None:
-    earliest = {"earliest": True} if kind == "mirus" else {}
-    with running(kind, **earliest) as world:
+    with running(kind) as world:
         lost = expire_unread(world, seen=False)
         world.mirror.start()
         world.run(2 * MINUTE)
