@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from zoneinfo import ZoneInfo
 
 import structlog
@@ -81,6 +81,7 @@ class Audits:
             progress=progress,
             clock=utc_now,
         )
+        self._session = session
         self._folder = folder
         self._files = HadoopFolder(session, folder)
         self._keep = audit.keep
@@ -89,9 +90,9 @@ class Audits:
 
     def run(self, request: Request) -> list[FinishedAudit]:
         """Carry out what is asked for, alone on the folder of all runs."""
-        with self._alone():
-            finished = list(AuditJob(self._tools, self._store).run(request))
-            self._forget()
+        with self._alone() as store:
+            finished = list(AuditJob(self._tools, store).run(request))
+            self._forget(store)
         return finished
 
     def digest(
@@ -111,8 +112,8 @@ class Audits:
         """Freeze what a night compares, and write the plan to a folder of its
         own for the sites that digest it.
         """
-        with self._alone():
-            plan = AuditJob(self._tools, self._store).freeze(request).plan
+        with self._alone() as store:
+            plan = AuditJob(self._tools, store).freeze(request).plan
         self._split.ship(plan, folder)
         return plan
 
@@ -129,10 +130,9 @@ class Audits:
         frozen = self._split.frozen(source, target)
         if frozen is not None:
             digests, crossings = frozen
-            with self._alone():
-                job = AuditJob(self._tools, self._store)
-                audit = job.compare(digests)
-                self._forget()
+            with self._alone() as store:
+                audit = AuditJob(self._tools, store).compare(digests)
+                self._forget(store)
             return audit, self._store.hours(audit.result.id), crossings
         judged, crossings = self._split.compare(source, target)
         return judged.audit, judged.hours, crossings
@@ -163,13 +163,16 @@ class Audits:
         result = combined([audit.result for audit in finished])
         return report_page(result, finished, Hours(counts=tuple(counts)))
 
-    def _alone(self) -> AbstractContextManager[None]:
-        return only_one(self._folder, self._files)
+    @contextmanager
+    def _alone(self) -> Iterator[RunStore]:
+        """Hold the folder of all runs, and keep nothing there after that."""
+        with only_one(self._folder, self._files) as still_held:
+            yield RunStore(self._session, self._folder, still_held)
 
-    def _forget(self) -> None:
+    def _forget(self, store: RunStore) -> None:
         """Delete old runs; if that fails, the audit is none the worse."""
         try:
-            self._store.forget(self._tools.clock(), self._keep)
+            store.forget(self._tools.clock(), self._keep)
         except MirrorwatchError as e:
             logger = structlog.get_logger("mirrorwatch")
             logger.warning("Cannot delete old audits", error=str(e))

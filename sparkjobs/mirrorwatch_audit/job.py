@@ -27,9 +27,14 @@ from mirrorwatch.exceptions import AuditError
 
 from .checkpoint import checkpointed
 from .compare.audit import digest_side, judge
-from .compare.digests import UNTIMED, as_digested, bucket_length
-from .digest.digest import PAIR, stamped
-from .digest.records import SIDES, name, named
+from .compare.digests import (
+    UNTIMED,
+    as_digested,
+    bucket_length,
+    timed_by_target,
+)
+from .digest.digest import PAIR
+from .digest.records import SIDES, PairName, name, named
 from .digest.unreadable import gap_of, with_gaps, without_unreadable
 from .report.report import report_page
 from .session import translated
@@ -392,8 +397,7 @@ class AuditJob:
             The plan, the digest of the target, and the pairs of which
             timestamps count no more.
         """
-        with translated("Cannot read the digest of the target"):
-            own = stamped(target)
+        plan, own = self._timed_by_target(run, plan, target)
         chosen = [p for p in plan.pairs if p.timestamps and name(p) in own]
         if not chosen:
             return plan, target, ()
@@ -407,6 +411,25 @@ class AuditJob:
         plan = replace(plan, pairs=(*rest, *untimed))
         self._store.save_plan(replace(run, plan=plan))
         return plan, target, untimed
+
+    def _timed_by_target(
+        self, run: FrozenRun, plan: Plan, target: DataFrame
+    ) -> tuple[Plan, set[PairName]]:
+        """Return the pairs with timestamps of the target's own, and the plan
+        without what could not be read.
+        """
+        for attempt in count(1):
+            try:
+                with translated("Cannot look at the timestamps of the target"):
+                    own = timed_by_target(self._tools.read, plan.pairs, target)
+                break
+            except AuditError:
+                if attempt == ATTEMPTS:
+                    raise
+                # All that is retained is read then: not for a passing fault.
+                if attempt > 1:
+                    plan = self._without(run, plan, ["target"], _retained)
+        return plan, own
 
     def _digest_again(
         self,

@@ -12,8 +12,8 @@ from mirrorwatch.exceptions import AuditError
 from mirrorwatch.state.audits import from_versioned, to_versioned
 
 from .compare.audit import JudgedAudit, digest_side, judge
-from .compare.digests import bucket_length, comparable
-from .digest.digest import reading_of, stamped
+from .compare.digests import bucket_length, comparable, timed_by_target
+from .digest.digest import reading_of
 from .job import SideDigest, digest_readable
 from .session import translated
 from .store.store import HadoopFolder
@@ -166,13 +166,15 @@ class Split:
             plan = tools.planner.freeze(asked, AuditedEnds())
         tables = [_table(folder) for folder in folders]
         bucket_length(*tables)
+        with translated("Cannot look at the timestamps of the target"):
+            own = timed_by_target(tools.read, plan.pairs, tables[1])
         judged = judge(
             tools,
             comparable(
                 plan,
                 digested[0].plan,
                 digested[1].plan,
-                stamped(tables[1]),
+                own,
             ),
             *tables,
             began=began,

@@ -12,6 +12,7 @@ from mirrorwatch.exceptions import AuditError
 from mirrorwatch_audit.digest.digest import SUMS, digest, hashed, prepared
 from mirrorwatch_audit.session import translated
 from tests.support.audit_spark import SPARK, small_spark
+from tests.support.collisions import LONG, cancelled
 from tests.support.logs import BUCKET, Logs, Record, make_pair
 
 pytestmark = SPARK
@@ -81,31 +82,6 @@ def test_no_two_different_records_have_one_checksum(
     for half in ("h1", "h2"):
         assert len({row[half] for row in rows}) == len(DIFFERENT)
     assert not {row["h1"] for row in rows} & {row["h2"] for row in rows}
-
-
-PRIMES = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F
-"""Of xxHash64."""
-
-LONG = bytes(range(64))
-"""Two stripes of four words each."""
-
-
-def cancelled(value: bytes, sign: int) -> bytes:
-    """Alter two words so that xxHash64 does not change, whatever its seed,
-    but for the top bit of one sum: on that the sign depends.
-
-    A round is `rotate(state + word * P2, 31) * P1`. The top bit of a word
-    changes what is rotated by 2^63, so the state by P1 * 2^30, up or down; a
-    word of the next stripe takes that back.
-    """
-    words = [
-        int.from_bytes(value[n : n + 8], "little")
-        for n in range(0, len(value), 8)
-    ]
-    words[0] ^= 2**63
-    change = sign * 2**30 * PRIMES[0] * pow(PRIMES[1], -1, 2**64)
-    words[4] = (words[4] - change) % 2**64
-    return b"".join(word.to_bytes(8, "little") for word in words)
 
 
 def test_an_alteration_that_two_seeds_do_not_see_is_seen(

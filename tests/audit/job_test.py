@@ -191,6 +191,28 @@ def test_timestamps_of_the_broker_do_not_count_whatever_is_configured(
     ]
 
 
+def test_nor_do_they_where_all_copies_come_after_the_range(
+    site: Site,
+) -> None:
+    """A cut by time falls before the first timestamp of the target's own."""
+    site.logs.write("source", records(0, 4))
+    site.logs.write("target", stamped(records(0, 4)))
+    site.pairs = (
+        make_pair((0, 3), (0, 0), position=4, retained=((0, 4), (0, 4))),
+    )
+
+    first = site.night().result
+
+    assert first.findings == ()
+    assert [(s.kind, s.count) for s in first.stated] == [("carried", 3)]
+    site.days = 1
+    site.pairs = (
+        make_pair((3, 4), (0, 4), position=4, retained=((0, 4), (0, 4))),
+    )
+    second = site.night().result
+    assert second.findings == second.unverifiable == ()
+
+
 def test_a_topic_deleted_after_the_freeze_costs_its_ranges_only(
     site: Site,
 ) -> None:

@@ -1,19 +1,24 @@
 """Only one audit at a time works on a folder of runs."""
 
 import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+from mirrorwatch.domain.audit.plan import Plan, Unverifiable
 from mirrorwatch.exceptions import AuditError
 from mirrorwatch_audit.store import lock
 from mirrorwatch_audit.store.lock import leased, only_one
-from mirrorwatch_audit.store.store import HadoopFolder
-from tests.support.audit_spark import SPARK, small_spark
+from mirrorwatch_audit.store.store import HadoopFolder, RunStore
+from tests.support.audit_site import Site
+from tests.support.audit_spark import SPARK, records, small_spark
+from tests.support.logs import make_pair
 from tests.support.watch import wait_until
 
 pytestmark = SPARK
@@ -131,3 +136,117 @@ def test_who_lost_what_it_held_leaves_that_of_the_other(
     with leased(files, renew_seconds=0.01):
         files.create("audit.lock", "of another", anew=False)
     assert (tmp_path / "audit.lock").read_text() == "of another"
+
+
+def lost() -> pytest.RaisesExc[AuditError]:
+    return pytest.raises(AuditError, match=r"This audit no longer holds .*: ")
+
+
+def test_who_looks_again_learns_that_another_took_it_over(
+    files: HadoopFolder,
+) -> None:
+    with leased(files) as still_held:
+        still_held()
+        files.create("audit.lock", "of another", anew=False)
+        with lost():
+            still_held()
+        files.delete("audit.lock")
+        with lost():
+            still_held()
+
+
+def test_who_renews_too_late_may_have_written_over_that_of_another(
+    files: HadoopFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It paused between looking and writing: what it finds is its own."""
+    monkeypatch.setattr(lock, "LEASE", timedelta(hours=1))
+    file = tmp_path / "audit.lock"
+
+    def renewed(age: float) -> None:
+        then = file.stat().st_mtime - age
+        os.utime(file, (then, then))
+        wait_until(lambda: file.stat().st_mtime > then)
+
+    with leased(files, renew_seconds=0.01) as still_held:
+        renewed(3000)
+        still_held()
+        renewed(4000)
+        wait_until(lambda: is_lost(still_held))
+
+
+def is_lost(still_held: Callable[[], None]) -> bool:
+    try:
+        still_held()
+    except AuditError:
+        return True
+    return False
+
+
+def test_a_folder_of_this_machine_that_was_made_again_is_no_longer_held(
+    tmp_path: Path, files: HadoopFolder
+) -> None:
+    folder = tmp_path / "audit"
+    with only_one(str(folder), files) as still_held:
+        still_held()
+        shutil.rmtree(folder)
+        with lost():
+            still_held()
+        with only_one(str(folder), files) as by_another, lost():
+            by_another()
+            still_held()
+
+
+@pytest.fixture
+def site(spark: SparkSession, tmp_path: Path) -> Site:
+    site = Site(spark, tmp_path)
+    site.logs.write("source", records(0, 9))
+    site.logs.write("target", records(1, 9))
+    site.pairs = (make_pair((0, 9), (0, 8), position=9),)
+    return site
+
+
+def kept(folder: Path) -> dict[Path, int]:
+    """Return all that is kept of runs, with the time of each file."""
+    runs = folder / "runs"
+    return {file: file.stat().st_mtime_ns for file in runs.rglob("*.*")}
+
+
+def test_an_audit_that_holds_its_folder_keeps_what_it_found(
+    spark: SparkSession, site: Site, files: HadoopFolder
+) -> None:
+    with leased(files) as still_held:
+        site.store = RunStore(spark, str(site.folder), still_held)
+        audit = site.night()
+    assert site.store.results() == [audit]
+
+
+def test_one_that_hung_keeps_nothing_over_what_another_found_meanwhile(
+    spark: SparkSession,
+    site: Site,
+    files: HadoopFolder,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    left: dict[Path, int] = {}
+    recheck = site.recheck
+
+    def hang(_: Plan) -> tuple[Unverifiable, ...]:
+        """Come back after another ran the same night to its end."""
+        monkeypatch.setattr(site, "recheck", recheck)
+        os.utime(tmp_path / "audit.lock", (1, 1))
+        other = Site(spark, tmp_path)
+        other.logs, other.pairs = site.logs, site.pairs
+        with leased(files) as by_another:
+            other.store = RunStore(spark, str(tmp_path), by_another)
+            other.night()
+        left.update(kept(tmp_path))
+        return ()
+
+    monkeypatch.setattr(site, "recheck", hang)
+    with leased(files) as still_held:
+        site.store = RunStore(spark, str(tmp_path), still_held)
+        with lost():
+            site.night()
+    assert left
+    assert kept(tmp_path) == left
+    assert len(site.store.results()) == 1

@@ -27,12 +27,18 @@ assert files.read("audit.lock") is None
 print("ready", flush=True)
 sys.stdin.readline()
 try:
-    with only_one(folder, files):
+    with only_one(folder, files) as still_held:
         print("held", flush=True)
         sys.stdin.readline()
+        still_held()
+        files.create("audit.lock", "of another", anew=False)
+        still_held()
 except AuditError as e:
     print(e, flush=True)
 """
+
+
+LOST = "This audit no longer holds s3a://audit/"
 
 
 @pytest.fixture
@@ -80,6 +86,12 @@ def test_of_two_audits_that_begin_together_one_holds_the_folder(
         assert said[0].startswith("Another audit is running on s3a://audit/")
         assert said[1] == "held"
         assert s3.keys("of both/audit.lock")
-        for process in both:
-            process.communicate("over\n", timeout=300)
-        assert not s3.keys("of both/audit.lock")
+        left = [
+            process.communicate("on\n", timeout=300)[0] for process in both
+        ]
+        assert [text.startswith(LOST) for text in sorted(left)] == [
+            False,
+            True,
+        ]
+        # It is another's now.
+        assert s3.keys("of both/audit.lock")

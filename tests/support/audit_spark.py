@@ -41,7 +41,11 @@ from mirrorwatch.domain.audit.plan import (
     ends_after,
 )
 from mirrorwatch.domain.audit.ranges import PlanningOutcome
-from mirrorwatch.domain.audit.result import AuditFinding, TopicCount
+from mirrorwatch.domain.audit.result import (
+    AuditFinding,
+    AuditResult,
+    TopicCount,
+)
 from mirrorwatch_audit.compare.audit import audit
 from mirrorwatch_audit.compare.digests import DigestComparison
 from mirrorwatch_audit.digest.records import SIDES
@@ -672,7 +676,7 @@ class Cases:
             result = audit(
                 logs, make_plan(*pairs), bucket=BUCKET, carry=carry, keys=0
             )
-            nights.append(Audited(result))
+            nights.append(Audited(result, result.carry))
             carry = result.carry
         return nights
 
@@ -680,9 +684,11 @@ class Cases:
 class Audited:
     """What one night found, by topic."""
 
-    def __init__(self, comparison: DigestComparison) -> None:
-        self._all = comparison
-        self._carry = comparison.carry.collect()
+    def __init__(
+        self, found: DigestComparison | AuditResult, carry: DataFrame
+    ) -> None:
+        self._all = found
+        self._carry = carry.collect()
 
     def findings(self, topic: str) -> list[AuditFinding]:
         return [f for f in self._all.findings if f.topic == topic]

@@ -1,18 +1,23 @@
 """Which buckets differ."""
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import functions as sf
 
-from mirrorwatch.domain.audit.plan import Plan, Stated, Unverifiable
+from mirrorwatch.domain.audit.plan import (
+    PartitionPair,
+    Plan,
+    Stated,
+    Unverifiable,
+)
 from mirrorwatch.domain.audit.result import AuditFinding, TopicCount
 from mirrorwatch.exceptions import AuditError
 
-from ..digest.digest import PAIR, SCHEMA_VERSION, SUMS
-from ..digest.records import name
+from ..digest.digest import PAIR, SCHEMA_VERSION, SUMS, stamped
+from ..digest.records import PairName, Read, name, next_records
 
 __all__ = [
     "UNTIMED",
@@ -23,6 +28,7 @@ __all__ = [
     "compared",
     "matched_ends",
     "stretches",
+    "timed_by_target",
 ]
 
 
@@ -188,11 +194,50 @@ UNTIMED = (
 )
 
 
+def timed_by_target(
+    read: Read, pairs: Iterable[PartitionPair], target: DataFrame
+) -> set[PairName]:
+    """Return the pairs whose records have timestamps of the target's own,
+    whatever its configuration says today.
+
+    Parameters
+    ----------
+    read
+        Reads records.
+    pairs
+        The pairs.
+    target
+        Digest of the target.
+
+    Notes
+    -----
+    A range without a record at the target shows nothing: the copies may all
+    come after it. Then the first records there are looked at.
+    """
+    seen = {_name(row) for row in target.select(*PAIR).distinct().collect()}
+    silent = [
+        next_records(pair)
+        for pair in pairs
+        if pair.timestamps
+        and name(pair) not in seen
+        and any(len(source.span) for source in pair.sources)
+    ]
+    found = stamped(target)
+    if any(len(pair.span) for pair in silent):
+        own = read(silent, "target").where("appended")
+        found |= {_name(row) for row in own.select(*PAIR).distinct().collect()}
+    return found
+
+
+def _name(row: Row) -> PairName:
+    return row["flow"], row["target_topic"], row["partition"]
+
+
 def comparable(
     plan: Plan,
     source: Plan,
     target: Plan,
-    stamped: Container[tuple[str, str, int]] = (),
+    own_times: Container[PairName] = (),
 ) -> Plan:
     """Leave out the pairs that are not in both digests.
 
@@ -204,7 +249,7 @@ def comparable(
         What was digested of the source.
     target
         What was digested of the target.
-    stamped
+    own_times
         Names of pairs with timestamps that the target put on records.
 
     Returns
@@ -228,7 +273,7 @@ def comparable(
             sources.get((name(pair), s.topic_id)) is bool(s.read_committed)
             for s in pair.sources
         )
-        timed = pair.timestamps and name(pair) not in stamped
+        timed = pair.timestamps and name(pair) not in own_times
         if timed and here and there and alike:
             pairs.append(pair)
             continue

@@ -39,6 +39,7 @@ __all__ = [
     "name",
     "named",
     "narrowed",
+    "next_records",
     "renamed",
     "small_table",
     "span_table",
@@ -435,8 +436,17 @@ def first_records(pair: PartitionPair) -> PartitionPair:
     """Return the pair with the oldest of what is still there from before its
     spans.
     """
+    return _beginning(before(pair))
+
+
+def next_records(pair: PartitionPair) -> PartitionPair:
+    """Return the pair with the first records after its spans."""
+    return _beginning(after(pair))
+
+
+def _beginning(pair: PartitionPair) -> PartitionPair:
     return spanned(
-        before(pair),
+        pair,
         lambda x: AuditSpan(
             x.span.start, min(x.span.start + _FIRST, x.span.end)
         ),

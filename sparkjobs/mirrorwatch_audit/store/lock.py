@@ -5,7 +5,8 @@ other keeps.
 """
 
 import fcntl
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
@@ -19,7 +20,10 @@ from mirrorwatch.state.audits import local_path
 
 from .store import HadoopFolder
 
-__all__ = ["leased", "only_one"]
+__all__ = ["StillHeld", "leased", "only_one"]
+
+StillHeld = Callable[[], None]
+"""Raises `AuditError` if another audit may hold the folder by now."""
 
 LOCK = "audit.lock"
 
@@ -36,7 +40,7 @@ some bytes, on a store that answers in a tenth of a second."""
 
 
 @contextmanager
-def only_one(folder: str, files: HadoopFolder) -> Iterator[None]:
+def only_one(folder: str, files: HadoopFolder) -> Iterator[StillHeld]:
     """Hold the folder of all runs for one audit.
 
     Parameters
@@ -46,20 +50,25 @@ def only_one(folder: str, files: HadoopFolder) -> Iterator[None]:
     files
         The same.
 
+    Yields
+    ------
+    StillHeld
+        What is to be called before anything is kept there.
+
     Raises
     ------
     AuditError
         Raised if another audit holds it.
     """
     path = local_path(folder)
-    with leased(files) if path is None else _locked(path):
-        yield
+    with leased(files) if path is None else _locked(path) as still_held:
+        yield still_held
 
 
 @contextmanager
 def leased(
     files: HadoopFolder, *, renew_seconds: float = RENEW_SECONDS
-) -> Iterator[None]:
+) -> Iterator[StillHeld]:
     """Hold a folder that is not on this machine, by a file in it.
 
     Parameters
@@ -68,6 +77,11 @@ def leased(
         The folder.
     renew_seconds
         How often the lease is renewed.
+
+    Yields
+    ------
+    StillHeld
+        What is to be called before anything is kept there.
 
     Raises
     ------
@@ -81,6 +95,9 @@ def leased(
     taken over. HDFS creates a file for one only. Hadoop's file system for S3
     looks first and then writes, and the last one who writes has it: so it is
     read once more when all who looked before have written.
+
+    An audit that hung, or whose machine was paused, finds its lease taken
+    over when it goes on. So it looks again before it keeps anything.
     """
     own = uuid4().hex
     if not files.create(LOCK, own):
@@ -92,13 +109,20 @@ def leased(
     sleep(WRITING_SECONDS)
     if files.read(LOCK) != own:
         raise _taken(files.url)
-    over = Event()
+    over, late = Event(), Event()
+
+    def still_held() -> None:
+        if late.is_set() or files.read(LOCK) != own:
+            raise _lost(files.url)
+
     renewing = Thread(
-        target=_renew, args=(files, own, over, renew_seconds), daemon=True
+        target=_renew,
+        args=(files, own, over, late, renew_seconds),
+        daemon=True,
     )
     renewing.start()
     try:
-        yield
+        yield still_held
     finally:
         over.set()
         renewing.join()
@@ -117,22 +141,45 @@ def _is_abandoned(files: HadoopFolder, own: str) -> bool:
 
 
 def _renew(
-    files: HadoopFolder, own: str, over: Event, renew_seconds: float
+    files: HadoopFolder,
+    own: str,
+    over: Event,
+    late: Event,
+    renew_seconds: float,
 ) -> None:
+    """Renew a lease until it is `over`; say if it was too `late`."""
     while not over.wait(renew_seconds):
         # It may fail for a while: then it is as old as it is.
         with suppress(AuditError):
-            if files.read(LOCK) == own:
-                files.create(LOCK, own, anew=False)
+            then = files.changed(LOCK)
+            if files.read(LOCK) != own:
+                continue
+            files.create(LOCK, own, anew=False)
+            now = files.changed(LOCK)
+            # Who paused just before it was written wrote over that of
+            # another, who may have come to its end since.
+            if then is None or now is None or now - then > LEASE:
+                late.set()
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def _locked(path: Path) -> Iterator[StillHeld]:
     """Hold a folder of this machine; that ends with the process, however it
     ends.
     """
-    with _open(path):
-        yield
+    with _open(path) as lock:
+
+        def still_held() -> None:
+            # Where the folder was put away or made again, another audit
+            # finds another file, and holds that.
+            try:
+                there = (path / LOCK).stat()
+            except OSError as e:
+                raise _lost(path) from e
+            if not os.path.samestat(there, os.fstat(lock.fileno())):
+                raise _lost(path)
+
+        yield still_held
 
 
 def _open(folder: Path) -> TextIO:
@@ -153,4 +200,13 @@ def _taken(folder: object) -> AuditError:
     return AuditError(
         f"Another audit is running on {folder}: wait for it, or give this "
         "one a folder of its own with --out"
+    )
+
+
+def _lost(folder: object) -> AuditError:
+    return AuditError(
+        f"This audit no longer holds {folder}: it stood still for "
+        f"{LEASE // timedelta(minutes=1)} minutes or longer, or somebody "
+        f"removed {LOCK}, and another audit may have gone on in its place. "
+        "Nothing more was kept of this one"
     )

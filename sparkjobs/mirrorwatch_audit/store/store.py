@@ -14,7 +14,7 @@
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -290,6 +290,9 @@ class RunStore:
         Spark.
     folder
         A path, or the URL of any Hadoop file system.
+    still_held
+        Raises if the folder is no longer held for what writes to it: it is
+        asked before each write. Unless it is given, nobody else writes.
 
     Raises
     ------
@@ -298,14 +301,20 @@ class RunStore:
         version wrote it.
     """
 
-    def __init__(self, session: SparkSession, folder: str) -> None:
+    def __init__(
+        self,
+        session: SparkSession,
+        folder: str,
+        still_held: Callable[[], None] = lambda: None,
+    ) -> None:
         self._folder = HadoopFolder(session, folder)
         self._local = local_path(folder)
+        self._still_held = still_held
 
     def save_plan(self, run: FrozenRun) -> None:
         """Keep what a run compares, so that a run after a kill does too."""
         name = f"runs/{run.plan.id}/plan"
-        self._folder.write_text(name, to_versioned(run))
+        self._writable().write_text(name, to_versioned(run))
 
     def plan(self, run: str) -> FrozenRun | None:
         """Return what a run compares; `None` if it never began."""
@@ -318,7 +327,7 @@ class RunStore:
         made of it then does not read the records again.
         """
         name = f"runs/{run}/digests/{side}"
-        self._folder.write_table(
+        self._writable().write_table(
             name, digest, failing=f"Cannot sum up the {side}"
         )
         kept = self._folder.read_table(name)
@@ -345,7 +354,7 @@ class RunStore:
 
     def save_carry(self, run: str, carry: DataFrame) -> None:
         """Keep what a run leaves to the next night."""
-        self._folder.write_table(f"runs/{run}/carry", carry)
+        self._writable().write_table(f"runs/{run}/carry", carry)
 
     def carry(self, run: str | None) -> DataFrame | None:
         """Return what a run left to the next night, if there was one."""
@@ -365,7 +374,7 @@ class RunStore:
 
     def save_report(self, run: str, hours: Hours, page: str) -> None:
         """Keep what a person looks at."""
-        self._folder.write_text(f"runs/{run}/hours", to_versioned(hours))
+        self._writable().write_text(f"runs/{run}/hours", to_versioned(hours))
         if self._local is not None:
             write_hours(self._local, run, hours)
             write_report(self._local, run, page)
@@ -377,7 +386,7 @@ class RunStore:
     def save_result(self, audit: FinishedAudit) -> None:
         """Keep what a run found. From now on it counts."""
         name = f"runs/{audit.result.id}/result"
-        self._folder.write_text(name, to_versioned(audit))
+        self._writable().write_text(name, to_versioned(audit))
         if self._local is not None:
             write_audit(self._local, audit)
 
@@ -426,7 +435,7 @@ class RunStore:
             if run in finished or self._is_given_up(
                 run, changed, before, last
             ):
-                self._folder.delete(f"runs/{run}")
+                self._writable().delete(f"runs/{run}")
 
     def _forget_digests(
         self, results: Sequence[AuditResult], before: datetime
@@ -435,11 +444,11 @@ class RunStore:
         stored = self._folder.folders("runs")
         for result in results:
             if result.id in stored and result.ended_at < before:
-                self._folder.delete(f"runs/{result.id}/digests")
+                self._writable().delete(f"runs/{result.id}/digests")
         # What a run left that was killed on a cluster.
         for name, changed in self._folder.folders(CHECKPOINTS).items():
             if changed < before:
-                self._folder.delete(f"{CHECKPOINTS}/{name}")
+                self._writable().delete(f"{CHECKPOINTS}/{name}")
 
     def _is_given_up(
         self,
@@ -473,6 +482,11 @@ class RunStore:
                 "plan, so it is not known where to go on: put it back"
             )
         return run
+
+    def _writable(self) -> HadoopFolder:
+        """Return the folder, if it is still held for this audit."""
+        self._still_held()
+        return self._folder
 
     def _one(self, kind: type[T], name: str) -> T | None:
         for text in self._folder.read_texts(name):

@@ -1,0 +1,178 @@
+"""Worlds of three nights notice each rule of the audit that is broken.
+
+An oracle that never fails proves nothing: so rules are broken, one at a time,
+in the way in which a person might, and worlds must show it.
+"""
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from mirrorwatch.exceptions import MirrorwatchError
+from mirrorwatch_audit.compare import digests
+from mirrorwatch_audit.digest import digest
+from mirrorwatch_audit.drill import compacted, explain
+from mirrorwatch_audit.job import AuditJob
+from mirrorwatch_audit.store import carry
+from tests.support.audit_spark import SPARK, small_spark
+from tests.support.three_nights_audited import audited, failures, worlds_of
+
+pytestmark = [*SPARK, pytest.mark.long, pytest.mark.timeout(3600)]
+
+SEEDS = range(3)
+"""Each is 120 worlds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """One rule, broken."""
+
+    name: str
+    """What the audit does wrong now."""
+
+    kinds: tuple[str, ...]
+    """Worlds in which that matters."""
+
+    function: Callable[..., Any]
+    """What is to be changed."""
+
+    old: str
+    """Text that is in it once."""
+
+    new: str
+
+    @property
+    def code(self) -> CodeType:
+        """The changed function. Only its code: others hold the function."""
+        text = inspect.getsource(self.function)
+        assert text.count(self.old) == 1, "the rule is not there any more"
+        text = inspect.cleandoc("\n" + text.replace(self.old, self.new))
+        names: dict[str, Any] = {}
+        exec(text, self.function.__globals__ | {}, names)  # noqa: S102
+        changed = names[self.function.__name__]
+        code: CodeType = changed.__code__
+        return code
+
+
+MUTATIONS = (
+    Mutation(
+        "a night that goes on is not known to begin exactly",
+        ("equal", "constant"),
+        carry.begun,
+        "not pair.timestamps or _goes_on(pair, known)",
+        "False",
+    ),
+    Mutation(
+        "a duplicate that was told excuses a later loss",
+        ("equal", "constant"),
+        explain.explained_missing,
+        "~exact & ",
+        "",
+    ),
+    Mutation(
+        "a late copy of what was told as lost is one too many",
+        ("plain",),
+        explain.explained_surplus,
+        "remembered & ",
+        "sf.lit(False) & ",
+    ),
+    Mutation(
+        "copies after the range excuse every loss of a record",
+        ("equal", "constant"),
+        explain.explained_missing,
+        'sf.col("after_target") - sf.col("after_due")',
+        'sf.col("after_target")',
+    ),
+    Mutation(
+        "whether timestamps are the target's is what its configuration says",
+        ("stamped",),
+        digest.stamped,
+        '"appended > 0"',
+        '"appended < 0"',
+    ),
+    Mutation(
+        "a target without records in the range is believed to keep timestamps",
+        ("stamped",),
+        digests.timed_by_target,
+        'where("appended")',
+        'where("NOT appended")',
+    ),
+    Mutation(
+        "timestamps that no calendar has are not clamped",
+        ("odd",),
+        digest.to_time,
+        "min(max(milliseconds, 0), to_millis(LATEST))",
+        "milliseconds",
+    ),
+    Mutation(
+        "both halves of a checksum are of the same fields",
+        ("plain",),
+        digest.hashed,
+        "sf.xxhash64(second, *crcs)",
+        "sf.xxhash64(second, *fields)",
+    ),
+    Mutation(
+        "a tombstone that one side removed is a loss",
+        ("compacted",),
+        compacted._kind,  # noqa: SLF001 - it is broken, not used
+        'sf.when(s["tombstone"], "compacted")\n        .when(',
+        "sf.when(",
+    ),
+    Mutation(
+        "a tombstone that the other side removed is an extra record",
+        ("compacted",),
+        compacted._kind,  # noqa: SLF001 - it is broken, not used
+        't["tombstone"] | ',
+        "",
+    ),
+    Mutation(
+        "what waits for its copy is not left to the next night",
+        ("plain",),
+        carry.carry_out,
+        'sf.col("kind").isin(*WAITING)',
+        'sf.col("kind") == "carried"',
+    ),
+    Mutation(
+        "what was left is compared by the checksums of the night before",
+        ("stamped",),
+        AuditJob._hashed_alike,  # noqa: SLF001 - it is broken, not used
+        "if not other:",
+        "if other or not other:",
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    with small_spark() as session:
+        yield session
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda m: m.name)
+def test_worlds_show_a_broken_rule(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    mutation: Mutation,
+) -> None:
+    monkeypatch.setattr(mutation.function, "__code__", mutation.code)
+    for number, seed in enumerate(SEEDS):
+        worlds = worlds_of(seed, mutation.kinds)
+        try:
+            failed = failures(
+                audited(spark, tmp_path / str(seed), worlds), worlds
+            )
+        except MirrorwatchError as e:
+            failed = {next(iter(worlds)): str(e)}
+        if failed:
+            topic = next(iter(failed))
+            first = number * len(worlds) + [*worlds].index(topic) + 1
+            print(f"world {first}, {len(failed)} in all: {failed[topic]}")
+            return
+    pytest.fail("no world shows it")
