@@ -1,6 +1,7 @@
 """MirrorMaker 1, the mirror of Kafka up to 3.9."""
 
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,13 @@ CONSUMER, PRODUCER = "consumer.", "producer."
 COMMITS = "1000"
 """Milliseconds between two commits; a minute is its default."""
 
+ARGUMENTS = {
+    "offset.commit.interval.ms": COMMITS,
+    # It drops what cannot be sent, and does not end, as it does by default.
+    "abort.on.send.failure": "false",
+}
+"""What are no properties of its clients, but arguments of its own."""
+
 
 class LabMirrorMaker1(LabMirror):
     """MirrorMaker 1: one process, and a consumer group at the source."""
@@ -33,8 +41,6 @@ class LabMirrorMaker1(LabMirror):
             *("--consumer.config", str(folder / "consumer.properties")),
             *("--producer.config", str(folder / "producer.properties")),
             *("--include", ".*", "--num.streams", "2"),
-            *("--offset.commit.interval.ms", COMMITS),
-            *("--abort.on.send.failure", "false"),
         )
 
     @property
@@ -54,7 +60,8 @@ class LabMirrorMaker1(LabMirror):
                     if key.startswith(prefix)
                 },
             )
-        self._process.start()
+        given = ((f"--{name}", wanted[name]) for name in ARGUMENTS)
+        self._process.start(*chain.from_iterable(given))
 
     def wait(self, since: Bookmark | None = None) -> None:
         del since
@@ -104,6 +111,7 @@ def mirrormaker1_properties(
         f"{CONSUMER}heartbeat.interval.ms": "2000",
         f"{PRODUCER}bootstrap.servers": target,
         f"{PRODUCER}linger.ms": "5",
+        **ARGUMENTS,
         **settings.mirror_properties,
         **more,
     }

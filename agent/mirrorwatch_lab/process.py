@@ -88,14 +88,20 @@ class LabProcess:
         """Whether the process is alive, frozen or not."""
         return self._process is not None and self._process.poll() is None
 
-    def start(self) -> None:
-        """Start it; does nothing when it runs."""
+    def start(self, *arguments: str) -> None:
+        """Start it; does nothing when it runs.
+
+        Parameters
+        ----------
+        arguments
+            More arguments, for this start only.
+        """
         if self.running:
             return
         self._forget()
         with self.log.open("ab") as log:
             self._process = self._lifeline.start(
-                self._command,
+                [*self._command, *arguments],
                 output=log,
                 folder=self._folder,
                 environment={"PATH": os.defpath, "LC_ALL": "C.UTF-8"},

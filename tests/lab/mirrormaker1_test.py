@@ -1,9 +1,11 @@
 """MirrorMaker 1, real, read by its consumer group at the source.
 
-It copies clean traffic, is killed, drops a record that is too large, and is
-stopped until records expire unread; the agent is started again after each.
+It copies clean traffic, is killed, and is stopped until records expire unread;
+the agent is started again after each. Records that are too large meet it in
+its three ways: it drops them, ends, or sends their batch for ever.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,13 +17,24 @@ from mirrorwatch.doctor import examine
 from mirrorwatch.domain.doctor import FindingSeverity
 from mirrorwatch.domain.report import Health
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
-from tests.support.lab import copied, produce
-from tests.support.watch import Watch, describe, wait_until
+from tests.support.lab import copied, produce, values
+from tests.support.watch import Watch, describe, lag_of, wait_until
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 LARGE = 200_000
 """Bytes of a record that the mirror's producer refuses."""
+
+SENDS = {"producer.max.request.size": "1000000"}
+"""Lets the producer send such a record."""
+
+BATCHES = SENDS | {
+    "producer.batch.size": "250000",
+    "producer.linger.ms": "200",
+    # As by default.
+    "offset.commit.interval.ms": "60000",
+}
+"""Lets it send such a record in a batch with others."""
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +66,7 @@ def watching(lab: Lab, state: Path) -> Watch:
         "canary": {"warning_window": "5s"},
         "position": {"rewind_window": "5s"},
         "skips": {"warning_window": "5s"},
-        "latency": {"warning": "5m", "critical": "10m"},
+        "latency": {"warning": "30m", "critical": "1h"},
     }
     return Watch(
         lab, state=state, canary={"deadline": "60s"}, flow={"limits": limits}
@@ -100,6 +113,115 @@ def test_what_its_group_tells(lab: Lab, tmp_path: Path) -> None:
         lost = "At least 1 record of x is missing"
         watch.wait_for(Health.CRITICAL, lost, check="skips")
         watch.wait_for_only("skips")
+
+
+def test_one_that_the_target_refuses_is_dropped_and_counted(
+    lab: Lab, tmp_path: Path
+) -> None:
+    """Larger than the producer's batches, it is sent alone."""
+    lab.mirror.stop()
+    lab.mirror.start(SENDS)
+    lab.target.topics.set_configs("x", {"max.message.bytes": "100000"})
+    with watching(lab, tmp_path / "state.db") as watch:
+        watch.wait_for(Health.OK, "on 2 topics", check="skips")
+        produce(lab, "x", ["r"])
+        copied(lab, "x", ["r"])
+        # Alone: a batch that holds another record, too, it sends for ever.
+        produce(lab, "x", ["r" * LARGE])
+        lost = "At least 1 record of x is missing"
+        watch.wait_for(Health.CRITICAL, lost, check="skips")
+        produce(lab, "x", ["s" * LARGE])
+        lost = "At least 2 records of x are missing"
+        watch.wait_for(Health.CRITICAL, lost, check="skips")
+        produce(lab, "x", ["s"])
+        copied(lab, "x", ["s"])
+        # The smaller limit at the target is reported, too, sooner or later.
+        wait_until(
+            lambda: watch.unhealthy().keys() - {"configs"} == {"skips"},
+            what=watch.unhealthy,
+        )
+        assert max(map(len, values(lab, "target", "x"))) < LARGE
+    lab.target.topics.unset_configs("x", ["max.message.bytes"])
+
+
+def test_one_that_it_ends_at_is_not_lost(lab: Lab, tmp_path: Path) -> None:
+    """As it does unless configured otherwise."""
+    lab.mirror.stop()
+    ends = {"abort.on.send.failure": "true"}
+    lab.mirror.start(ends)
+    with watching(lab, tmp_path / "state.db") as watch:
+        watch.wait_for(Health.OK, "on 2 topics", check="skips")
+        watch.wait_for_only()
+        large = "u" * LARGE
+        produce(lab, "x", ["u", large, "v"])
+        wait_until(lambda: not lab.mirror.running)
+        watch.wait_for(Health.CRITICAL, "does not run", check="tasks")
+        # Started again, it ends again.
+        lab.mirror.start(ends)
+        wait_until(lambda: not lab.mirror.running)
+        watch.wait_for(Health.CRITICAL, check="lag")
+        watch.wait_for(Health.CRITICAL, "does not run", check="tasks")
+        assert {"skips", "position"}.isdisjoint(watch.unhealthy())
+        assert watch.counts["lost"] == 0
+        lab.mirror.start(ends | SENDS)
+        copied(lab, "x", ["u", large, "v"])
+        watch.wait_for_only()
+        assert watch.counts["lost"] == 0
+        watch.wait_for(Health.OK, "on 2 topics", check="skips")
+        assert "missing" not in str(watch.evidence("skips")).replace(
+            " 0 missing", ""
+        )
+
+
+def test_a_batch_that_it_sends_for_ever_is_not_lost(
+    lab: Lab, tmp_path: Path
+) -> None:
+    """It copies on until its next commit, which never ends. All that it copied
+    meanwhile is copied again.
+    """
+    lab.mirror.stop()
+    lab.mirror.start(BATCHES)
+    with watching(lab, tmp_path / "state.db") as watch:
+        watch.wait_for(Health.OK, "on 2 topics", check="skips")
+        watch.wait_for_only()
+        lab.target.topics.set_configs("x", {"max.message.bytes": "100000"})
+        # Just after a commit: it copies until the next one.
+        produce(lab, "expires", ["committed"])
+        wait_until(lambda: lag_of(watch, "expires") == 1)
+        wait_until(lambda: lag_of(watch, "expires") == 0)
+        batch = ["w", "w" * LARGE, "ww"]
+        produce(lab, "x", batch)
+        again = numbered("copied again", 150)
+        produce(lab, "expires", again)
+        copied(lab, "expires", again)
+        stands = "commits no position", "max.message.bytes"
+        watch.wait_for(Health.CRITICAL, *stands, check="tasks")
+        watch.wait_for(Health.CRITICAL, "has stopped", check="lag")
+        assert {"skips", "position"}.isdisjoint(watch.unhealthy())
+        assert not set(batch) & set(values(lab, "target", "x"))
+        # Its consumers are taken for dead, and leave their group.
+        watch.wait_for(Health.CRITICAL, "or hangs", check="tasks")
+        lab.mirror.kill()
+        lab.target.topics.unset_configs("x", ["max.message.bytes"])
+        lab.mirror.start(SENDS)
+        copied(lab, "x", batch)
+
+        def counts_surplus() -> bool:
+            there = Counter(values(lab, "source", "expires"))
+            surplus = Counter(values(lab, "target", "expires")) - there
+            said = f"expires: 0 missing, {surplus.total()} surplus"
+            return said in str(watch.evidence("skips"))
+
+        wait_until(counts_surplus, what=lambda: watch.evidence("skips"))
+        wait_until(
+            lambda: watch.unhealthy().keys() <= {"configs"},
+            what=watch.unhealthy,
+        )
+        assert watch.counts["lost"] == 0
+        found = Counter(values(lab, "target", "expires"))
+        assert {found[each] for each in again} == {2}
+        found = Counter(values(lab, "target", "x"))
+        assert {found[each] for each in batch} == {1}
 
 
 def test_doctor_names_the_group_of_another_mirror(lab: Lab) -> None:

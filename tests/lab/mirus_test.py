@@ -12,13 +12,22 @@ import pytest
 from mirrorwatch.domain.report import Health
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
 from mirrorwatch_lab.faults import MARK, drop_marked
-from tests.support.lab import copied, numbered, produce, values
+from tests.support.lab import carry, copied, numbered, produce, values
 from tests.support.watch import Watch, wait_until
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 LARGE = 200_000
 """Bytes of a record that the mirror's producer refuses."""
+
+SENDS = {"worker.producer.max.request.size": "1000000"}
+"""Lets the producer send such a record."""
+
+BATCHES = SENDS | {
+    "worker.producer.batch.size": "250000",
+    "worker.producer.linger.ms": "200",
+}
+"""Lets it send such a record in a batch with others."""
 
 TOPICS = ((CANARY_TOPIC, 3), ("x", 2), ("expires", 1))
 
@@ -46,7 +55,7 @@ def watching(lab: Lab, state: Path) -> Watch:
         "canary": {"warning_window": "5s"},
         "position": {"rewind_window": "5s"},
         "skips": {"warning_window": "5s"},
-        "latency": {"warning": "5m", "critical": "10m"},
+        "latency": {"warning": "30m", "critical": "1h"},
     }
     return Watch(
         lab, state=state, canary={"deadline": "60s"}, flow={"limits": limits}
@@ -180,8 +189,57 @@ def test_a_record_that_is_too_large(lab: Lab, tmp_path: Path) -> None:
         watch.wait_for_only("tasks", "lag")
         # It copies the ones before it again, each time that it is restarted.
         lab.mirror.stop()
-        lab.mirror.start({"worker.producer.max.request.size": "1000000"})
+        lab.mirror.start(SENDS)
         copied(lab, "x", ["after"])
         watch.wait_for(Health.OK, check="lag")
         wait_until(lambda: watch.counts["outstanding"] < 12)
+        assert watch.counts["lost"] == 0
+
+
+def test_one_that_the_target_refuses(lab: Lab, tmp_path: Path) -> None:
+    lab.mirror.stop()
+    lab.mirror.start(SENDS)
+    with watching(lab, tmp_path / "state.db") as watch:
+        watch.wait_for(Health.OK, "No record is missing", check="skips")
+        watch.wait_for(Health.OK, check="lag")
+        lab.target.topics.set_configs("x", {"max.message.bytes": "100000"})
+        refused = "r" * LARGE
+        produce(lab, "x", ["before it"])
+        copied(lab, "x", ["before it"])
+        # Alone: a batch that holds another record, too, it sends for ever.
+        produce(lab, "x", [refused])
+        watch.wait_for(Health.CRITICAL, "RecordTooLarge", check="tasks")
+        watch.wait_for(Health.CRITICAL, check="lag")
+        assert {"skips", "position"}.isdisjoint(watch.unhealthy())
+        lab.target.topics.unset_configs("x", ["max.message.bytes"])
+        # It starts failed tasks again by itself.
+        copied(lab, "x", [refused])
+        carry(lab, "x", ["behind it"])
+        watch.wait_for(Health.OK, check="lag")
+        watch.wait_for(Health.OK, "No record is missing", check="skips")
+        assert watch.counts["lost"] == 0
+
+
+def test_a_batch_that_it_sends_for_ever(lab: Lab, tmp_path: Path) -> None:
+    lab.mirror.stop()
+    lab.mirror.start(BATCHES)
+    with watching(lab, tmp_path / "state.db") as watch:
+        watch.wait_for(Health.OK, "No record is missing", check="skips")
+        watch.wait_for(Health.OK, check="lag")
+        watch.wait_for_count("delivered", 10)
+        lab.target.topics.set_configs("x", {"max.message.bytes": "100000"})
+        batch = ["b", "b" * LARGE, "bb"]
+        produce(lab, "x", batch)
+        # The task runs, by its status, and copies nothing.
+        stuck = "Check the Mirus task that reads it"
+        watch.wait_for(Health.CRITICAL, stuck, check="lag")
+        watch.let_pass(30)
+        assert {"skips", "position"}.isdisjoint(watch.unhealthy())
+        assert not set(batch) & set(values(lab, "target", "x"))
+        lab.mirror.kill()
+        lab.target.topics.unset_configs("x", ["max.message.bytes"])
+        lab.mirror.start(SENDS)
+        copied(lab, "x", batch)
+        watch.wait_for(Health.OK, check="lag")
+        watch.wait_for(Health.OK, "No record is missing", check="skips")
         assert watch.counts["lost"] == 0

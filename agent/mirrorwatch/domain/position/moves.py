@@ -399,12 +399,7 @@ class PositionMoves:
         origin = place.origin_of(sync.downstream)
         # Where the target's end counts no copies, only syncs and commits say
         # how far it had come.
-        proved = place.proved
-        if proved > sync.upstream:
-            proved = max(
-                self.gaps.proved_before(sync.key, sync.upstream),
-                (place.upstream or 0) + 1,
-            )
+        proved = self._proved_before(place, sync)
         first = max(origin or 0, proved)
         if first < sync.upstream:
             self.gaps.note(
@@ -415,6 +410,21 @@ class PositionMoves:
                 at_most=origin is None,
                 lowest=proved if sync.after_unread else None,
             )
+
+    def _proved_before(self, place: PartitionPosition, sync: Sync) -> int:
+        """Return how far it is proved to have been before it copied a record.
+
+        Where a commit was read before the copies that it is of, that is no
+        longer what is proved now.
+        """
+        if place.upstream is None or (place.reached or 0) <= sync.upstream:
+            return place.proved
+        found = [
+            place.upstream + 1,
+            place.empty_until,
+            self.gaps.proved_before(sync.key, sync.upstream),
+        ]
+        return max(each for each in found if each <= sync.upstream)
 
     def _end_of(self, key: TopicPartition) -> int | None:
         """Return the end at the source, `None` without a leader."""

@@ -201,8 +201,8 @@ def _empty(
     return CheckFinding(
         Health.CRITICAL,
         f"{group.shown} has had no members for {seconds(lasted)}: "
-        f"{group.title} does not run. Start it; its positions expire "
-        "offsets.retention.minutes after the last member left",
+        f"{group.title} does not run, or hangs. Start it again; its positions "
+        "expire offsets.retention.minutes after the last member left",
     )
 
 
