@@ -210,7 +210,7 @@ def test_nor_do_they_where_all_copies_come_after_the_range(
         make_pair((3, 4), (0, 4), position=4, retained=((0, 4), (0, 4))),
     )
     second = site.night().result
-    assert second.findings == second.unverifiable == ()
+    assert (second.findings, second.unverifiable) == ((), ())
 
 
 def test_a_topic_deleted_after_the_freeze_costs_its_ranges_only(
