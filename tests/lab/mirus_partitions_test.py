@@ -132,7 +132,16 @@ def test_partitions_that_are_not_kept_are_unknown_with_the_remedy(
     lab.mirror.start({MATCHING: "false"})
     remedy = "Set mirror.keeps_partitions to false"
     with watching(lab, tmp_path / "state.db") as watch:
-        for check in ("position", "skips"):
-            watch.wait_for(Health.UNKNOWN, remedy, check=check)
+        watch.wait_for(Health.UNKNOWN, remedy, check="position")
+        scattered = "does not keep the partitions"
+        watch.wait_for(Health.UNKNOWN, scattered, check="skips")
+        # Longer than it takes until a commit without copies is believed.
+        watch.let_pass(60)
+        for check in ("canary", "position", "skips"):
+            verdict = watch.verdict(check)
+            assert verdict is not None
+            assert verdict.health is Health.UNKNOWN, verdict
+        assert books_of(watch, "x") == (0, 0)
+        assert watch.counts["lost"] == 0
     lab.mirror.stop()
     lab.mirror.start()

@@ -101,6 +101,17 @@ def test_a_position_past_the_target_proves_a_skip_without_a_pair() -> None:
     assert world.tally.skipped == 4
 
 
+def test_a_commit_proves_nothing_dropped_where_no_copy_is_found() -> None:
+    """It may be in another partition."""
+    world = watched()
+    world.unproved = {KEY: "partitions are not kept"}
+    world.do("write 4", "fail 4", "flush", *["look"] * 20)
+    assert world.save() == []
+    world.unproved = {}
+    world.do("look", "look", "look")
+    assert sum(event.count for event in world.save()) == 4
+
+
 def test_a_copy_takes_a_skip_back() -> None:
     world = watched("write 4", "drop 2", "copy 2", "look", "look")
     (skip,) = world.save()

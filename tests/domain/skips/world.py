@@ -242,6 +242,7 @@ class World(Mirror):
         default_factory=lambda: SkipsStore(Database(None), "f")
     )
     refuse: bool = False
+    unproved: dict[tuple[str, int], str] = field(default_factory=dict)
 
     def do(self, *actions: str) -> Self:
         for action in actions:
@@ -317,6 +318,7 @@ class World(Mirror):
             ),
             names={TOPIC: TOPIC},
             new_syncs=tuple(self.unread),
+            unproved=self.unproved,
         )
 
     def read(self, request: RangeRequest) -> RangeContent | None:

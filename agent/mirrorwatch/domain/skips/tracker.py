@@ -164,7 +164,14 @@ class SkipTracker:
         self._sample(view.at)
         self._starts.apply(self.states, self.changed)
         self._commits.look(
-            view.committed,
+            {
+                key: fact
+                for key, fact in view.committed.items()
+                # No copy is found: it may be in another partition.
+                if key not in view.unproved
+            }
+            if view.unproved
+            else view.committed,
             self.states,
             self._syncs.partitions,
             view.at,
