@@ -109,6 +109,13 @@ MUTATIONS = (
         'sf.when(s["tombstone"], "compacted")\n        .when(',
         "sf.when(",
     ),
+    Mutation(
+        "a tombstone that the other side removed is an extra record",
+        ("compacted",),
+        compacted._kind,  # noqa: SLF001 - it is broken, not used
+        't["tombstone"] | ',
+        "",
+    ),
 )
 
 
