@@ -56,7 +56,9 @@ Series = dict[str, str]
 FAULTS = [fault_of(check, health) for check in CHECKS for health in BAD]
 
 
-@pytest.mark.parametrize("step", [STEP, LONG_STEP])
+@pytest.mark.parametrize(
+    "step", [STEP, pytest.param(LONG_STEP, marks=pytest.mark.long)]
+)
 def test_each_check_fires_for_its_fault_only_and_resolves(
     step: timedelta, tmp_path: Path
 ) -> None:

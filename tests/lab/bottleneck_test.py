@@ -177,6 +177,7 @@ def test_a_quota_of_the_target_is_named(lab: Lab) -> None:
         wait_until(lambda: held() > 0.1, what=held)
 
 
+@pytest.mark.long
 def test_a_quota_of_the_source_is_named(lab: Lab) -> None:
     with (
         quota(lab, "source", "consumer_byte_rate", 20_000),
@@ -196,6 +197,7 @@ def test_a_quota_of_the_source_is_named(lab: Lab) -> None:
         wait_until(lambda: held() > 0.1, what=held)
 
 
+@pytest.mark.long
 def test_a_slow_link_is_named(lab: Lab) -> None:
     # Fast enough for a whole fetch within its time: three times 1 MiB.
     lab.link_mirror.shape(bytes_per_second=300_000)

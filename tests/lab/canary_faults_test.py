@@ -68,7 +68,9 @@ def test_a_frozen_mirror_makes_probes_overdue_then_late(lab: Lab) -> None:
     assert totals["late"] > 6 * 50
 
 
-@pytest.mark.parametrize("side", ["source", "target"])
+@pytest.mark.parametrize(
+    "side", [pytest.param("source", marks=pytest.mark.long), "target"]
+)
 def test_a_broker_that_crashes_loses_no_probe(lab: Lab, side: str) -> None:
     site = lab.source if side == "source" else lab.target
     with Watch(lab) as watch:
@@ -81,6 +83,7 @@ def test_a_broker_that_crashes_loses_no_probe(lab: Lab, side: str) -> None:
     assert Truth(lab).check(watch)["lost"] == 0
 
 
+@pytest.mark.long
 def test_the_mirrors_link_cut_for_a_minute_loses_no_probe(lab: Lab) -> None:
     with Watch(lab) as watch:
         watch.wait_for(Health.OK)

@@ -17,7 +17,10 @@ from tests.support.lab_environment import LabEnvironment, fill, settings_for
 pytestmark = pytest.mark.lab
 
 LONG = {
+    "aborted_and_markers",
+    "another_producer",
     "another_topic",
+    "dropped_between",
     "dropped_and_killed_while_the_agent_is_away",
     "dropped_tail",
     "expired_unread",
@@ -31,6 +34,7 @@ LONG = {
     "recreated_and_shorter",
     "recreated_at_the_target",
     "source_unreachable",
+    "stopped_and_started",
 }
 """Scenarios that others here, or tests of a check, come near to."""
 

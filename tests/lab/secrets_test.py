@@ -16,7 +16,8 @@ from mirrorwatch_lab.settings import CANARY_TOPIC, LabSettings
 from tests.support.deeds import failure
 from tests.support.rights import DENIED, READ_SOURCE, WRITE, until
 
-pytestmark = pytest.mark.lab
+# The lab's own: `secured_agent_test` has the agent's.
+pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 
 @pytest.fixture(scope="module")

@@ -35,7 +35,8 @@ from tests.support.rights import (
 )
 from tests.support.secured import secured
 
-pytestmark = pytest.mark.lab
+# What brokers allow: `secured_agent_test` has what the agent makes of it.
+pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 NEWEST, *OLDER = KAFKA_VERSIONS
 QUIET_LOGGER = logging.getLogger("tests.secured")

@@ -196,6 +196,7 @@ def test_two_mirrors_at_once_double_and_skip_nothing(lab: Lab) -> None:
         assert tally(watch, "doubled").skipped == 0
 
 
+@pytest.mark.long
 def test_marks_of_an_exactly_once_mirror_are_no_repeats(lab: Lab) -> None:
     # What a killed one had begun is not read past before it times out: after
     # a minute by default.
