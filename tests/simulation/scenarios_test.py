@@ -78,7 +78,7 @@ def healths(world: World, check: str, since: float = 0.0) -> list[Health]:
     ]
 
 
-@pytest.mark.parametrize("restarts", [proof(False), True])
+@pytest.mark.parametrize("restarts", [proof(value=False), True])
 def test_expired_unread(restarts: bool) -> None:
     with running("a") as world:
         world.mirror.kill()
@@ -98,7 +98,7 @@ def test_expired_unread(restarts: bool) -> None:
         )
 
 
-@pytest.mark.parametrize("crashes", [proof(False), True])
+@pytest.mark.parametrize("crashes", [proof(value=False), True])
 def test_copies_of_expired_records_hide_no_later_loss(crashes: bool) -> None:
     # Seen on real brokers: they were taken for records of another producer,
     # and where others write, the target's end counts no copies.
@@ -405,7 +405,7 @@ def test_as_many_records_of_others_as_drops_hide_nothing() -> None:
 
 
 @pytest.mark.parametrize("seen", [50, proof(0)])
-@pytest.mark.parametrize("restarts", [proof(False), True])
+@pytest.mark.parametrize("restarts", [proof(value=False), True])
 def test_expired_unread_beside_another_producer(
     seen: int, restarts: bool
 ) -> None:
@@ -449,7 +449,7 @@ def test_many_records_of_others_soon_after_a_crash_hide_nothing() -> None:
 
 
 @pytest.mark.parametrize("foreign", [1, proof(65), proof(800)])
-@pytest.mark.parametrize("restarts", [proof(False), True])
+@pytest.mark.parametrize("restarts", [proof(value=False), True])
 def test_producers_that_moved_to_the_target_hide_nothing_that_expired(
     foreign: int, restarts: bool
 ) -> None:
@@ -641,7 +641,7 @@ STEPPED = pytest.mark.parametrize(
 
 
 @STEPPED
-@pytest.mark.parametrize("restarts", [proof(False), True])
+@pytest.mark.parametrize("restarts", [proof(value=False), True])
 def test_a_clock_that_is_stepped_stops_nothing(
     step: timedelta, restarts: bool
 ) -> None:
@@ -672,7 +672,7 @@ def test_a_clock_that_is_stepped_stops_nothing(
 
 
 @STEPPED
-@pytest.mark.parametrize("restarts", [proof(False), True])
+@pytest.mark.parametrize("restarts", [proof(value=False), True])
 def test_a_clock_that_is_stepped_ends_no_stall(
     step: timedelta, restarts: bool
 ) -> None:
@@ -696,7 +696,7 @@ def test_a_clock_that_is_stepped_ends_no_stall(
 
 
 @STEPPED
-@pytest.mark.parametrize("restarts", [proof(False), True])
+@pytest.mark.parametrize("restarts", [proof(value=False), True])
 def test_a_clock_that_is_stepped_takes_no_loss_back(
     step: timedelta, restarts: bool
 ) -> None:
@@ -789,7 +789,7 @@ OFFSETS, SYNCS = "mm2-offsets.summit.internal", "mm2-offset-syncs.ldf.internal"
 
 
 @pytest.mark.parametrize("name", [OFFSETS, SYNCS])
-@pytest.mark.parametrize("restarts", [proof(False), True])
+@pytest.mark.parametrize("restarts", [proof(value=False), True])
 def test_offsets_topic_unseen_for_some_looks_is_no_loss(
     name: str, restarts: bool
 ) -> None:
@@ -810,7 +810,7 @@ def test_offsets_topic_unseen_for_some_looks_is_no_loss(
             assert health(world, check) is Health.OK, reason(world, check)
 
 
-@pytest.mark.parametrize("kept", [proof(False), True])
+@pytest.mark.parametrize("kept", [proof(value=False), True])
 def test_an_offsets_topic_that_stays_away_is_told(kept: bool) -> None:
     with running("a") as world:
         world.mirror.kill()
@@ -845,7 +845,7 @@ def test_a_long_flush_interval_is_no_lag(tells: bool) -> None:
         assert len(healths(world, "lag")) <= 2
 
 
-@pytest.mark.parametrize("restarts", [proof(False), True])
+@pytest.mark.parametrize("restarts", [proof(value=False), True])
 def test_a_long_flush_interval_hides_no_stopped_mirror(restarts: bool) -> None:
     settings = MirrorSettings(flush=300, tells_flush=False)
     with running("a", mirror=settings) as world:
@@ -1263,7 +1263,7 @@ def test_what_a_filter_drops_is_no_alarm_and_all_else_is() -> None:
             assert not bad & set(healths(world, check, since)), check
 
 
-@pytest.mark.parametrize("restarts", [proof(False), True])
+@pytest.mark.parametrize("restarts", [proof(value=False), True])
 def test_expired_unread_of_a_filtered_topic(restarts: bool) -> None:
     with running("f", "a", flow=filtered_flow("f")) as world:
         drop_thirds(world, "f", "a", at=0)
@@ -1409,7 +1409,7 @@ def test_the_start_of_a_recreated_topic_is_missed() -> None:
         assert "7 records of b" in reason(world, "skips")
 
 
-@pytest.mark.parametrize("restarts", [proof(False), True])
+@pytest.mark.parametrize("restarts", [proof(value=False), True])
 @pytest.mark.parametrize(
     "for_seconds", [pytest.param(5, marks=pytest.mark.long), 20]
 )
