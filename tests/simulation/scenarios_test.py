@@ -1118,6 +1118,23 @@ def test_a_mirror_that_stopped_while_the_agent_got_no_time_is_told() -> None:
         assert health(world, "lag") is Health.CRITICAL, reason(world, "lag")
 
 
+def test_probes_are_overdue_though_the_agent_got_no_time() -> None:
+    # Seen on real brokers: nothing more arrives, so that the library has no
+    # other end of the partition to tell, and it was "still being read".
+    with looking_each_second() as world:
+        world.mirror.frozen = True
+        world.run(10)
+        world.agent.frozen_until = world.schedule.elapsed + 12
+        world.run(3 * MINUTE)
+        assert health(world, "canary") is Health.CRITICAL, reason(
+            world, "canary"
+        )
+        assert "overdue" in reason(world, "canary")
+        world.mirror.frozen = False
+        world.run(MINUTE)
+        assert health(world, "canary") in {Health.OK, Health.WARNING}
+
+
 @pytest.mark.parametrize("seconds", [2, proof(9), 16, proof(23), proof(30)])
 def test_what_expired_unread_is_not_said_to_be_unverifiable(
     seconds: int,

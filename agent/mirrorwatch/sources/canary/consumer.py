@@ -108,6 +108,8 @@ class CanaryConsumer:
         self._next: dict[int, int] = {}
         self._problems: dict[int, str] = {}
         self._again_at: datetime | None = None
+        self._paused = False
+        """Whether all partitions are to be read to their ends once more."""
 
     @property
     def problem(self) -> str | None:
@@ -167,6 +169,7 @@ class CanaryConsumer:
             if before is not None and now - before > AWAY:
                 for partition in self._next:
                     self._absent_until.setdefault(partition, before)
+                self._paused = True
             if not events:
                 return
             for event in events:
@@ -183,11 +186,18 @@ class CanaryConsumer:
         self._next[partition] = offset
 
     def _try_again(self) -> None:
+        """Read partitions anew that failed, or that a pause left behind.
+
+        The library reports an end once: where no more records came, nothing
+        else would show that they have been read to it.
+        """
         now = self._clock()
-        if self._again_at is None or now < self._again_at:
-            return
-        self._again_at = now + AGAIN if self._problems else None
-        for partition in self._problems:
+        again = self._absent_until.keys() if self._paused else set[int]()
+        self._paused = False
+        if self._again_at is not None and now >= self._again_at:
+            self._again_at = now + AGAIN if self._problems else None
+            again |= self._problems.keys()
+        for partition in sorted(again & self._next.keys()):
             self._assign(partition, self._next[partition])
 
     def _translate(
