@@ -135,6 +135,7 @@ def test_a_record_that_spark_cannot_convert_costs_itself_only(
     assert [pair.span.end for pair in kept.plan.pairs] == [10]
 
 
+@pytest.mark.long
 def test_a_partition_full_of_them_is_left_out_whole(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,6 +32,7 @@ def calm_down(watch: Watch) -> None:
     )
 
 
+@pytest.mark.long
 def test_a_killed_mirror_doubles_and_loses_nothing(lab: Lab) -> None:
     with Watch(lab) as watch:
         watch.wait_for(Health.OK)

@@ -203,6 +203,7 @@ def states(lab: Lab, state: str) -> int:
     )
 
 
+@pytest.mark.long
 def test_failed_tasks_are_started_again_but_not_for_ever(lab: Lab) -> None:
     worker = worker_of(lab)
     rules = {"enabled": True, "most_per_hour": 2, "pause": "1s"}
