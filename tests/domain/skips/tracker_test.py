@@ -8,6 +8,7 @@ import pytest
 from mirrorwatch.domain.cluster_view import ClusterView, FlowView, TopicFacts
 from mirrorwatch.domain.mirror_records import Sync
 from mirrorwatch.domain.offsets import OffsetRange
+from mirrorwatch.domain.record_matching import Unproved
 from mirrorwatch.domain.skips.model import (
     DroppedTailDetector,
     OffsetPair,
@@ -104,7 +105,7 @@ def test_a_position_past_the_target_proves_a_skip_without_a_pair() -> None:
 def test_a_commit_proves_nothing_dropped_where_no_copy_is_found() -> None:
     """It may be in another partition."""
     world = watched()
-    world.unproved = {KEY: "partitions are not kept"}
+    world.unproved = {KEY: Unproved.SCATTERED}
     world.do("write 4", "fail 4", "flush", *["look"] * 20)
     assert world.save() == []
     world.unproved = {}

@@ -15,6 +15,7 @@ from ..cluster_view import (
 )
 from ..mirror_records import Sync
 from ..offsets import OffsetRange
+from ..record_matching import Unproved
 from ..topics import FilteredTopics
 from .model import (
     LOSSES,
@@ -167,8 +168,9 @@ class SkipTracker:
             {
                 key: fact
                 for key, fact in view.committed.items()
-                # No copy is found: it may be in another partition.
-                if key not in view.unproved
+                # Its copies may be in other partitions.
+                if view.unproved.get(key)
+                not in {Unproved.SCATTERED, Unproved.UNSURE}
             }
             if view.unproved
             else view.committed,
