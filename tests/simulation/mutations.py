@@ -146,7 +146,7 @@ MUTATIONS = (
     Mutation(
         "a gap at the log's start is not told",
         "position/moves.py",
-        "if gap.first < start <= gap.end:",
+        "if self.first < start <= self.end and self.lowest is None:",
         "if False:",
         "topic_is_denied",
     ),
