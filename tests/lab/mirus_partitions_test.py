@@ -2,7 +2,7 @@
 while records are written.
 
 It copies clean traffic, is killed, drops records, skips what expired, and is
-configured otherwise than mirrorwatch is told.
+started without keeping partitions, though mirrorwatch expects it to.
 """
 
 from collections.abc import Iterator
@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from mirrorwatch.domain.report import Health
-from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
+from mirrorwatch_lab import CANARY_TOPIC, Lab
 from mirrorwatch_lab.faults import MARK, drop_marked
 from tests.support.lab import (
     copied,
+    mirus_lab,
     numbered,
     produce,
     write_to_both,
@@ -31,19 +32,7 @@ MATCHING = "enable.partition.matching"
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    settings = LabSettings(
-        mirror="mirus",
-        kafka="3.9.2",
-        intervals="fast",
-        topics=dict(TOPICS),
-        mirror_properties={MATCHING: "true"},
-        start_mirror=False,
-    )
-    with Lab(settings) as lab:
-        for topic, partitions in TOPICS:
-            # Mirus creates no topics, and waits for those that are missing.
-            lab.target.topics.create(topic, partitions, {})
-        lab.mirror.start()
+    with mirus_lab(TOPICS, {MATCHING: "true"}) as lab:
         yield lab
 
 

@@ -10,9 +10,16 @@ from pathlib import Path
 import pytest
 
 from mirrorwatch.domain.report import Health
-from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
+from mirrorwatch_lab import CANARY_TOPIC, Lab
 from mirrorwatch_lab.faults import MARK, drop_marked
-from tests.support.lab import carry, copied, numbered, produce, values
+from tests.support.lab import (
+    carry,
+    copied,
+    mirus_lab,
+    numbered,
+    produce,
+    values,
+)
 from tests.support.watch import Watch, wait_until
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
@@ -34,19 +41,9 @@ TOPICS = ((CANARY_TOPIC, 3), ("x", 2), ("expires", 1))
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    settings = LabSettings(
-        mirror="mirus",
-        kafka="3.9.2",
-        intervals="fast",
-        topics=dict(TOPICS),
-        mirror_properties={"worker.producer.max.request.size": "100000"},
-        start_mirror=False,
-    )
-    with Lab(settings) as lab:
-        for topic, partitions in TOPICS:
-            # Mirus creates no topics, and waits for those that are missing.
-            lab.target.topics.create(topic, partitions, {})
-        lab.mirror.start()
+    with mirus_lab(
+        TOPICS, {"worker.producer.max.request.size": "100000"}
+    ) as lab:
         yield lab
 
 

@@ -17,6 +17,7 @@ __all__ = [
     "LabPool",
     "carry",
     "copied",
+    "mirus_lab",
     "produce",
     "show_logs",
     "values",
@@ -62,6 +63,28 @@ def _whole(lab: Lab) -> bool:
         for part in (lab.source, lab.target, lab.mirror)
         if part is not lab.mirror or lab.settings.start_mirror
     )
+
+
+@contextmanager
+def mirus_lab(
+    topics: Sequence[tuple[str, int]], properties: Mapping[str, str]
+) -> Iterator[Lab]:
+    """A lab whose mirror is Mirus, with topics and how many partitions they
+    have. It creates none at the target, and waits for those that are missing.
+    """
+    settings = LabSettings(
+        mirror="mirus",
+        kafka="3.9.2",
+        intervals="fast",
+        topics=dict(topics),
+        mirror_properties=dict(properties),
+        start_mirror=False,
+    )
+    with Lab(settings) as lab:
+        for topic, partitions in topics:
+            lab.target.topics.create(topic, partitions, {})
+        lab.mirror.start()
+        yield lab
 
 
 def show_logs(item: pytest.Item, lab: Lab) -> None:

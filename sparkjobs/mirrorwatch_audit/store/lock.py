@@ -170,7 +170,7 @@ def _locked(path: Path) -> Iterator[StillHeld]:
     with _open(path) as lock:
 
         def still_held() -> None:
-            # Where the folder was put away or made again, another audit
+            # Where the folder was removed and recreated, another audit
             # finds another file, and holds that.
             try:
                 there = (path / LOCK).stat()
@@ -207,6 +207,6 @@ def _lost(folder: object) -> AuditError:
     return AuditError(
         f"This audit no longer holds {folder}: it stood still for "
         f"{LEASE // timedelta(minutes=1)} minutes or longer, or somebody "
-        f"removed {LOCK}, and another audit may have gone on in its place. "
+        f"removed {LOCK}, and another audit may have used the folder since. "
         "Nothing more was kept of this one"
     )
