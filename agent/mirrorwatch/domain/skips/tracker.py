@@ -13,7 +13,7 @@ from ..cluster_view import (
     TopicFacts,
     TopicPartition,
 )
-from ..mirror_records import Sync
+from ..mirror_records import Committed, Sync
 from ..offsets import OffsetRange
 from ..record_matching import Unproved
 from ..topics import FilteredTopics
@@ -165,15 +165,7 @@ class SkipTracker:
         self._sample(view.at)
         self._starts.apply(self.states, self.changed)
         self._commits.look(
-            {
-                key: fact
-                for key, fact in view.committed.items()
-                # Its copies may be in other partitions.
-                if view.unproved.get(key)
-                not in {Unproved.SCATTERED, Unproved.UNSURE}
-            }
-            if view.unproved
-            else view.committed,
+            _proving_commits(view),
             self.states,
             self._syncs.partitions,
             view.at,
@@ -657,3 +649,16 @@ def _recognise(
     ) and all(before < after for before, after in pairwise(found)):
         for pair in pairs:
             state.copies.add(pair.upstream, pair.downstream)
+
+
+def _proving_commits(view: FlowView) -> Mapping[TopicPartition, Committed]:
+    """Return the commits that prove something dropped: not those of
+    partitions whose copies may be in others.
+    """
+    if not view.unproved:
+        return view.committed
+    return {
+        key: fact
+        for key, fact in view.committed.items()
+        if view.unproved.get(key) not in {Unproved.SCATTERED, Unproved.UNSURE}
+    }
