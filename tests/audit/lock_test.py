@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
+from threading import Event, Timer
 
 import pytest
 from pyspark.sql import SparkSession
@@ -153,6 +154,32 @@ def test_who_looks_again_learns_that_another_took_it_over(
         files.delete("audit.lock")
         with lost():
             still_held()
+
+
+def test_it_is_held_while_it_is_written_anew(
+    files: HadoopFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HDFS and local folders empty a file before they write it."""
+    emptied, go_on = Event(), Event()
+    create = files.create
+
+    def slowly(name: str, text: str, *, anew: bool = True) -> bool:
+        if not anew:
+            create(name, "", anew=False)
+            emptied.set()
+            assert go_on.wait(60)
+        return create(name, text, anew=anew)
+
+    with leased(files, renew_seconds=0.01) as still_held:
+        monkeypatch.setattr(files, "create", slowly)
+        assert emptied.wait(60)
+        later = Timer(0.2, go_on.set)
+        later.start()
+        try:
+            still_held()
+        finally:
+            go_on.set()
+            later.join()
 
 
 def test_who_renews_too_late_may_have_written_over_that_of_another(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from time import sleep
 from typing import TextIO
 from uuid import uuid4
@@ -109,26 +109,55 @@ def leased(
     sleep(WRITING_SECONDS)
     if files.read(LOCK) != own:
         raise _taken(files.url)
-    over, late = Event(), Event()
-
-    def still_held() -> None:
-        if late.is_set() or files.read(LOCK) != own:
-            raise _lost(files.url)
-
+    lease = _Lease(files, own)
+    over = Event()
     renewing = Thread(
-        target=_renew,
-        args=(files, own, over, late, renew_seconds),
-        daemon=True,
+        target=lease.renew, args=(over, renew_seconds), daemon=True
     )
     renewing.start()
     try:
-        yield still_held
+        yield lease.still_held
     finally:
         over.set()
         renewing.join()
         with suppress(AuditError):
             if files.read(LOCK) == own:
                 files.delete(LOCK)
+
+
+class _Lease:
+    """A lease that this audit has."""
+
+    def __init__(self, files: HadoopFolder, own: str) -> None:
+        self._files = files
+        self._own = own
+        self._late = False
+        self._whole = Lock()
+        """Held while the file is written: it may be empty meanwhile."""
+
+    def still_held(self) -> None:
+        with self._whole:
+            held = self._files.read(LOCK) == self._own
+        if self._late or not held:
+            raise _lost(self._files.url)
+
+    def renew(self, over: Event, every_seconds: float) -> None:
+        """Write it again until it is `over`."""
+        while not over.wait(every_seconds):
+            # It may fail for a while: then it is as old as it is.
+            with suppress(AuditError), self._whole:
+                self._write_again()
+
+    def _write_again(self) -> None:
+        then = self._files.changed(LOCK)
+        if self._files.read(LOCK) != self._own:
+            return
+        self._files.create(LOCK, self._own, anew=False)
+        now = self._files.changed(LOCK)
+        # Who paused just before it was written wrote over that of
+        # another, who may have come to its end since.
+        if then is None or now is None or now - then > LEASE:
+            self._late = True
 
 
 def _is_abandoned(files: HadoopFolder, own: str) -> bool:
@@ -138,28 +167,6 @@ def _is_abandoned(files: HadoopFolder, own: str) -> bool:
     now, then = files.changed(probe), files.changed(LOCK)
     files.delete(probe)
     return now is not None and (then is None or now - then > LEASE)
-
-
-def _renew(
-    files: HadoopFolder,
-    own: str,
-    over: Event,
-    late: Event,
-    renew_seconds: float,
-) -> None:
-    """Renew a lease until it is `over`; say if it was too `late`."""
-    while not over.wait(renew_seconds):
-        # It may fail for a while: then it is as old as it is.
-        with suppress(AuditError):
-            then = files.changed(LOCK)
-            if files.read(LOCK) != own:
-                continue
-            files.create(LOCK, own, anew=False)
-            now = files.changed(LOCK)
-            # Who paused just before it was written wrote over that of
-            # another, who may have come to its end since.
-            if then is None or now is None or now - then > LEASE:
-                late.set()
 
 
 @contextmanager
