@@ -192,6 +192,7 @@ def test_timestamps_of_the_broker_do_not_count_whatever_is_configured(
     ]
 
 
+@pytest.mark.long
 def test_nor_do_they_where_all_copies_come_after_the_range(
     site: Site,
 ) -> None:
@@ -320,6 +321,7 @@ def test_what_was_left_with_other_checksums_is_read_again(
     ]
 
 
+@pytest.mark.long
 def test_what_was_left_and_cannot_be_read_again_is_unverifiable(
     site: Site,
 ) -> None:
@@ -340,6 +342,7 @@ def test_what_was_left_and_cannot_be_read_again_is_unverifiable(
     assert "timestamps" in gap.reason
 
 
+@pytest.mark.long
 def test_what_was_left_for_ranges_that_broke_is_unverifiable(
     site: Site,
 ) -> None:
@@ -367,6 +370,7 @@ def test_a_run_without_anything_to_compare_is_not_clean(site: Site) -> None:
         site.night()
 
 
+@pytest.mark.long
 def test_what_was_dropped_and_written_again_is_neither_lost_nor_extra(
     site: Site,
 ) -> None:

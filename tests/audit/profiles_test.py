@@ -90,6 +90,7 @@ def compare(logs: Logs, pairs: Sequence[PartitionPair]) -> DigestComparison:
     return audit(logs, make_plan(*pairs), bucket=BUCKET)
 
 
+@pytest.mark.long
 def test_a_topic_whose_records_went_to_other_partitions(
     spark: SparkSession,
 ) -> None:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorwatch.domain.offsets import RUNS_KEPT, OffsetMap, SafeStart
+from tests.support.examples import examples
 
 LAG = 5
 """The mirror's ``offset.lag.max``: 100 by default."""
@@ -131,6 +132,7 @@ def test_the_ends_of_both_sides_are_believed_where_they_agree(
 
 
 @given(st.lists(step("copy", "drop"), min_size=150, max_size=200))
+@examples(30)
 def test_a_map_that_is_thinned_out_stays_right(
     steps: list[tuple[str, int]],
 ) -> None:

@@ -19,7 +19,7 @@ from tests.support.audit import at_rest
 from tests.support.audit_spark import SPARK, small_spark
 from tests.support.lab import FLUSH_SECONDS, copied
 
-pytestmark = [*SPARK, pytest.mark.lab]
+pytestmark = [*SPARK, pytest.mark.lab, pytest.mark.long]
 
 KEPT, LOST = "kept", "lost"
 

@@ -55,7 +55,7 @@ def up(name: str) -> Iterator["subprocess.Popen[str]"]:
 
 
 def shown(name: str) -> dict[str, Any]:
-    labs: dict[str, Any] = json.loads(run("status", "--json").stdout)
+    labs: dict[str, Any] = json.loads(call("status", "--json").stdout)
     found: dict[str, Any] = labs.get(name, {})
     return found
 

@@ -142,7 +142,9 @@ def run(*words: object) -> Result:
     return CliRunner().invoke(main, [*map(str, words)])
 
 
-@pytest.mark.parametrize("form", ["strimzi", "properties"])
+@pytest.mark.parametrize(
+    "form", [pytest.param("strimzi", marks=pytest.mark.long), "properties"]
+)
 def test_a_newcomer_edits_nothing_but_puts_the_secrets(
     lab: Lab, tmp_path: Path, form: str
 ) -> None:

@@ -117,6 +117,7 @@ def test_a_mirror_that_is_killed_only_goes_back(
     assert {r.kind for r in seen(watch).resets} == {ResetKind.REWIND}
 
 
+@pytest.mark.long
 def test_records_that_expire_while_the_mirror_is_down_are_counted(
     lab: Lab, watch: Watch
 ) -> None:
