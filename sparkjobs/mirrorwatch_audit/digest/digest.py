@@ -30,11 +30,10 @@ __all__ = [
 ]
 
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 3
 """Of stored digests and carries; what two sites digested apart must agree in
 it. 2: the second half of a checksum has CRCs of its fields. 3: it has them in
-place of the fields, and both halves begin with a number. 4: headers are
-hashed as they are, and no longer as JSON."""
+place of the fields, and both halves begin with a number."""
 
 PAIR = ("flow", "target_topic", "partition")
 """What a pair is called in every table."""
@@ -218,6 +217,8 @@ _SEEDS = (1, 2)
 """What the two halves of a checksum begin with; numbers, as a word would be
 hashed anew for each record."""
 
+_HEADERS = "headers_json"
+
 
 def hashed(records: DataFrame, *, timestamps: bool) -> DataFrame:
     """Return a checksum for each record, in log of what is in it.
@@ -240,12 +241,10 @@ def hashed(records: DataFrame, *, timestamps: bool) -> DataFrame:
     Spark's xxhash64 goes through its arguments one after the other, each
     seeded with the hash of those before, and skips nulls. So each field
     follows its length, with -1 for a null: an empty value is no null, and no
-    byte can move from one field to the next unseen. Headers are their number,
-    all keys and then all values, each of which is hashed with its length. A
-    value that is null would be skipped: where there are some, their number
-    and the headers as JSON are hashed too. JSON of all headers costs more
-    than all the rest. A lambda over them keeps Spark from compiling the rest,
-    which costs half as much again for every record without headers.
+    byte can move from one field to the next unseen. Headers are hashed as
+    JSON, which writes bytes as Base64, leaves out nulls, and keeps the order.
+    A lambda over them would do the same, but keep Spark from compiling the
+    rest, which costs half as much again for every record without headers.
 
     Two seeds alone do not make two checksums of it: from 64 bytes on, the top
     bit of one word and a multiple of 2^30 in the word a stripe later cancel
@@ -256,20 +255,17 @@ def hashed(records: DataFrame, *, timestamps: bool) -> DataFrame:
     That is against faults; who chooses records so that they agree is not kept
     from it.
     """
+    headers = sf.to_json("headers", {"ignoreNullFields": "true"})
+    # Apart, so that it is written once for both halves.
+    written = records.withColumn(_HEADERS, sf.when(_has_headers(), headers))
     key, value = ([_length(name), sf.col(name)] for name in ("key", "value"))
-    key_crc = [key[0], sf.crc32("key")]
     count = sf.coalesce(sf.size("headers"), sf.lit(0))
-    key_bytes, value_bytes = (
-        sf.octet_length(joined) - (count - 1) for joined in (_KEYS, _VALUES)
-    )
-    nulls = sf.coalesce(value_bytes - sf.col(_VALUE_BYTES), sf.lit(0))
-    as_json = sf.to_json("headers", {"ignoreNullFields": "true"})
-    with_nulls = sf.when(nulls > 0, as_json)
-    fields = [*key, *value, count, nulls, *_header_parts(), with_nulls]
-    crcs = [*key_crc, value[0], sf.crc32("value"), count, nulls]
-    crcs += [
-        sf.crc32(text.cast("binary"))
-        for text in (sf.col(_KEYS), sf.col(_VALUES), with_nulls)
+    fields = [*key, *value, count, sf.col(_HEADERS)]
+    key_crc = [key[0], sf.crc32("key")]
+    crcs = [
+        *key_crc,
+        *(value[0], sf.crc32("value")),
+        *(count, sf.crc32(sf.col(_HEADERS).cast("binary"))),
     ]
     if timestamps:
         fields.append(sf.col("timestamp"))
@@ -278,9 +274,9 @@ def hashed(records: DataFrame, *, timestamps: bool) -> DataFrame:
     fields.append(sf.col("same_offset"))
     crcs.append(sf.col("same_offset"))
     first, second = (sf.lit(seed) for seed in _SEEDS)
-    return _with_joined_headers(records).select(
+    return written.select(
         *HASHED[:7],
-        _bytes(key_bytes).alias("bytes"),
+        _bytes().alias("bytes"),
         sf.xxhash64(first, *fields).alias("h1"),
         sf.xxhash64(second, *crcs).alias("h2"),
         sf.xxhash64(first, *key).alias("k1"),
@@ -294,43 +290,24 @@ def _length(field: str | Column) -> Column:
     return sf.coalesce(sf.length(field), sf.lit(-1))
 
 
-def _bytes(header_keys: Column) -> Column:
+def _bytes() -> Column:
+    headers = sf.col("headers")
+    joined = [
+        sf.array_join(headers[part].cast("array<string>"), "")
+        for part in ("key", "value")
+    ]
+    lengths = [
+        *(sf.length(part) for part in ("key", "value")),
+        *(sf.when(_has_headers(), sf.octet_length(j)) for j in joined),
+    ]
     total = sf.lit(0)
-    lengths = [sf.length("key"), sf.length("value")]
-    for length in (*lengths, header_keys, sf.col(_VALUE_BYTES)):
+    for length in lengths:
         total += sf.coalesce(length, sf.lit(0))
     return total.cast("long")
 
 
-_KEYS, _VALUES = "header_keys", "header_values"
-_VALUE_BYTES = "header_value_bytes"
-
-_NULL = "-"
-"""Stands for a header value that is null: one byte, to be counted."""
-
-
-def _with_joined_headers(records: DataFrame) -> DataFrame:
-    """Add keys and values of headers as one string each, and the bytes of the
-    values; null without headers. Each is used more than once.
-    """
-    keys, values = _header_parts()
-    strings = values.cast("array<string>")
-    columns = {
-        _KEYS: sf.array_join(keys, ","),
-        _VALUES: sf.array_join(strings, ",", _NULL),
-        _VALUE_BYTES: sf.octet_length(sf.array_join(strings, "")),
-    }
-    return records.withColumns(
-        {
-            name: sf.when(sf.size("headers") > 0, column)
-            for name, column in columns.items()
-        }
-    )
-
-
-def _header_parts() -> tuple[Column, Column]:
-    headers = sf.col("headers")
-    return headers["key"], headers["value"]
+def _has_headers() -> Column:
+    return sf.size("headers") > 0
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
