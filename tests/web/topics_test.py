@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from mirrorwatch.domain.lag.model import LagStatus
 from mirrorwatch.domain.report import Flow, Observation
-from mirrorwatch.web.documents import losses_document
-from mirrorwatch.web.topics import SORTS, TopicsQuery, choose
+from mirrorwatch.web.topics import SORTS, TopicsQuery, choose, losses_document
 from tests.support.builders import FLOW, a_report
 from tests.support.reports import (
     KEPT,

@@ -18,8 +18,8 @@ from ..factory import build_agent
 from ..log import configure_logging
 from ..secrets import hide_in, hide_secrets
 from ..state import Database
-from ..web.documents import Freshness, status_document
 from ..web.runbook import Runbook
+from ..web.status import Freshness, status_document
 from .options import DURATION, config_option
 from .status import print_status
 

@@ -20,11 +20,12 @@ from ..ports import Report
 from ..state.history import Bucket, History
 from ..threads import Latest
 from .audits import AuditNights, AuditReports
-from .documents import Freshness, details_document, status_document
+from .details import details_document
 from .headers import SMALL, JsonAnswer, Packed, takes_gzip
 from .history import HistoryQuery, history_document
 from .login import STRANGER
 from .runbook import Runbook
+from .status import Freshness, status_document
 from .topics import TopicsQuery, topics_document
 
 __all__ = ["Exposition", "LatestReport", "create_app"]

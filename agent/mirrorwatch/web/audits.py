@@ -16,7 +16,7 @@ from ..exceptions import AuditError, WebError
 from ..ports import Report
 from ..state.audits import read_audit
 from ..threads import Latest
-from .documents import night_document
+from .details import night_document
 from .headers import JsonAnswer
 
 __all__ = ["AuditNights", "AuditReports"]

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from ..exceptions import WebError
 from ..state.history import Bucket, Series
-from .documents import time_text
+from .status import time_text
 
 __all__ = ["HistoryQuery", "history_document"]
 

@@ -6,15 +6,27 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Self
 
-from ..domain.lag.model import LagObservation, LagStatus, TopicLag
+from ..domain.lag.model import (
+    FirstLoss,
+    LagObservation,
+    LagStatus,
+    TopicLag,
+    first_loss,
+)
 from ..domain.position.model import PositionObservation
 from ..domain.report import Flow, Observation
 from ..domain.skips.model import SkipsObservation
 from ..exceptions import WebError
 from ..ports import Report
-from .documents import Freshness, losses_document, seconds, time_text
+from .status import Freshness, seconds, time_text
 
-__all__ = ["SORTS", "TopicsQuery", "choose", "topics_document"]
+__all__ = [
+    "SORTS",
+    "TopicsQuery",
+    "choose",
+    "losses_document",
+    "topics_document",
+]
 
 
 Facts = Mapping[str, Mapping[str, int]]
@@ -391,3 +403,43 @@ def _seconds(duration: timedelta | None) -> float | None:
 def _rounded(number: float) -> float:
     """Return a number to a thousandth: a millisecond, a tenth of a percent."""
     return round(number, 3)
+
+
+def losses_document(topics: Iterable[TopicLag]) -> dict[str, Any]:
+    """Return which topic would lose records first.
+
+    Parameters
+    ----------
+    topics
+        Topics of one flow.
+
+    Notes
+    -----
+    Two answers: were the mirror to stop now, a topic that is kept for an hour
+    loses what is written next before one that is kept for days; but of what
+    waits already another topic may be the first to lose.
+    """
+    seen = list(topics)
+    return {
+        "time_to_loss": _show(first_loss(seen)),
+        "waiting_time_to_loss": _show(
+            first_loss([topic for topic in seen if topic.records])
+        ),
+    }
+
+
+def _show(loss: FirstLoss | None) -> dict[str, Any] | None:
+    if loss is None:
+        return None
+    left, drain = loss.headroom, loss.topic.drain
+    return {
+        "topic": loss.topic.topic,
+        "others_alike": loss.others_alike,
+        "seconds": round(left.remaining.total_seconds(), 3),
+        "share": round(left.share, 3),
+        "estimated": left.estimated,
+        "lag_records": loss.topic.records,
+        "drain_seconds": None
+        if drain is None
+        else round(drain.total_seconds(), 3),
+    }
