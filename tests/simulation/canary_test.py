@@ -1,0 +1,156 @@
+"""Worlds in which the canary was wrong once, one by one."""
+
+import pytest
+
+from mirrorwatch.domain.report import Health
+from tests.simulation.mirrormaker import MirrorSettings
+from tests.simulation.scenarios import (
+    MINUTE,
+    drop,
+    health,
+    healths,
+    looking_each_second,
+    reason,
+    restart,
+    running,
+)
+from tests.simulation.world import CANARY, World
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_mirror_without_syncs_is_known_by_its_probes() -> None:
+    settings = MirrorSettings(emits_syncs=False)
+    with World(1, mirror=settings) as world:
+        world.source.create("a", 1)
+        world.traffic("a", per_second=1)
+        world.mirror.start()
+        world.agent.start()
+        world.run(30 * MINUTE)
+        assert health(world, "canary") is Health.OK, reason(world, "canary")
+
+
+@pytest.mark.parametrize("reachable", [False, None])
+def test_an_agent_that_starts_without_the_target_alarms_nobody(
+    reachable: bool | None,
+) -> None:
+    with running("a", interval=5) as world:
+        world.mirror.frozen = True
+        world.run(5)
+        world.agent.kill()
+        world.mirror.frozen = False
+        world.run(2 * MINUTE)  # what was outstanding has arrived
+        world.target.reachable = reachable
+        since = world.schedule.elapsed
+        world.agent.start()
+        world.run(2 * MINUTE)
+        assert health(world, "canary") is Health.UNKNOWN
+        world.target.reachable = True
+        world.run(3 * MINUTE)
+        told = [s for s in world.agent.sayings if s.at >= since]
+        assert [s for s in told if s.health >= Health.WARNING] == []
+        assert health(world, "canary") is Health.OK, reason(world, "canary")
+
+
+def test_a_canary_topic_with_fewer_partitions_is_not_overdue() -> None:
+    with World(1) as world:
+        world.source.delete(CANARY)
+        world.source.create(CANARY, 3)
+        world.mirror.start()
+        world.agent.start()
+        world.run(20 * MINUTE)
+        assert health(world, "canary") is Health.OK
+        world.source.delete(CANARY)
+        world.target.delete(CANARY)
+        world.run(30)
+        world.source.create(CANARY, 1)
+        world.run(15 * MINUTE)
+        world.mirror.stop()
+        world.mirror.committed.clear()
+        world.mirror.start()
+        world.run(30 * MINUTE)
+        assert health(world, "canary") is Health.OK, reason(world, "canary")
+
+
+def test_a_lost_probe_is_told_for_its_window() -> None:
+    with running("a") as world:
+        drop(world, CANARY, 3)
+        world.run_until(
+            lambda: "3 probes confirmed lost" in reason(world, "canary"),
+            10 * MINUTE,
+        )
+        since = world.schedule.elapsed
+        world.run(30 * MINUTE)
+        restart(world)
+        world.run(25 * MINUTE)
+        told = set(healths(world, "canary", since))
+        assert told <= {Health.CRITICAL, Health.UNKNOWN}
+        assert health(world, "canary") is Health.CRITICAL
+        world.run(10 * MINUTE)
+        assert health(world, "canary") is Health.OK, reason(world, "canary")
+
+
+def test_a_probe_is_lost_that_no_order_of_copies_proves() -> None:
+    # Where the mirror may change the order, only what it committed does.
+    flow = {"mirror": {"max_in_flight": 5}}
+    with running("a", flow=flow, minutes=5) as world:
+        drop(world, CANARY, 3)
+        world.run(5 * MINUTE)
+        assert health(world, "canary") is Health.CRITICAL
+        assert "3 probes confirmed lost" in reason(world, "canary")
+
+
+def test_a_probe_whose_copy_is_read_late_is_not_lost() -> None:
+    # What the mirror committed is known before its copies are read.
+    with running("a", interval=15) as world:
+        since = world.schedule.elapsed
+        world.target.throttled.add(CANARY)
+        world.run(3 * MINUTE)
+        world.target.throttled.clear()
+        world.run(5 * MINUTE)
+        told = [s.reason for s in world.agent.sayings if s.at > since]
+        assert not [said for said in told if "confirmed lost" in said]
+        assert health(world, "canary") is Health.WARNING
+        assert "none was lost" in reason(world, "canary")
+
+
+def test_probes_on_partitions_that_are_gone_are_not_overdue() -> None:
+    canary = {"topic": CANARY, "interval": "10s", "create": False}
+    # What was overtaken is settled only by an agent that looks all along.
+    with World(1, flow={"canary": canary}, coarse=1) as world:
+        world.source.delete(CANARY)
+        world.source.create(CANARY, 3)
+        world.mirror.start()
+        world.agent.start()
+        world.run(10 * MINUTE)
+        world.mirror.stop()
+        world.run(5 * MINUTE)
+        assert health(world, "canary") is Health.CRITICAL
+        world.source.delete(CANARY)
+        world.target.delete(CANARY)
+        world.run(MINUTE)
+        world.source.create(CANARY, 1)
+        world.mirror.committed.clear()
+        world.mirror.start()
+        world.run(15 * MINUTE)
+        assert health(world, "canary") is Health.OK, reason(world, "canary")
+        restart(world)
+        world.run(2 * MINUTE)
+        assert health(world, "canary") is Health.OK, reason(world, "canary")
+
+
+def test_probes_are_overdue_though_the_agent_got_no_time() -> None:
+    # Seen on real brokers: nothing more arrives, so that the library has no
+    # other end of the partition to tell, and it was "still being read".
+    with looking_each_second() as world:
+        world.mirror.frozen = True
+        world.run(10)
+        world.agent.frozen_until = world.schedule.elapsed + 12
+        world.run(3 * MINUTE)
+        assert health(world, "canary") is Health.CRITICAL, reason(
+            world, "canary"
+        )
+        assert "overdue" in reason(world, "canary")
+        world.mirror.frozen = False
+        world.run(MINUTE)
+        assert health(world, "canary") in {Health.OK, Health.WARNING}

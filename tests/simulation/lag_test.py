@@ -1,0 +1,212 @@
+"""Worlds in which `lag` was wrong once, one by one."""
+
+import pytest
+
+from mirrorwatch.domain.report import Health
+from tests.simulation.cluster import Record
+from tests.simulation.mirrormaker import MirrorSettings
+from tests.simulation.scenarios import (
+    HOUR,
+    MINUTE,
+    health,
+    healths,
+    looking_each_second,
+    proof,
+    reason,
+    restart,
+    running,
+)
+from tests.simulation.world import CANARY, World
+
+pytestmark = pytest.mark.slow
+
+
+def test_lag_of_a_topic_that_is_hidden_is_not_ok_for_a_moment() -> None:
+    off = {"canary": {"enabled": False}}
+    with running("a", flow=off, interval=5) as world:
+        world.mirror.kill()
+        world.run(5 * MINUTE)
+        assert health(world, "lag") is Health.CRITICAL
+        since = world.schedule.elapsed
+        world.source.denied.add("a")
+        world.run(5 * MINUTE)
+        assert healths(world, "lag", since) == [Health.UNKNOWN]
+        assert "Mirrorwatch cannot see a, which" in reason(world, "lag")
+
+
+def test_lag_of_a_topic_that_is_deleted_is_known_again_at_once() -> None:
+    with running("a") as world:
+        world.source.delete("a")
+        world.run(MINUTE)
+        assert health(world, "lag") is Health.OK
+
+
+def test_a_partition_that_has_not_begun_hides_no_stopped_mirror() -> None:
+    with running("a") as world:
+        world.source.create("b", 1)
+        world.target.create("b", 1)
+        world.mirror.frozen = True
+        world.traffic("b", per_second=1)
+        world.run(20 * MINUTE)
+        assert health(world, "lag") is Health.CRITICAL, reason(world, "lag")
+
+
+def test_a_new_partition_hides_no_stopped_mirror() -> None:
+    with running("a", flow={"canary": {"enabled": False}}) as world:
+        world.source.grow("a", 2)
+        world.run(MINUTE)
+        world.mirror.frozen = True
+        world.run(5 * MINUTE)
+        assert health(world, "lag") is Health.CRITICAL, reason(world, "lag")
+        assert "a[0] stuck at offset" in reason(world, "lag")
+
+
+def test_an_allow_list_is_no_lag() -> None:
+    settings = MirrorSettings(include=r"a,mirrorwatch\..*")
+    with World(1, mirror=settings) as world:
+        for topic in ("a", "b"):
+            world.source.create(topic, 1)
+            world.traffic(topic, per_second=1)
+        world.mirror.start()
+        world.agent.start()
+        world.run(40 * MINUTE)
+        for check in ("lag", "skips", "position", "topics", "retention"):
+            assert health(world, check) in {Health.OK, Health.OFF}, reason(
+                world, check
+            )
+
+
+@pytest.mark.parametrize(
+    "tells", [True, pytest.param(False, marks=pytest.mark.long)]
+)
+def test_a_long_flush_interval_is_no_lag(tells: bool) -> None:
+    settings = MirrorSettings(
+        flush=300, tells_flush=tells, syncs_at_flush=True
+    )
+    with World(1, mirror=settings) as world:
+        world.source.create("a", 1)
+        world.traffic("a", per_second=0.2)
+        world.mirror.start()
+        world.agent.start()
+        world.run(HOUR)
+        assert set(healths(world, "lag")) <= {Health.OK, Health.UNKNOWN}
+        assert len(healths(world, "lag")) <= 2
+
+
+@pytest.mark.parametrize("restarts", [proof(value=False), True])
+def test_a_long_flush_interval_hides_no_stopped_mirror(restarts: bool) -> None:
+    settings = MirrorSettings(flush=300, tells_flush=False)
+    with running("a", mirror=settings) as world:
+        world.mirror.frozen = True
+        if restarts:
+            restart(world)
+        world.run(14 * MINUTE)
+        assert health(world, "lag") is Health.CRITICAL, reason(world, "lag")
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_a_mirror_stays_stopped_where_its_copies_are_deleted(
+    back: bool,
+) -> None:
+    with running("a", flow={"canary": {"enabled": False}}) as world:
+        world.mirror.stop()
+        world.run(5 * MINUTE)
+        assert health(world, "lag") is Health.CRITICAL
+        since = world.schedule.elapsed
+        world.target.delete("a")
+        if back:
+            world.run(MINUTE)
+            world.target.create("a", 1)
+        world.run(5 * MINUTE)
+        assert healths(world, "lag", since) == []
+
+
+def test_how_long_lag_stood_survives_a_restart() -> None:
+    with running("a") as world:
+        world.mirror.frozen = True
+        world.run_until(
+            lambda: health(world, "lag") is Health.CRITICAL, 20 * MINUTE
+        )
+        restart(world)
+        world.run(MINUTE)
+        assert health(world, "lag") in {Health.CRITICAL, Health.UNKNOWN}
+        world.run(MINUTE)
+        assert health(world, "lag") is Health.CRITICAL, reason(world, "lag")
+        assert health(world, "tasks") is Health.UNKNOWN
+
+
+@pytest.mark.parametrize("rate", [0.1, 2.0])
+def test_a_restart_of_the_agent_makes_no_lag(rate: float) -> None:
+    with running("a", rate=rate, partitions=3) as world:
+        since = world.schedule.elapsed
+        for _ in range(6):
+            restart(world)
+            world.run(4 * MINUTE)
+        assert Health.CRITICAL not in healths(world, "lag", since)
+        assert health(world, "lag") is Health.OK, reason(world, "lag")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "cut"), [(40, None), (40, "source"), (40, "target"), (600, "")]
+)
+def test_an_agent_that_got_no_time_finds_nothing_stopped(
+    seconds: int, cut: str | None
+) -> None:
+    # Seen on real brokers: frozen, and its link cut on waking. Positions
+    # were as old as that, and the ends of the source were not.
+    with looking_each_second() as world:
+        since = world.schedule.elapsed
+        world.agent.frozen_until = since + seconds
+        world.run(seconds + 0.5)
+        if cut:
+            cluster = getattr(world, cut)
+            cluster.reachable = False
+            world.run(8)
+            cluster.reachable = True
+        world.run(20)
+        well = {Health.OK, Health.UNKNOWN}
+        for check in ("lag", "retention", "position", "skips"):
+            assert set(healths(world, check, since)) <= well, check
+            assert health(world, check) is Health.OK
+
+
+def test_a_mirror_that_stopped_while_the_agent_got_no_time_is_told() -> None:
+    with looking_each_second() as world:
+        world.agent.frozen_until = world.schedule.elapsed + 60
+        world.run(10)
+        world.mirror.frozen = True
+        world.run(55)
+        assert health(world, "lag") is Health.CRITICAL, reason(world, "lag")
+
+
+def test_records_beyond_all_bounds_blind_nothing() -> None:
+    with running("a") as world:
+        deep = b"[" * 200_000
+        for kind in ("configs", "status", "offsets"):
+            name = f"mm2-{kind}.summit.internal"
+            world.target.append(name, 0, deep, b"connector-x")
+            world.target.append(name, 0, b"{}", deep)
+        world.source.append(CANARY, 0, deep)
+        # A producer took microseconds for milliseconds.
+        log = world.source.log("a", 0)
+        assert log is not None
+        for _ in range(3):
+            log.append(Record(None, b"x", 1_760_000_000_000_000))
+        world.mirror.frozen = True
+        world.run_until(
+            lambda: health(world, "lag") is Health.CRITICAL, 20 * MINUTE
+        )
+        world.mirror.frozen = False
+        world.run(10 * MINUTE)
+        for check in ("lag", "position", "skips", "tasks", "retention"):
+            assert health(world, check) is Health.OK, reason(world, check)
+
+
+@pytest.mark.parametrize("interval", [60, 600])
+def test_a_long_interval_of_ticks_makes_nothing_unknown(interval: int) -> None:
+    with running("a", interval=interval) as world:
+        since = world.schedule.elapsed
+        world.run(HOUR)
+        for check in ("skips", "position", "lag", "canary"):
+            assert health(world, check) is Health.OK, reason(world, check)
+            assert not healths(world, check, since), check

@@ -1,0 +1,446 @@
+"""Worlds in which `position` was wrong once, one by one."""
+
+import re
+
+import pytest
+
+from mirrorwatch.domain.position import model as position_model
+from mirrorwatch.domain.report import Health, Report
+from tests.simulation.mirrormaker import MirrorSettings
+from tests.simulation.scenarios import (
+    HOUR,
+    MINUTE,
+    OFFSETS,
+    SYNCS,
+    drop_thirds,
+    expired,
+    filtered_flow,
+    health,
+    healths,
+    late_sync,
+    proof,
+    reason,
+    restart,
+    running,
+)
+from tests.simulation.world import World
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("restarts", [proof(value=False), True])
+def test_expired_unread(restarts: bool) -> None:
+    with running("a") as world:
+        world.mirror.kill()
+        world.run(10 * MINUTE)
+        log = world.source.log("a", 0)
+        assert log is not None
+        log.expire(log.end - 200)
+        if restarts:
+            restart(world)
+        world.run(10 * MINUTE)
+        world.mirror.start()
+        world.run(10 * MINUTE)
+        assert world.oracle.lost() > 0
+        assert health(world, "position") is Health.CRITICAL
+        assert f"{world.oracle.lost():,} records expired" in reason(
+            world, "position"
+        )
+
+
+@pytest.mark.parametrize("crashes", [proof(value=False), True])
+def test_copies_of_expired_records_hide_no_later_loss(crashes: bool) -> None:
+    # Seen on real brokers: they were taken for records of another producer,
+    # and where others write, the target's end counts no copies.
+    with running("a") as world:
+        for _ in range(2):
+            if crashes:
+                world.mirror.kill()
+            else:
+                world.mirror.stop()
+            world.run(MINUTE)
+            log = world.source.log("a", 0)
+            assert log is not None
+            log.expire(log.end - 20)
+            world.run(MINUTE)
+            world.mirror.start()
+            world.run(10 * MINUTE)
+        lost = world.oracle.lost()
+        assert lost > 150
+        assert reason(world, "position").startswith(f"{lost:,} records exp")
+
+
+def test_what_two_tasks_copied_does_not_lessen_what_expired() -> None:
+    # Each record of the last 40 s is there twice, so that by the target's
+    # end the mirror was further on than it was.
+    with running("a") as world:
+        world.mirror.rebalance()
+        world.run(40)
+        world.mirror.kill()
+        world.run(10 * MINUTE)
+        world.expire("a", 0, 200)
+        world.run(10 * MINUTE)
+        found = re.match(
+            r"At most ([\d,]+) records exp", reason(world, "position")
+        )
+        assert found
+        most = int(found[1].replace(",", ""))
+        assert 0 <= most - world.oracle.lost() < 150
+        world.mirror.start()
+        world.run(10 * MINUTE)
+        assert world.oracle.lost() > 900
+        assert f"At most {most:,} records expired" in reason(world, "position")
+
+
+def test_what_expired_is_counted_once_one_task_is_left() -> None:
+    with running("a") as world:
+        world.mirror.rebalance()
+        world.run(40)
+        world.mirror.fence()
+        world.run(5 * MINUTE)
+        world.mirror.kill()
+        world.run(10 * MINUTE)
+        world.expire("a", 0, 200)
+        world.run(5 * MINUTE)
+        world.mirror.start()
+        world.run(10 * MINUTE)
+        lost = world.oracle.lost()
+        assert lost > 900
+        assert reason(world, "position").startswith(f"{lost:,} records exp")
+
+
+def test_expired_unread_before_the_first_start() -> None:
+    with World(1) as world:
+        world.source.create("a", 1)
+        world.traffic("a", per_second=2)
+        world.mirror.start()
+        world.run(30 * MINUTE)
+        world.mirror.kill()
+        world.run(10 * MINUTE)
+        log = world.source.log("a", 0)
+        assert log is not None
+        log.expire(log.end - 200)
+        world.agent.start()
+        world.run(5 * MINUTE)
+        assert health(world, "position") is Health.CRITICAL
+        world.mirror.start()
+        world.run(10 * MINUTE)
+        assert health(world, "position") is Health.CRITICAL
+        assert f"{world.oracle.lost():,} records expired" in reason(
+            world, "position"
+        )
+
+
+def test_all_that_expired_before_the_first_start_is_told() -> None:
+    with World(1) as world:
+        world.source.create("a", 1)
+        world.produce("a", 0, 500)
+        world.mirror.start()
+        world.run(10 * MINUTE)
+        world.mirror.kill()
+        world.produce("a", 0, 300)
+        world.expire("a", 0, 0)
+        world.agent.start()
+        world.run(5 * MINUTE)
+        assert health(world, "position") is Health.WARNING
+        assert "Up to 300 records may have expired" in reason(
+            world, "position"
+        )
+        assert "a[0] offsets [500, 800)" in reason(world, "position")
+        world.mirror.start()
+        world.traffic("a", per_second=1)
+        world.run(10 * MINUTE)
+        assert world.oracle.lost() == 300
+        assert "Up to 300 records" in reason(world, "position")
+
+
+@pytest.mark.parametrize("rate", [2.0, 20.0])
+def test_what_expired_never_becomes_less(rate: float) -> None:
+    settings = MirrorSettings(syncs_at_flush=False, batch=50, poll=2.0)
+    told: list[tuple[float, str]] = []
+    with running("a", rate=rate, mirror=settings) as world:
+
+        def note(report: Report) -> None:
+            (said,) = (v for v in report.verdicts if v.check == "position")
+            told.append((world.schedule.elapsed, said.reason))
+
+        world.agent.on_report = note
+        world.run(30)  # copies that are not yet committed
+        world.mirror.kill()
+        world.run(10 * MINUTE)
+        world.expire("a", 0, 500)
+        world.run(10 * MINUTE)
+        before = expired(told[-1][1])
+        world.mirror.start()
+        started = world.schedule.elapsed
+        world.run(10 * MINUTE)
+        counts = [expired(reason) for _, reason in told]
+        assert counts == sorted(counts), list(dict.fromkeys(counts))
+        assert before == counts[-1] == world.oracle.lost()
+        soon = [r for at, r in told if at > started + 30]
+        assert not any("Start MirrorMaker" in r for r in soon)
+
+
+def test_a_late_sync_ends_no_range_that_expired() -> None:
+    # Of a copy made before them, by a producer that was cut off meanwhile.
+    settings = MirrorSettings(syncs_at_flush=False)
+    with running("a", mirror=settings) as world:
+        world.mirror.kill()
+        world.run(5 * MINUTE)
+        world.expire("a", 0, 200)
+        world.run(5 * MINUTE)
+        since, lost = world.schedule.elapsed, world.oracle.lost()
+        told = f"{lost} records expired at summit"
+        assert reason(world, "position").startswith(told)
+        last = world.target.topics["a"].logs[0].end - 1
+        late_sync(world, "a", last, last)
+        world.run(2 * MINUTE)
+        world.mirror.start()
+        world.run(5 * MINUTE)
+        assert healths(world, "position", since) == []
+        assert reason(world, "position").startswith(told)
+
+
+@pytest.mark.parametrize("seen", [50, proof(0)])
+@pytest.mark.parametrize("restarts", [proof(value=False), True])
+def test_expired_unread_beside_another_producer(
+    seen: int, restarts: bool
+) -> None:
+    with running("a") as world:
+        for _ in range(seen):
+            world.target.append("a", 0, b"foreign")
+        world.run(15 * MINUTE)
+        world.mirror.kill()
+        world.run(20 * MINUTE)
+        for _ in range(4000):
+            world.target.append("a", 0, b"foreign")
+        world.expire("a", 0, 200)
+        if restarts:
+            restart(world)
+        world.run(20 * MINUTE)
+        assert health(world, "position") is Health.CRITICAL, world.describe()
+        assert reason(world, "position").startswith("At most ")
+        world.mirror.start()
+        world.run(15 * MINUTE)
+        lost = world.oracle.lost()
+        assert health(world, "position") is Health.CRITICAL, world.describe()
+        # What was copied since the last commit may be in it.
+        assert lost <= expired(reason(world, "position")) <= lost + 120
+
+
+def test_many_records_of_others_soon_after_a_crash_hide_nothing() -> None:
+    # More than there was to copy, and before the mirror missed a commit.
+    with running("a") as world:
+        world.mirror.kill()
+        world.run(MINUTE / 2)
+        for _ in range(4000):
+            world.target.append("a", 0, b"foreign")
+        world.run(10 * MINUTE)
+        world.expire("a", 0, 200)
+        world.run(10 * MINUTE)
+        lost = world.oracle.lost()
+        assert lost > 900
+        assert health(world, "position") is Health.CRITICAL
+        assert reason(world, "position").startswith("At most ")
+        assert lost <= expired(reason(world, "position")) <= lost + 120
+
+
+@pytest.mark.parametrize("foreign", [1, proof(65), proof(800)])
+@pytest.mark.parametrize("restarts", [proof(value=False), True])
+def test_producers_that_moved_to_the_target_hide_nothing_that_expired(
+    foreign: int, restarts: bool
+) -> None:
+    # As many records as were lost looked like their copies.
+    with running("a", rate=0.2, interval=15) as world:
+        world.mirror.kill()
+        world.run(2 * MINUTE)
+        if restarts:
+            restart(world)
+        for _ in range(foreign):
+            world.target.append("a", 0, b"foreign")
+        world.run(5 * MINUTE)
+        world.expire("a", 0, 20)
+        world.run(5 * MINUTE)
+        for _ in range(2):
+            lost = world.oracle.lost()
+            assert health(world, "position") is Health.CRITICAL
+            assert reason(world, "position").startswith("At most ")
+            assert lost <= expired(reason(world, "position")) <= lost + 15
+            world.mirror.start()
+            world.run(HOUR / 2)
+
+
+@pytest.mark.parametrize("flush", [proof(60.0), 300.0])
+def test_copies_after_a_long_rest_are_believed_before_they_are_committed(
+    flush: float,
+) -> None:
+    mirror = MirrorSettings(flush=flush, syncs_at_flush=False)
+    with World(1, mirror=mirror) as world:
+        world.source.create("a", 1)
+        world.mirror.start()
+        world.agent.start()
+        world.run(10 * MINUTE)
+        for _ in range(5):
+            world.produce("a", count=50)
+            world.run(10)
+            world.expire("a", 0, 0)
+            world.run(12 * MINUTE)
+        assert world.oracle.copies["a", 0] == 250
+        assert world.oracle.lost() == 0
+        assert Health.CRITICAL not in healths(world, "position")
+
+
+def test_another_producer_is_no_loss() -> None:
+    with running("a") as world:
+        for _ in range(5):
+            for _ in range(50):
+                world.target.append("a", 0, b"foreign")
+            world.run(10 * MINUTE)
+            world.expire("a", 0, 500)
+        world.mirror.kill()
+        world.run(MINUTE)
+        world.mirror.start()
+        world.run(10 * MINUTE)
+        assert world.oracle.lost() == 0
+        assert Health.CRITICAL not in healths(world, "position")
+
+
+def test_more_resets_than_are_kept_apart_stay_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # A thousand are; as many partitions would take a minute.
+    monkeypatch.setattr(position_model, "KEPT", 100)
+    with running("a", partitions=120, rate=0.2, interval=60) as world:
+        world.mirror.kill()
+        world.run(10 * MINUTE)
+        for log in world.source.topics["a"].logs:
+            log.expire(log.end - 10)
+        world.run(10 * MINUTE)
+        world.mirror.start()
+        world.run(10 * MINUTE)
+        lost = world.oracle.lost()
+        assert f"{lost:,} records expired" in reason(world, "position")
+        restart(world)
+        world.run(5 * MINUTE)
+        assert f"{lost:,} records expired" in reason(world, "position")
+
+
+@pytest.mark.parametrize("name", [OFFSETS, SYNCS])
+@pytest.mark.parametrize("restarts", [proof(value=False), True])
+def test_offsets_topic_unseen_for_some_looks_is_no_loss(
+    name: str, restarts: bool
+) -> None:
+    with running("a", interval=5, minutes=5) as world:
+        cluster = world.target if name == OFFSETS else world.source
+        if restarts:
+            world.agent.kill()
+        kept = cluster.topics.pop(name)
+        if restarts:
+            world.agent.start()
+        world.run(40)
+        cluster.topics[name] = kept
+        world.run(3 * MINUTE)
+        assert not {Health.WARNING, Health.CRITICAL} & set(
+            healths(world, "position")
+        )
+        for check in ("position", "skips", "lag"):
+            assert health(world, check) is Health.OK, reason(world, check)
+
+
+@pytest.mark.parametrize("kept", [proof(value=False), True])
+def test_an_offsets_topic_that_stays_away_is_told(kept: bool) -> None:
+    with running("a") as world:
+        world.mirror.kill()
+        topic = world.target.topics.pop(OFFSETS)
+        world.run(3 * MINUTE)
+        assert health(world, "position") is Health.CRITICAL
+        assert "was deleted" in reason(world, "position")
+        if kept:
+            world.target.topics[OFFSETS] = topic
+            world.run(MINUTE)
+            assert health(world, "position") is Health.OK
+            return
+        world.target.create(OFFSETS, 1)
+        world.run(MINUTE)
+        assert "was replaced" in reason(world, "position")
+
+
+@pytest.mark.parametrize("away", [1.0, 90.0])
+@pytest.mark.parametrize("agent", ["runs", "is restarted"])
+def test_what_a_deleted_topic_held_uncopied_is_told(
+    away: float, agent: str
+) -> None:
+    with running("a", interval=15) as world:
+        world.mirror.stop()
+        world.run(5 * MINUTE)
+        if agent == "is restarted":
+            world.agent.kill()
+        lost = world.source.topics["a"].logs[0].end
+        lost -= world.mirror.committed["a", 0] + 1
+        world.source.delete("a")
+        world.run(away)
+        world.source.create("a", 1)
+        if agent == "is restarted":
+            world.agent.start()
+        world.mirror.start()
+        world.run(3 * MINUTE)
+        assert health(world, "position") is Health.WARNING
+        said = reason(world, "position")
+        if agent == "is restarted":
+            assert "mirrorwatch had not seen its end" in said
+        else:
+            found = re.search(r"up to ([\d,]+) records seen", said)
+            assert found is not None, said
+            # A survey is 15 s old, at most.
+            assert lost - 30 <= int(found[1].replace(",", "")) <= lost
+
+
+@pytest.mark.parametrize("restarts", [proof(value=False), True])
+def test_expired_unread_of_a_filtered_topic(restarts: bool) -> None:
+    with running("f", "a", flow=filtered_flow("f")) as world:
+        drop_thirds(world, "f", "a", at=0)
+        world.run(5 * MINUTE)
+        world.mirror.kill()
+        world.run(10 * MINUTE)
+        world.expire("f", 0, 200)
+        if restarts:
+            restart(world)
+        world.run(5 * MINUTE)
+        world.mirror.start()
+        world.run(10 * MINUTE)
+        unread = sum(loss.gone for loss in world.oracle.losses)
+        assert unread > 0
+        assert health(world, "position") is Health.CRITICAL
+        # What was dropped just before or behind them may be among them.
+        told = expired(reason(world, "position"))
+        assert unread <= told <= unread + 2, reason(world, "position")
+        assert Health.CRITICAL not in healths(world, "skips")
+
+
+def test_what_expires_unread_while_a_topic_is_denied_is_told() -> None:
+    with running("a") as world:
+        world.source.denied.add("a")
+        world.run(2 * MINUTE)
+        world.mirror.kill()
+        world.run(2 * MINUTE)
+        world.expire("a", 0, 5)
+        world.mirror.start()
+        world.run(5 * MINUTE)
+        lost = world.oracle.lost()
+        assert lost > 0
+        world.source.denied.clear()
+        world.run(5 * MINUTE)
+        assert health(world, "position") is Health.CRITICAL
+        assert expired(reason(world, "position")) == lost
+
+
+def test_a_topic_that_was_denied_for_a_while_is_no_alarm() -> None:
+    with running("a") as world:
+        since = world.schedule.elapsed
+        world.source.denied.add("a")
+        world.run(10 * MINUTE)
+        world.source.denied.clear()
+        world.run(10 * MINUTE)
+        for check in ("position", "skips"):
+            assert health(world, check) is Health.OK, reason(world, check)
+            assert Health.CRITICAL not in healths(world, check, since), check

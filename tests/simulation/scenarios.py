@@ -1,0 +1,150 @@
+"""What the scenarios of all checks have in common."""
+
+import re
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from mirrorwatch.domain.report import Health
+from tests.simulation.cluster import Record
+from tests.simulation.mirrormaker import MirrorSettings
+from tests.simulation.world import World
+
+__all__ = [
+    "HOUR",
+    "MINUTE",
+    "OFFSETS",
+    "SYNCS",
+    "drop",
+    "drop_thirds",
+    "expired",
+    "filtered_flow",
+    "health",
+    "healths",
+    "late_sync",
+    "looking_each_second",
+    "proof",
+    "reason",
+    "restart",
+    "running",
+]
+
+MINUTE, HOUR = 60.0, 3600.0
+
+OFFSETS, SYNCS = "mm2-offsets.summit.internal", "mm2-offset-syncs.ldf.internal"
+
+
+def proof(value: object) -> object:
+    """Return a value that is tried by `make proof` alone: another one of the
+    same test is tried by every run.
+    """
+    return pytest.param(value, marks=pytest.mark.long)
+
+
+@contextmanager
+def running(
+    *topics: str,
+    partitions: int = 1,
+    rate: float = 2.0,
+    minutes: float = 15,
+    **more: Any,
+) -> Iterator[World]:
+    """A world that has run for a quarter of an hour, and in which all is well.
+
+    Its ticks are as rare as a real agent's may be: most of a test is ticks.
+    """
+    with World(1, **{"interval": 30, **more}) as world:
+        for topic in topics:
+            world.source.create(topic, partitions)
+            world.traffic(topic, per_second=rate)
+        world.mirror.start()
+        world.agent.start()
+        world.run(minutes * MINUTE)
+        yield world
+
+
+def restart(world: World) -> None:
+    world.agent.kill()
+    world.run(5)
+    world.agent.start()
+
+
+def health(world: World, check: str) -> Health | None:
+    return world.agent.health(check)
+
+
+def reason(world: World, check: str) -> str:
+    return world.agent.verdicts[check].reason
+
+
+def healths(world: World, check: str, since: float = 0.0) -> list[Health]:
+    return [
+        s.health
+        for s in world.agent.sayings
+        if s.check == check and s.at >= since
+    ]
+
+
+def expired(reason: str) -> int:
+    """Return how many records are said to have expired."""
+    found = re.search(r"([\d,]+) records? expired", reason)
+    return int(found[1].replace(",", "")) if found else 0
+
+
+def late_sync(
+    world: World, topic: str, upstream: int, downstream: int
+) -> None:
+    """Write an offset sync that MirrorMaker held back."""
+    name = topic.encode()
+    key = struct.pack(f">h{len(name)}si", len(name), name, 0)
+    pair = struct.pack(">qq", upstream, downstream)
+    world.source.append(SYNCS, 0, pair, key)
+
+
+def drop(world: World, topic: str, count: int) -> None:
+    """Let a transform drop the next records of a topic's partition 0."""
+    left = [count]
+
+    def drops(name: str, partition: int, _: Record) -> bool:
+        if name == topic and partition == 0 and left[0]:
+            left[0] -= 1
+            return True
+        return False
+
+    world.mirror.drops = drops
+
+
+@contextmanager
+def looking_each_second() -> Iterator[World]:
+    """A world as small as one on real brokers, in which all is well."""
+    fast = MirrorSettings(flush=5.0)
+    with World(1, mirror=fast, interval=1, coarse=1) as world:
+        world.source.create("a", 1)
+        world.traffic("a", per_second=2, every=1)
+        world.mirror.start()
+        world.agent.start()
+        world.run(2 * MINUTE)
+        yield world
+
+
+def drop_thirds(world: World, filtered: str, other: str, at: int) -> None:
+    """Let a transform drop every third record of one topic, and one record of
+    another.
+    """
+    seen = [0]
+
+    def drops(name: str, partition: int, record: Record) -> bool:
+        del partition
+        seen[0] += name == other
+        if name == filtered:
+            return int(record.value or b"0") % 3 == 0
+        return name == other and seen[0] == at
+
+    world.mirror.drops = drops
+
+
+def filtered_flow(*patterns: object) -> dict[str, Any]:
+    return {"topics": {"filtered": list(patterns)}}

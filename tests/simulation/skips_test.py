@@ -1,0 +1,467 @@
+"""Worlds in which `skips` was wrong once, one by one."""
+
+from typing import Any
+
+import pytest
+
+from mirrorwatch.domain.report import Health
+from tests.simulation.mirrormaker import MirrorSettings
+from tests.simulation.scenarios import (
+    HOUR,
+    MINUTE,
+    drop,
+    drop_thirds,
+    filtered_flow,
+    health,
+    healths,
+    late_sync,
+    looking_each_second,
+    proof,
+    reason,
+    restart,
+    running,
+)
+from tests.simulation.world import World
+
+pytestmark = pytest.mark.slow
+
+
+def told_for(window: str) -> dict[str, Any]:
+    """Return a flow in which losses are reported for less than an hour."""
+    return {"limits": {"skips": {"lost_window": window}}}
+
+
+def test_a_skip_stays_told_whatever_is_repeated() -> None:
+    shorter = told_for("30m")
+    with running("a", partitions=40, rate=0.2, flow=shorter) as world:
+        drop(world, "a", 5)
+        world.run_until(
+            lambda: health(world, "skips") is Health.CRITICAL, 10 * MINUTE
+        )
+        since = world.schedule.elapsed
+        for _ in range(8):
+            world.mirror.kill()
+            world.mirror.start()
+            world.run(2 * MINUTE)
+        assert world.oracle.repeats > 200
+        # It may have become so at this very moment.
+        assert set(healths(world, "skips", since)) <= {Health.CRITICAL}
+        assert health(world, "skips") is Health.CRITICAL
+        assert "5 records of a" in reason(world, "skips")
+        restart(world)
+        world.run(2 * MINUTE)
+        assert health(world, "skips") is Health.CRITICAL
+        assert "5 records of a" in reason(world, "skips")
+        world.run(30 * MINUTE)
+        assert health(world, "skips") is Health.OK, reason(world, "skips")
+
+
+def test_repeats_alone_are_no_loss() -> None:
+    with running("a", partitions=40, rate=0.2) as world:
+        for _ in range(8):
+            world.mirror.kill()
+            world.mirror.start()
+            world.run(2 * MINUTE)
+        assert world.oracle.repeats > 200
+        assert health(world, "skips") is Health.WARNING
+        world.run(12 * MINUTE)
+        assert health(world, "skips") is Health.OK, reason(world, "skips")
+        assert Health.CRITICAL not in healths(world, "skips")
+
+
+def test_a_jump_over_very_many_records_is_a_loss(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # In the world as in reality, but a hundred times smaller.
+    monkeypatch.setattr("mirrorwatch.sources.skips._LARGEST", 5_000)
+    with running("a") as world:
+        world.mirror.stop()
+        world.produce("a", 0, 20_000)
+        key = ("a", 0)
+        world.mirror.committed[key] += 20_000
+        world.mirror.start()
+        world.run(10 * MINUTE)
+        for check in ("skips",):
+            assert health(world, check) is Health.CRITICAL, reason(
+                world, check
+            )
+
+
+def write_foreign(world: World, until: float) -> None:
+    """Let another producer write to the target each 20 seconds."""
+
+    def write() -> None:
+        if world.schedule.elapsed < until:
+            world.target.append("a", 0, b"foreign")
+
+    world.schedule.every(lambda: 20.0, write)
+
+
+@pytest.mark.parametrize("drops", [0, proof(1), 30])
+def test_drops_beside_another_producer_are_not_ok(drops: int) -> None:
+    with running("a", flow=told_for("20m")) as world:
+        until = world.schedule.elapsed + 15 * MINUTE
+        write_foreign(world, until)
+        world.run(5 * MINUTE)
+        since = world.schedule.elapsed
+        drop(world, "a", drops)
+        world.run(15 * MINUTE)
+        assert world.oracle.lost() == drops
+        assert Health.OK not in healths(world, "skips", since)
+        verdict = world.agent.verdicts["skips"]
+        told = [verdict.reason, *map(str, verdict.evidence.values())]
+        assert any("records of a at the target are not" in t for t in told)
+        worst = Health.CRITICAL if drops > 10 else Health.WARNING
+        assert max(healths(world, "skips")) is worst or drops == 1
+        restart(world)
+        world.run(5 * MINUTE)
+        assert health(world, "skips") is not Health.OK
+        world.run(25 * MINUTE)
+        assert health(world, "skips") is Health.OK, reason(world, "skips")
+
+
+def test_as_many_records_of_others_as_drops_hide_nothing() -> None:
+    """Both sides went on alike then, as where nothing was dropped."""
+    with running("a") as world:
+        write_foreign(world, world.schedule.elapsed + 5 * MINUTE)
+        world.run(5 * MINUTE)
+        for _ in range(3):
+            world.target.append("a", 0, b"foreign")
+        drop(world, "a", 3)
+        world.run(15 * MINUTE)
+        assert world.oracle.lost() == 3
+        assert health(world, "skips") is Health.WARNING
+        assert reason(world, "skips").startswith("3 records of a partition 0")
+        assert "cannot be verified" in reason(world, "skips")
+
+
+@pytest.mark.parametrize("dies", [True, False])
+def test_a_mirror_that_died_after_it_went_back_in_a_truncated_log(
+    dies: bool,
+) -> None:
+    # It went back without a commit: when it is started again, it goes on at
+    # its old position, as the log is long enough by then.
+    with running("a", rate=0.05) as world:
+        log = world.source.log("a", 0)
+        assert log is not None
+        log.truncate(log.end - 20)
+        world.run(50)
+        if dies:
+            world.mirror.kill()
+        world.run(10 * MINUTE)
+        world.mirror.start()
+        world.run(10 * MINUTE)
+        lost = world.oracle.lost()
+        assert (lost > 0) is dies
+        if dies:
+            assert health(world, "skips") is Health.CRITICAL
+            assert f"{lost} records" in reason(world, "skips")
+        else:
+            assert health(world, "skips") is Health.OK
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_one_stale_end_takes_nothing_back(side: str) -> None:
+    with running("a", interval=5, minutes=5) as world:
+        drop(world, "a", 5)
+        world.run_until(
+            lambda: health(world, "skips") is Health.CRITICAL, 10 * MINUTE
+        )
+        since = world.schedule.elapsed
+        topic = getattr(world, side).topics["a"]
+        topic.stale_ends[0] = 10
+        world.run(11)  # two looks
+        topic.stale_ends.clear()
+        world.run(5 * MINUTE)
+        assert health(world, "skips") is Health.CRITICAL, reason(
+            world, "skips"
+        )
+        assert Health.CRITICAL not in healths(world, "position", since)
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_what_is_dropped_beside_one_stale_end_is_told(side: str) -> None:
+    with running("a", interval=5, minutes=5) as world:
+        topic = getattr(world, side).topics["a"]
+        topic.stale_ends[0] = 10
+        drop(world, "a", 5)
+        world.run(11)  # two looks
+        topic.stale_ends.clear()
+        world.run(5 * MINUTE)
+        assert world.oracle.lost() == 5
+        assert health(world, "skips") is Health.CRITICAL
+        assert "5 records of a" in reason(world, "skips")
+
+
+def test_a_stale_end_as_a_commit_comes_is_no_skip() -> None:
+    # Nothing but the commit and the end at the target tells of these copies.
+    settings = MirrorSettings(syncs_at_flush=False, refresh=60)
+    with running("a", mirror=settings, interval=5, minutes=2) as world:
+        world.source.create("b", 1)
+        world.produce("b", 0, 50)
+        world.run(5 * MINUTE)
+        for _ in range(3):
+            before = world.mirror.committed["b", 0]
+            copies = world.target.topics["b"]
+            copies.stale_ends[0] = copies.logs[0].end
+            world.produce("b", 0, 30)
+            world.run_until(
+                lambda last=before: world.mirror.committed["b", 0] > last,  # type: ignore[misc]
+                2 * MINUTE,
+                look=1,
+            )
+            world.run(10)
+            copies.stale_ends.clear()
+            world.run(2 * MINUTE)
+        assert world.oracle.lost() == 0
+        assert Health.CRITICAL not in healths(world, "skips")
+        assert health(world, "skips") is Health.OK, reason(world, "skips")
+
+
+def test_a_topic_without_a_leader_at_first_keeps_its_head() -> None:
+    settings = MirrorSettings(latest=True, refresh=60)
+    with running("a", mirror=settings) as world:
+        new = world.source.create("b", 1)
+        world.target.create("b", 1)
+        new.logs[0].leader = None
+        world.run(2 * MINUTE)
+        new.logs[0].leader = 1
+        world.produce("b", 0, 20)
+        world.run(3 * MINUTE)
+        world.traffic("b", per_second=1)
+        world.run(10 * MINUTE)
+        if world.oracle.lost():
+            assert health(world, "skips") is Health.CRITICAL, world.describe()
+
+
+@pytest.mark.parametrize("transactional", [False, True])
+@pytest.mark.parametrize("emits", [False, True])
+def test_a_mirror_without_syncs_is_not_called_ok(
+    emits: bool, transactional: bool
+) -> None:
+    settings = MirrorSettings(exactly_once=transactional, emits_syncs=emits)
+    silent = {"canary": {"enabled": False}}
+    with World(1, mirror=settings, flow=silent) as world:
+        world.source.create("a", 1)
+        world.mirror.start()
+        world.agent.start()
+        world.run(10 * MINUTE)
+        since = world.schedule.elapsed
+        world.traffic("a", per_second=1)
+        world.run(10 * MINUTE)
+        if emits:
+            assert set(healths(world, "skips", since)) <= {Health.OK}
+        else:
+            # What is copied meanwhile, and markers, take the room that dropped
+            # records would leave.
+            assert health(world, "skips") is Health.UNKNOWN
+            assert "emit.offset-syncs.enabled" in reason(world, "skips")
+
+
+@pytest.mark.parametrize("seconds", [2, proof(9), 16, proof(23), proof(30)])
+def test_what_expired_unread_is_not_said_to_be_unverifiable(
+    seconds: int,
+) -> None:
+    # Seen on real brokers: records copied since the last sync expired with
+    # those that follow, and the mirror was back before the new log start
+    # had been read, which is each half a minute.
+    with looking_each_second() as world:
+        world.run(2.5)  # copies that nothing but the target's end shows
+        world.mirror.kill()
+        world.run(26)
+        world.expire("a", 0, 0)
+        world.run(seconds)
+        world.mirror.start()
+        world.run(MINUTE)
+        lost = world.oracle.lost()
+        assert lost > 30
+        assert reason(world, "position").startswith(f"{lost:,} records exp")
+        evidence = world.agent.verdicts["skips"].evidence
+        assert evidence["unverifiable_offsets"] == 0, reason(world, "skips")
+        assert evidence["skipped_records"] == 0
+
+
+def test_what_a_filter_drops_is_no_alarm_and_all_else_is() -> None:
+    flow = filtered_flow("f")
+    with running("f", "a", flow=flow, interval=15) as world:
+        drop_thirds(world, "f", "a", at=0)
+        since = world.schedule.elapsed
+        world.run(10 * MINUTE)
+        assert set(healths(world, "skips", since)) <= {Health.OK}
+        assert health(world, "skips") is Health.OK, reason(world, "skips")
+        assert "on 1 filtered topic, as configured" in reason(world, "skips")
+        drop_thirds(world, "f", "a", at=50)
+        world.run(5 * MINUTE)
+        assert health(world, "skips") is Health.CRITICAL
+        assert "1 record of a partition 0" in reason(world, "skips")
+        restart(world)
+        world.run(10 * MINUTE)
+        assert "1 record of a partition 0" in reason(world, "skips")
+        told = world.agent.verdicts["skips"].evidence
+        assert told["skipped_records"] == 1
+        assert told["filtered_records"] == pytest.approx(
+            world.oracle.lost() - 1, abs=20
+        )
+        world.run(HOUR)
+        assert health(world, "skips") is Health.OK, reason(world, "skips")
+        for check in ("lag", "position", "canary", "retention"):
+            bad = {Health.WARNING, Health.CRITICAL}
+            assert not bad & set(healths(world, check, since)), check
+
+
+@pytest.mark.long
+def test_more_than_a_filter_may_drop_is_an_alarm() -> None:
+    flow = filtered_flow({"pattern": "f", "at_most": "40%"})
+    with running("f", "a", flow=flow) as world:
+        drop_thirds(world, "f", "a", at=0)
+        since = world.schedule.elapsed
+        world.run(HOUR)
+        assert set(healths(world, "skips", since)) <= {Health.OK}
+        world.mirror.drops = lambda name, *_: name == "f"
+        world.run(20 * MINUTE)
+        world.mirror.drops = lambda *_: False
+        world.run(10 * MINUTE)
+        assert health(world, "skips") is Health.CRITICAL
+        assert "topics.filtered allows 40%" in reason(world, "skips")
+        before = reason(world, "skips")
+        restart(world)
+        world.run(20 * MINUTE)
+        assert reason(world, "skips") == before
+        world.run(HOUR)
+        assert health(world, "skips") is Health.OK, reason(world, "skips")
+
+
+def test_the_head_of_a_topic_that_is_copied_at_once_is_watched() -> None:
+    # It has copies when the agent sees it for the first time.
+    settings = MirrorSettings(refresh=10)
+    with running("a", mirror=settings, interval=60) as world:
+        drop(world, "b", 20)
+        world.run(2)  # past a look
+        world.source.create("b", 1)
+        world.produce("b", 0, 50)
+        world.run(10 * MINUTE)
+        assert world.oracle.lost() == 20
+        assert health(world, "skips") is Health.CRITICAL
+        assert "20 records of b" in reason(world, "skips")
+
+
+def test_a_drop_that_no_sync_follows_is_told() -> None:
+    # The mirror may not write to its offset-syncs topic: it logs that, and
+    # goes on. Only what it committed shows what is not there.
+    with running("a") as world:
+        world.source.create("b", 1)
+        world.produce("b", 0, 50)
+        world.run(15 * MINUTE)
+        world.mirror.syncs_fail = True
+        drop(world, "b", 5)
+        world.produce("b", 0, 25)
+        world.run(10 * MINUTE)
+        assert world.oracle.lost() == 5
+        assert health(world, "skips") is Health.CRITICAL
+        assert "5 records of b" in reason(world, "skips")
+
+
+def test_what_is_committed_while_the_ends_are_read_is_no_skip() -> None:
+    settings = MirrorSettings(flush=2, syncs_at_flush=False, lag_max=100_000)
+    with running("a", rate=20, mirror=settings, tails=0.5) as world:
+        world.run(10 * MINUTE)
+        assert set(healths(world, "skips", 10 * MINUTE)) <= {Health.OK}
+        assert world.oracle.lost() == 0
+
+
+def test_the_start_of_a_recreated_topic_is_missed() -> None:
+    # The mirror goes on at the position of the former one, in the middle.
+    with running("a") as world:
+        world.source.create("b", 1)
+        world.produce("b", 0, 100)
+        world.run(15 * MINUTE)
+        world.mirror.stop()
+        world.source.delete("b")
+        world.source.create("b", 1)
+        world.produce("b", 0, 400)
+        world.run(MINUTE)
+        world.mirror.start()
+        world.run(10 * MINUTE)
+        assert world.oracle.lost() == 100
+        assert "100 records of the new topic were never copied" in reason(
+            world, "position"
+        )
+        # They are position's to tell; what is dropped later is not.
+        drop(world, "b", 7)
+        world.produce("b", 0, 30)
+        world.run(10 * MINUTE)
+        assert health(world, "skips") is Health.CRITICAL
+        assert "7 records of b" in reason(world, "skips")
+
+
+@pytest.mark.parametrize("restarts", [proof(value=False), True])
+@pytest.mark.parametrize(
+    "for_seconds", [pytest.param(5, marks=pytest.mark.long), 20]
+)
+def test_a_stale_end_behind_the_last_sync_is_no_skip(
+    for_seconds: int, restarts: bool
+) -> None:
+    # Before 3.7 no sync comes at a flush: what follows the last one is known
+    # by the end of the target and by what was committed.
+    settings = MirrorSettings(syncs_at_flush=False)
+    with running("a", mirror=settings) as world:
+        world.source.create("b", 1)
+        world.produce("b", 0, 50)
+        world.run(15 * MINUTE)
+        since = world.schedule.elapsed
+        for _ in range(3):
+            world.target.topics["b"].stale_ends[0] = 20
+            if restarts:
+                restart(world)
+            world.run(for_seconds)
+            world.target.topics["b"].stale_ends.clear()
+            world.run(7 * MINUTE + 3)
+        assert world.oracle.lost() == 0
+        told = set(healths(world, "skips", since))
+        assert told <= {Health.OK, Health.UNKNOWN}, reason(world, "skips")
+        assert health(world, "skips") is Health.OK
+
+
+def test_what_is_dropped_of_a_recreated_topic_is_told() -> None:
+    with running("a") as world:
+        world.source.create("b", 1)
+        world.produce("b", 0, 100)
+        world.run(15 * MINUTE)
+        world.mirror.stop()
+        world.source.delete("b")
+        world.mirror.forget(("b", 0))
+        world.source.create("b", 1)
+        world.produce("b", 0, 40)
+        world.mirror.start()
+        world.run(10)
+        drop(world, "b", 20)
+        world.produce("b", 0, 360)
+        world.run(10 * MINUTE)
+        assert world.oracle.lost() == 20
+        assert health(world, "skips") is Health.CRITICAL
+        assert "20 records of b" in reason(world, "skips")
+
+
+def test_a_late_sync_of_a_former_topic_hides_no_drop() -> None:
+    # MirrorMaker writes those that it held back when the new one is there.
+    settings = MirrorSettings(refresh=60)
+    with running("a", mirror=settings, interval=5, minutes=2) as world:
+        world.source.create("b", 1)
+        world.produce("b", 0, 100)
+        world.run(5 * MINUTE)
+        world.mirror.stop()
+        world.source.delete("b")
+        world.target.delete("b")
+        world.mirror.forget(("b", 0))
+        world.source.create("b", 1)
+        world.produce("b", 0, 40)
+        world.mirror.start()
+        world.run(MINUTE)
+        late_sync(world, "b", 99, 99)
+        world.run(15)
+        drop(world, "b", 20)
+        world.produce("b", 0, 60)
+        world.run(10 * MINUTE)
+        assert world.oracle.lost() == 20
+        assert health(world, "skips") is Health.CRITICAL
+        assert "20 records of b" in reason(world, "skips")
