@@ -20,7 +20,7 @@ from mirrorwatch.state import Database
 from mirrorwatch.state.position import PositionStore
 from tests.support.builders import NOON
 
-__all__ = ["FLOW", "TICK", "Log", "World"]
+__all__ = ["FLOW", "TICK", "Log", "World", "grow"]
 
 
 FLOW = "summit->ldf"
@@ -227,3 +227,8 @@ class World:
                 for p in log.ends
             },
         )
+
+
+def grow(world: World, end: int) -> None:
+    """Let both logs of the topic ``t`` end at an offset."""
+    world.source["t"].ends[0] = world.target["t"].ends[0] = end

@@ -1,0 +1,501 @@
+"""Records that expired before the mirror read them."""
+
+from datetime import timedelta
+
+import pytest
+
+from mirrorwatch.domain.position.model import ResetKind
+from mirrorwatch.domain.report import Health
+
+from .world import Log, World
+
+
+@pytest.fixture
+def expiry_world() -> World:
+    """The mirror is down; 400 records were written meanwhile."""
+    expiry_world = World.settled()
+    expiry_world.source["t"].ends[0] = 500
+    expiry_world.tick()
+    return expiry_world
+
+
+def overrun(expiry_world: World, start: int) -> None:
+    expiry_world.source["t"].starts[0] = start
+    expiry_world.tick(2)
+
+
+def test_records_that_wait_are_no_reset(expiry_world: World) -> None:
+    overrun(expiry_world, 100)
+    assert expiry_world.resets == ()
+    assert expiry_world.verdict().health is Health.OK
+
+
+def test_records_that_expire_are_critical_and_counted(
+    expiry_world: World,
+) -> None:
+    overrun(expiry_world, 250)
+    reset = expiry_world.reset()
+    assert (reset.kind, reset.first, reset.end) == (
+        ResetKind.EXPIRED,
+        100,
+        250,
+    )
+    assert expiry_world.verdict().health is Health.CRITICAL
+    assert "150 records expired at summit" in expiry_world.verdict().reason
+    assert "t[0] offsets [100, 250)" in expiry_world.verdict().reason
+
+
+def test_the_count_grows_while_it_stands_and_is_one_reset(
+    expiry_world: World,
+) -> None:
+    overrun(expiry_world, 250)
+    overrun(expiry_world, 300)
+    assert expiry_world.reset().count == 200
+    assert expiry_world.seen.counts == {"t": 1}
+
+
+def test_the_first_sync_afterwards_gives_the_final_count(
+    expiry_world: World,
+) -> None:
+    overrun(expiry_world, 250)
+    # By then the log began at 260; the copy of 260 is the target's 100.
+    expiry_world.sync(260, 100)
+    expiry_world.target["t"].ends[0] = 340
+    expiry_world.settle()
+    reset = expiry_world.reset()
+    assert (reset.first, reset.end) == (100, 260)
+    assert reset.settled is not None
+    assert "160 records expired" in expiry_world.verdict().reason
+    assert "They are lost for ldf" in expiry_world.verdict().reason
+
+
+def test_what_was_copied_beyond_the_last_commit_is_not_lost() -> None:
+    expiry_world = World()
+    expiry_world.commit(80)
+    expiry_world.sync(79, 79)
+    expiry_world.tick(3)
+    # Killed, with 100 copied.
+    expiry_world.source["t"].ends[0] = 500
+    overrun(expiry_world, 90)
+    assert expiry_world.resets == ()
+    overrun(expiry_world, 150)
+    assert (expiry_world.reset().first, expiry_world.reset().end) == (100, 150)
+    expiry_world.sync(150, 100)
+    expiry_world.settle()
+    assert expiry_world.reset().count == 50
+
+
+def test_a_position_known_by_commits_alone_may_be_a_minute_old() -> None:
+    expiry_world = World()
+    expiry_world.commit(80)
+    expiry_world.tick(3)
+    expiry_world.source["t"].ends[0] = 500
+    expiry_world.source["t"].starts[0] = 95
+    # Only a commit is known: it may be a minute old.
+    expiry_world.tick(35)
+    assert expiry_world.resets == ()
+    expiry_world.tick(5)
+    assert expiry_world.reset().count == 15
+    # No sync will say that the mirror went on, but a commit does.
+    expiry_world.commit(200)
+    expiry_world.settle()
+    assert expiry_world.reset().settled is not None
+    assert "15 records expired" in expiry_world.verdict().reason
+    assert "They are lost for ldf" in expiry_world.verdict().reason
+
+
+def test_buffered_records_are_copied_before_the_mirror_begins_anew(
+    expiry_world: World,
+) -> None:
+    overrun(expiry_world, 250)
+    expiry_world.sync(119, 119)
+    expiry_world.target["t"].ends[0] = 120
+    expiry_world.settle()
+    assert (expiry_world.reset().first, expiry_world.reset().settled) == (
+        120,
+        None,
+    )
+    expiry_world.sync(250, 120)
+    expiry_world.settle()
+    assert (expiry_world.reset().first, expiry_world.reset().end) == (120, 250)
+    assert expiry_world.seen.counts == {"t": 1}
+
+
+def test_a_log_that_passes_once_and_is_passed_again_is_no_reset(
+    expiry_world: World,
+) -> None:
+    expiry_world.source["t"].starts[0] = 250
+    expiry_world.tick()
+    expiry_world.sync(499, 499)
+    expiry_world.target["t"].ends[0] = 500
+    expiry_world.tick(3)
+    assert (expiry_world.resets, expiry_world.seen.counts) == ((), {"t": 0})
+
+
+def test_markers_that_expire_are_no_records(expiry_world: World) -> None:
+    expiry_world.source["t"].ends[0] = 101
+    expiry_world.empty_until["t", 0] = 101
+    overrun(expiry_world, 101)
+    assert expiry_world.resets == ()
+
+
+def test_a_topic_first_seen_empty_is_not_judged() -> None:
+    expiry_world = World()
+    expiry_world.source["t"] = type(expiry_world.source["t"])(
+        "s1", {0: 101}, {0: 101}
+    )
+    expiry_world.commit(100)
+    expiry_world.tick(60)
+    assert expiry_world.resets == ()
+
+
+def test_one_first_seen_when_all_had_expired_is_unverifiable() -> None:
+    world = World()
+    world.source["t"] = Log("s1", {0: 500}, {0: 500})
+    world.commit(100)
+    world.tick(60)
+    assert (world.reset().first, world.reset().end) == (100, 500)
+    assert world.verdict().health is Health.WARNING
+    assert world.verdict().reason.startswith(
+        "Up to 400 records may have expired at summit before MirrorMaker "
+        "copied them: t[0] offsets [100, 500)"
+    )
+    world.restart()
+    world.tick(60)
+    assert len(world.resets) == 1
+    world.tick(12 * 60)
+    assert world.verdict().health is Health.OK
+
+
+def test_one_of_which_all_was_copied_before_is_ok() -> None:
+    world = World()
+    world.source["t"] = Log("s1", {0: 500}, {0: 500})
+    world.target["t"] = Log("t1", {0: 500})
+    world.commit(450)
+    world.sync(449, 449)
+    world.tick(60)
+    assert world.resets == ()
+
+
+def test_where_others_write_the_count_is_at_most(expiry_world: World) -> None:
+    expiry_world.target["t"].ends[0] = 140
+    overrun(expiry_world, 250)
+    assert expiry_world.reset().count == 110
+    assert expiry_world.verdict().reason.startswith("110 records expired")
+    expiry_world.foreign.add(("t", 0))
+    expiry_world.tick()
+    assert expiry_world.verdict().reason.startswith(
+        "At most 150 records expired"
+    )
+    expiry_world.sync(260, 900)
+    expiry_world.settle()
+    assert expiry_world.reset().settled is not None
+    assert expiry_world.verdict().reason.startswith(
+        "At most 160 records expired"
+    )
+
+
+def test_more_than_the_source_ever_held_is_of_others(
+    expiry_world: World,
+) -> None:
+    expiry_world.target["t"].ends[0] = 900
+    overrun(expiry_world, 250)
+    assert expiry_world.resets == ()  # not sure for three minutes
+    expiry_world.tick(40)
+    assert expiry_world.verdict().reason.startswith("At most 150 records")
+    expiry_world.sync(250, 900)
+    expiry_world.settle()
+    assert expiry_world.reset().count == 150
+
+
+def test_copies_of_what_is_left_do_not_take_back_what_expired(
+    expiry_world: World,
+) -> None:
+    overrun(expiry_world, 250)
+    expiry_world.target["t"].ends[0] = 240
+    expiry_world.commit(390)
+    expiry_world.tick(2)
+    assert expiry_world.reset().count == 150
+    assert "Start MirrorMaker" not in expiry_world.verdict().reason
+    expiry_world.sync(250, 100)
+    expiry_world.settle()
+    assert (expiry_world.reset().first, expiry_world.reset().end) == (100, 250)
+
+
+def test_a_log_start_that_is_stale_once_settles_nothing() -> None:
+    world = World()
+    world.commit(80)
+    world.tick(3)
+    world.source["t"] = Log("s1", {0: 500}, {0: 95})
+    world.tick(40)
+    world.source["t"].starts[0] = 0
+    world.tick()
+    world.source["t"].starts[0] = 95
+    world.tick()
+    assert (world.reset().count, world.reset().settled) == (15, None)
+
+
+def test_a_topic_of_which_nothing_is_left_is(expiry_world: World) -> None:
+    overrun(expiry_world, 500)
+    assert expiry_world.reset().count == 400
+
+
+def test_all_that_expired_may_turn_out_to_be_copied() -> None:
+    expiry_world = World()
+    expiry_world.commit(80)
+    expiry_world.sync(79, 79)
+    expiry_world.tick(3)
+    expiry_world.answers["ldf"] = False
+    expiry_world.source["t"].ends[0] = 500
+    expiry_world.source["t"].starts[0] = 90
+    expiry_world.tick(40)
+    assert expiry_world.reset().count == 10
+    expiry_world.answers["ldf"] = True
+    expiry_world.sync(100, 100)
+    expiry_world.target["t"].ends[0] = 101
+    expiry_world.settle()
+    assert expiry_world.resets == ()
+
+
+def test_another_target_topic_says_nothing_of_the_position(
+    expiry_world: World,
+) -> None:
+    expiry_world.target["t"] = type(expiry_world.target["t"])("t2", {0: 450})
+    overrun(expiry_world, 250)
+    expiry_world.tick(40)
+    kinds = {r.kind: r.count for r in expiry_world.resets}
+    assert kinds[ResetKind.EXPIRED] == 150
+
+
+def test_a_topic_first_seen_with_a_gap_is(expiry_world: World) -> None:
+    expiry_world = World()
+    expiry_world.source["t"].ends[0] = 500
+    expiry_world.source["t"].starts[0] = 250
+    expiry_world.commit(100)
+    expiry_world.sync(99, 99)
+    expiry_world.tick(4)
+    assert expiry_world.reset().count == 150
+
+
+def test_it_is_critical_for_an_hour_and_counted_for_ever(
+    expiry_world: World,
+) -> None:
+    overrun(expiry_world, 250)
+    expiry_world.sync(250, 100)
+    expiry_world.settle()
+    expiry_world.now += timedelta(minutes=59)
+    assert expiry_world.verdict().health is Health.CRITICAL
+    expiry_world.tick(20)
+    assert expiry_world.verdict().health is Health.OK
+    assert expiry_world.resets == ()
+    assert expiry_world.seen.counts == {"t": 1}
+
+
+def test_a_restart_of_the_agent_forgets_nothing(expiry_world: World) -> None:
+    overrun(expiry_world, 250)
+    expiry_world.restart()
+    expiry_world.tick(3)
+    assert (expiry_world.reset().count, expiry_world.seen.counts) == (
+        150,
+        {"t": 1},
+    )
+    expiry_world.sync(250, 100)
+    expiry_world.restart()
+    expiry_world.settle()
+    assert (expiry_world.reset().count, expiry_world.seen.counts) == (
+        150,
+        {"t": 1},
+    )
+    assert expiry_world.reset().settled is not None
+
+
+def test_a_mirror_in_transactions_is_where_it_committed() -> None:
+    expiry_world = World.settled(estimates=False)
+    # Markers of its own commits.
+    expiry_world.target["t"].ends[0] = 130
+    expiry_world.source["t"].ends[0] = 500
+    overrun(expiry_world, 110)
+    assert (expiry_world.reset().first, expiry_world.reset().end) == (100, 110)
+
+
+def test_its_last_copies_do_not_settle_what_expired() -> None:
+    expiry_world = World.settled(estimates=False)
+    expiry_world.source["t"].ends[0] = 500
+    overrun(expiry_world, 250)
+    expiry_world.sync(119, 119)
+    expiry_world.settle()
+    assert (expiry_world.reset().first, expiry_world.seen.counts) == (
+        120,
+        {"t": 1},
+    )
+
+
+def passed(world: World, start: int, first: int, copies: int) -> None:
+    """The log is cut, and the mirror goes on at an offset, all at once."""
+    world.source["t"].ends[0] = 500
+    world.source["t"].starts[0] = start
+    world.sync(first, 100)
+    world.target["t"].ends[0] = 100 + copies
+
+
+def is_told(world: World) -> None:
+    reset = world.reset()
+    assert (reset.kind, reset.first, reset.end) == (
+        ResetKind.EXPIRED,
+        100,
+        250,
+    )
+    assert reset.settled is not None
+    assert world.verdict().health is Health.CRITICAL
+    assert "150 records expired at summit" in world.verdict().reason
+    assert "t[0] offsets [100, 250). They are lost for ldf" in (
+        world.verdict().reason
+    )
+    assert world.seen.counts == {"t": 1}
+
+
+def test_a_mirror_that_is_overrun_while_it_runs_lost_records() -> None:
+    world = World.settled()
+    passed(world, 250, 250, 250)
+    world.tick(3)
+    is_told(world)
+    world.restart()
+    world.tick(3)
+    is_told(world)
+
+
+def test_of_one_whose_copies_cannot_be_counted_at_most_so_many() -> None:
+    world = World.settled()
+    world.foreign.add(("t", 0))
+    world.tick()
+    passed(world, 250, 250, 250)
+    world.tick(3)
+    assert world.reset().at_most
+    assert (world.reset().first, world.reset().end) == (100, 250)
+
+
+def test_what_expires_behind_a_mirror_is_not_lost_whoever_writes() -> None:
+    world = World.settled()
+    world.foreign.add(("t", 0))
+    world.tick()
+    passed(world, 100, 200, 200)
+    world.tick(30)
+    world.source["t"].starts[0] = 200
+    world.tick(30)
+    assert world.resets == ()
+
+
+def test_the_start_of_the_log_may_be_read_half_a_minute_later() -> None:
+    world = World.settled()
+    passed(world, 0, 250, 250)
+    world.tick(6)
+    assert world.resets == ()
+    world.source["t"].starts[0] = 250
+    world.tick()
+    is_told(world)
+
+
+def test_a_mirror_that_is_started_as_soon_as_it_was_seen_once() -> None:
+    world = World.settled()
+    world.source["t"] = Log("s1", {0: 500}, {0: 250})
+    world.tick()
+    passed(world, 250, 250, 100)
+    world.tick(3)
+    is_told(world)
+
+
+def test_one_that_went_on_while_the_agent_was_away() -> None:
+    world = World.settled()
+    passed(world, 250, 250, 250)
+    world.sync(350, 200)
+    world.restart()
+    world.tick(4)
+    is_told(world)
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_commits_that_are_read_before_the_copies_hide_nothing(
+    restarts: bool,
+) -> None:
+    world = World.settled()
+    world.source["t"] = Log("s1", {0: 500}, {0: 250})
+    world.target["t"].ends[0] = 200
+    for position in (300, 350):
+        world.commit(position)
+        world.tick()
+    if restarts:
+        world.restart()
+    world.tick(2)
+    assert world.resets == ()
+    world.sync(250, 100)
+    world.sync(349, 199)
+    world.tick(3)
+    is_told(world)
+
+
+def test_commits_before_a_gap_show_what_had_been_passed() -> None:
+    world = World.settled()
+    world.source["t"].ends[0] = 250
+    world.commit(200)
+    world.tick(2)
+    world.source["t"] = Log("s1", {0: 500}, {0: 250})
+    world.commit(350)
+    world.tick(2)
+    world.sync(250, 100)
+    world.tick(3)
+    assert (world.reset().first, world.reset().end) == (200, 250)
+
+
+def test_where_copies_were_not_read_so_many_may_have_expired() -> None:
+    world = World.settled()
+    passed(world, 250, 250, 150)
+    world.take_unread()
+    world.sync(399, 249, after_unread=True)
+    world.tick(3)
+    reset = world.reset()
+    assert (reset.kind, reset.first, reset.end) == (
+        ResetKind.UNVERIFIED,
+        100,
+        250,
+    )
+    assert world.verdict().health is Health.WARNING
+    assert "Up to 150 records may have expired" in world.verdict().reason
+
+
+def test_nothing_is_said_where_the_log_still_held_all_of_it() -> None:
+    world = World.settled()
+    passed(world, 100, 250, 150)
+    world.take_unread()
+    world.sync(399, 249, after_unread=True)
+    world.tick(30)
+    assert world.resets == ()
+
+
+@pytest.mark.parametrize("start", [0, 100, 251, 400])
+def test_what_was_there_to_be_read_is_the_business_of_skips(
+    start: int,
+) -> None:
+    world = World.settled()
+    passed(world, 0, 250, 250)
+    world.tick(3)
+    world.source["t"].starts[0] = start
+    world.tick(40)
+    # Long after, the log begins in the gap.
+    world.source["t"].starts[0] = max(start, 250)
+    world.sync(500, 350)
+    world.source["t"].ends[0] = 600
+    world.tick(4)
+    assert (world.resets, world.verdict().health) == ((), Health.OK)
+
+
+def test_markers_that_were_passed_are_no_records() -> None:
+    world = World.settled()
+    world.empty_until["t", 0] = 102
+    world.source["t"].ends[0] = 102
+    world.source["t"].starts[0] = 102
+    world.tick(2)
+    world.source["t"].ends[0] = 500
+    world.sync(102, 100)
+    world.target["t"].ends[0] = 300
+    world.tick(3)
+    assert world.resets == ()

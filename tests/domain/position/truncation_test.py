@@ -1,0 +1,187 @@
+"""Logs that were cut at the source."""
+
+import pytest
+
+from mirrorwatch.domain.position.model import ResetKind
+from mirrorwatch.domain.report import Health
+
+from .world import World
+
+
+@pytest.fixture
+def truncated_world() -> World:
+    return World.settled()
+
+
+def test_copies_show_that_a_log_was_truncated(truncated_world: World) -> None:
+    # A slow topic: the last sync and commit are older than its last copies,
+    # and the new end lies behind them (seed 700929046).
+    truncated_world.source["t"].ends[0] = 120
+    truncated_world.target["t"].ends[0] = 120
+    truncated_world.tick()
+    truncated_world.source["t"].ends[0] = 110
+    truncated_world.tick(3)
+    assert truncated_world.resets == ()
+    truncated_world.tick(2)
+    reset = truncated_world.reset()
+    assert (reset.kind, reset.first, reset.end) == (
+        ResetKind.BEYOND,
+        110,
+        120,
+    )
+    assert truncated_world.verdict().health is Health.CRITICAL
+
+
+def test_an_end_that_is_stale_truncates_no_copies(
+    truncated_world: World,
+) -> None:
+    truncated_world.source["t"].ends[0] = 120
+    truncated_world.target["t"].ends[0] = 120
+    truncated_world.tick()
+    truncated_world.source["t"].ends[0] = 110
+    truncated_world.tick(3)
+    truncated_world.source["t"].ends[0] = 125
+    truncated_world.tick(6)
+    assert truncated_world.resets == ()
+
+
+def test_a_position_beyond_the_end_is_critical_when_it_stays(
+    truncated_world: World,
+) -> None:
+    truncated_world.source["t"].ends[0] = 60
+    truncated_world.tick(3)
+    assert truncated_world.resets == ()
+    truncated_world.tick(2)
+    assert truncated_world.verdict().health is Health.CRITICAL
+    assert "is beyond the log end offset at summit, 60" in (
+        truncated_world.verdict().reason
+    )
+    assert "position in t[0], 100," in truncated_world.verdict().reason
+
+
+def test_a_cut_log_that_the_mirror_goes_on_with_lost_records(
+    truncated_world: World,
+) -> None:
+    truncated_world.source["t"].ends[0] = 60
+    truncated_world.tick(5)
+    truncated_world.source["t"].ends[0] = 80
+    truncated_world.tick(2)
+    truncated_world.source["t"].ends[0] = 180
+    truncated_world.sync(100, 100)
+    truncated_world.settle()
+    assert (truncated_world.reset().first, truncated_world.reset().end) == (
+        60,
+        100,
+    )
+    assert (
+        "at least 40 new records were never copied"
+        in truncated_world.verdict().reason
+    )
+
+
+def test_a_cut_log_that_grows_is_told_from_its_lowest_end(
+    truncated_world: World,
+) -> None:
+    for end in (60, 65, 70, 75, 80, 85, 90, 180):
+        truncated_world.source["t"].ends[0] = end
+        truncated_world.tick()
+    truncated_world.sync(100, 100)
+    truncated_world.settle()
+    assert truncated_world.reset().first == 60
+
+
+def test_a_cut_log_that_the_mirror_begins_anew_with_is_a_warning(
+    truncated_world: World,
+) -> None:
+    truncated_world.source["t"].ends[0] = 60
+    truncated_world.tick(5)
+    truncated_world.sync(0, 100)
+    truncated_world.settle()
+    assert truncated_world.verdict().health is Health.WARNING
+    assert "restarted from the beginning" in truncated_world.verdict().reason
+
+
+def test_one_that_grew_past_the_position_says_what_is_at_stake(
+    truncated_world: World,
+) -> None:
+    truncated_world.source["t"].ends[0] = 60
+    truncated_world.tick(5)
+    truncated_world.source["t"].ends[0] = 130
+    truncated_world.tick()
+    assert truncated_world.verdict().health is Health.CRITICAL
+    assert "has grown past it" in truncated_world.verdict().reason
+    assert "40 new records are never copied, t[0] offsets [60, 100)" in (
+        truncated_world.verdict().reason
+    )
+
+
+def test_several_partitions_are_told_by_one_sentence(
+    truncated_world: World,
+) -> None:
+    truncated_world.source["t"].ends[1] = truncated_world.target["t"].ends[
+        1
+    ] = 10
+    truncated_world.sync(9, 9, n=1)
+    truncated_world.settle()
+    truncated_world.source["t"].ends.update({0: 60, 1: 4})
+    truncated_world.tick(5)
+    assert len(truncated_world.resets) == 2
+    assert "t[0], 100 (and 1 more of its partitions), is beyond" in (
+        truncated_world.verdict().reason
+    )
+
+
+@pytest.mark.parametrize("quiet", [True, False])
+def test_a_running_mirror_begins_anew_before_the_cut_is_believed(
+    truncated_world: World, quiet: bool
+) -> None:
+    truncated_world.source["t"].ends[0] = 60
+    truncated_world.sync(0, 100)
+    truncated_world.target["t"].ends[0] = 160
+    if not quiet:
+        truncated_world.sync(59, 159)
+    truncated_world.tick(6)
+    assert truncated_world.verdict().health is Health.WARNING
+    assert (
+        "MirrorMaker restarted from the beginning"
+        in truncated_world.verdict().reason
+    )
+    assert (
+        truncated_world.reset().kind,
+        truncated_world.reset().harmless,
+    ) == (
+        ResetKind.BEYOND,
+        True,
+    )
+    # It goes on there as if nothing had been.
+    truncated_world.source["t"].ends[0] = 90
+    truncated_world.target["t"].ends[0] = 190
+    truncated_world.sync(80, 180)
+    truncated_world.settle()
+    assert truncated_world.seen.counts == {"t": 1}
+
+
+@pytest.mark.parametrize(
+    ("position", "health", "count"),
+    [(30, Health.WARNING, 0), (150, Health.CRITICAL, 40)],
+)
+def test_commits_tell_what_becomes_of_it_where_there_are_no_syncs(
+    position: int, health: Health, count: int
+) -> None:
+    truncated_world = World()
+    truncated_world.commit(100)
+    truncated_world.tick(3)
+    truncated_world.source["t"].ends[0] = 60
+    truncated_world.tick(5)
+    assert truncated_world.reset().settled is None
+    truncated_world.source["t"].ends[0] = 160
+    truncated_world.commit(position)
+    truncated_world.settle()
+    assert truncated_world.reset().settled is not None
+    assert (
+        truncated_world.verdict().health,
+        truncated_world.reset().count,
+    ) == (health, count)
+    truncated_world.commit(155)
+    truncated_world.settle()
+    assert truncated_world.seen.counts == {"t": 1}
