@@ -210,3 +210,19 @@ def test_a_long_interval_of_ticks_makes_nothing_unknown(interval: int) -> None:
         for check in ("skips", "position", "lag", "canary"):
             assert health(world, check) is Health.OK, reason(world, check)
             assert not healths(world, check, since), check
+
+
+def test_time_to_loss_is_not_known_where_a_partition_has_no_leader() -> None:
+    with running("a", partitions=2) as world:
+        assert health(world, "retention") is Health.OK
+        log = world.source.log("a", 1)
+        assert log is not None
+        log.leader = None
+        world.run(MINUTE)
+        assert health(world, "retention") is Health.UNKNOWN
+        assert reason(world, "retention").startswith(
+            "Time to loss of 1 partition is unknown"
+        )
+        log.leader = 1
+        world.run(MINUTE)
+        assert health(world, "retention") is Health.OK

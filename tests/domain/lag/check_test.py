@@ -328,10 +328,20 @@ def test_a_retention_that_is_not_known_is_not_called_long() -> None:
     assert verdict.health is Health.UNKNOWN
 
 
+def test_what_cannot_be_counted_may_be_lost_sooner_than_is_known() -> None:
+    assert retention(SEEN).health is Health.OK
+    verdict = retention(replace(SEEN, unknown_partitions=2))
+    assert verdict.health is Health.UNKNOWN
+    assert verdict.reason.startswith("Time to loss of 2 partitions is unknown")
+
+
 def test_a_source_that_keeps_everything_loses_nothing() -> None:
     seen = replace(SEEN, topics=(replace(BEHIND, headroom=None),))
     assert retention(seen).health is Health.OK
     assert retention(seen).reason == "No source topic deletes records"
+    # Nor does a partition of which nothing is known.
+    seen = replace(seen, unknown_partitions=1)
+    assert retention(seen).health is Health.OK
 
 
 def test_one_record_that_waits_is_told_as_one() -> None:

@@ -116,12 +116,18 @@ def _find(
             yield from _judge(topic, topic.headroom, limits)
     if worst is None:
         yield CheckFinding(Health.OK, "No source topic deletes records")
-    else:
+        return
+    if unknown := seen.unknown_partitions:
         yield CheckFinding(
-            Health.OK,
-            f"If replication stopped now, {worst.topic.topic} would lose "
-            f"records first, in {seconds(worst.headroom.remaining)}",
+            Health.UNKNOWN,
+            f"Time to loss of {counted(unknown, 'partition')} is unknown: no "
+            "leader, or MirrorMaker's position is beyond the log end offset",
         )
+    yield CheckFinding(
+        Health.OK,
+        f"If replication stopped now, {worst.topic.topic} would lose "
+        f"records first, in {seconds(worst.headroom.remaining)}",
+    )
 
 
 def _judge(
