@@ -57,12 +57,19 @@ FAULTS = [fault_of(check, health) for check in CHECKS for health in BAD]
 
 
 @pytest.mark.parametrize(
-    "step", [STEP, pytest.param(LONG_STEP, marks=pytest.mark.long)]
+    ("health", "step"),
+    [
+        (Health.CRITICAL, STEP),
+        pytest.param(Health.WARNING, STEP, marks=pytest.mark.long),
+        pytest.param(Health.UNKNOWN, STEP, marks=pytest.mark.long),
+        pytest.param(Health.UNKNOWN, LONG_STEP, marks=pytest.mark.long),
+    ],
 )
 def test_each_check_fires_for_its_fault_only_and_resolves(
-    step: timedelta, tmp_path: Path
+    health: Health, step: timedelta, tmp_path: Path
 ) -> None:
-    stories = [story for story in FAULTS if story.step == step]
+    told = [fault_of(check, health) for check in CHECKS]
+    stories = [story for story in told if story.step == step]
     assert stories
     check_stories(RULES, tmp_path, stories)
 

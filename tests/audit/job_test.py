@@ -289,9 +289,8 @@ def test_what_a_night_left_is_matched_by_the_next_unless_ranges_broke(
     ]
 
 
-@pytest.mark.parametrize(
-    "change", ["timestamps", pytest.param("version", marks=pytest.mark.long)]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("change", ["timestamps", "version"])
 def test_what_was_left_with_other_checksums_is_read_again(
     site: Site, spark: SparkSession, change: str
 ) -> None:

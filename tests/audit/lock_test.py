@@ -238,6 +238,7 @@ def kept(folder: Path) -> dict[Path, int]:
     return {file: file.stat().st_mtime_ns for file in runs.rglob("*.*")}
 
 
+@pytest.mark.long
 def test_an_audit_that_holds_its_folder_keeps_what_it_found(
     spark: SparkSession, site: Site, files: HadoopFolder
 ) -> None:

@@ -123,6 +123,7 @@ def test_a_group_that_lost_its_start_is_named_until_it_has_one(
         )
 
 
+@pytest.mark.long  # as a whole site does in failover_drill_test
 def test_groups_go_on_where_they_are_told(lab: Lab, tmp_path: Path) -> None:
     state = tmp_path / "state.db"
     config = tmp_path / "config.yaml"

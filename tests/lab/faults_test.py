@@ -24,14 +24,11 @@ from tests.support.lab import copied, produce, values
 pytestmark = pytest.mark.lab
 
 Factory = Callable[[LabSettings], Lab]
-NEWEST, *OLDER = KAFKA_VERSIONS
 MARKED = {MARK: b""}
 
 
-@pytest.mark.parametrize(
-    "kafka",
-    [NEWEST, *(pytest.param(v, marks=pytest.mark.long) for v in OLDER)],
-)
+@pytest.mark.long
+@pytest.mark.parametrize("kafka", KAFKA_VERSIONS)
 def test_exactly_the_marked_records_are_dropped(
     fresh_lab: Factory, kafka: str
 ) -> None:

@@ -20,6 +20,7 @@ LONG = {
     "aborted_and_markers",
     "another_producer",
     "another_topic",
+    "dropped_and_killed",
     "dropped_between",
     "dropped_and_killed_while_the_agent_is_away",
     "dropped_tail",

@@ -234,7 +234,9 @@ def test_a_missing_topic_that_may_not_be_made_names_the_right(
     assert lab.source.topics.names()[MADE] == 6
 
 
-@pytest.mark.parametrize("admitted", [True, False])
+@pytest.mark.parametrize(
+    "admitted", [pytest.param(True, marks=pytest.mark.long), False]
+)
 def test_no_secret_is_in_anything_that_the_agent_says_or_writes(
     lab: Lab, tmp_path: Path, *, admitted: bool
 ) -> None:
