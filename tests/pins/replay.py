@@ -138,10 +138,25 @@ the recording has no reading. Until it is read its position is not known."""
 
 
 def _known(returned: Any) -> Any:
-    """Return what trackers of skips return without that topic, and those of
-    positions without what the recording is older than.
+    """Return what trackers of skips return without that topic, those of
+    positions without what the recording is older than, and verdicts of
+    `retention` with ok for unknown: where a partition's lag is unknown, it
+    was ok until 2026-11-26. When it was which is in the pinned reasons.
     """
     match returned:
+        case [{"check": _, "health": _}, *_]:
+            return [
+                {
+                    key: "ok"
+                    if (key, value) == ("health", "unknown")
+                    else value
+                    for key, value in verdict.items()
+                    if key != "since"
+                }
+                if verdict["check"] == "retention"
+                else verdict
+                for verdict in returned
+            ]
         case {"seen": {"keeps_offsets": False, **seen}, **rest}:
             return rest | {"seen": seen}
         case {"positions": list(places), **rest}:
