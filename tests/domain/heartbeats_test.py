@@ -1,5 +1,6 @@
 """Heartbeats: made, copied, and missed."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
@@ -74,9 +75,50 @@ def carried(source: float, target: float) -> Verdict:
     return judged(carried=book.carried())
 
 
+def followed(made: Iterable[int], copied: Iterable[int]) -> Verdict:
+    """Judge heartbeats that were made and copied so many seconds ago, each
+    seen at that time.
+    """
+    book = HeartbeatTracker()
+    made, copied = set(made), set(copied)
+    newest: datetime | None = None
+    for ago in range(max(made), -1, -1):
+        now = NOON - ago * SECOND
+        if ago in made:
+            book.note([beat(now, "source", PAIR)], now)
+        if ago in copied:
+            newest = now
+        if newest is not None:
+            book.note([beat(newest, "carried", PAIR)], now)
+    return judged(carried=book.carried())
+
+
 def test_copies_that_are_late_are_a_warning() -> None:
-    assert carried(0, 59).health is Health.OK
-    assert carried(0, 61).health is Health.WARNING
+    made = range(201)
+    assert followed(made, range(60, 201)).health is Health.OK
+    late = followed(made, range(62, 201))
+    assert late.health is Health.WARNING
+    assert "replicated with a lag of 61 s" in late.reason
+
+
+def test_copies_that_go_on_and_stay_behind_are_a_warning() -> None:
+    book = HeartbeatTracker()
+    for ago in range(300, -1, -1):
+        now = NOON - ago * SECOND
+        behind = beat(now - 120 * SECOND, "carried", PAIR)
+        book.note([beat(now, "source", PAIR), behind], now)
+    late = judged(carried=book.carried())
+    assert late.health is Health.WARNING
+    assert "replicated with a lag of 2 min" in late.reason
+
+
+def test_the_first_heartbeat_after_a_pause_is_not_called_late() -> None:
+    """A mirror that was down for six minutes makes one, and has not copied it
+    yet.
+    """
+    assert followed([400, 0], [400]).health is Health.OK
+    # But it is if that stays so.
+    assert followed([400, *range(62)], [400]).health is Health.WARNING
 
 
 def test_heartbeats_that_nobody_makes_any_more_are_nobodys_fault() -> None:

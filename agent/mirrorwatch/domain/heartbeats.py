@@ -44,6 +44,23 @@ class HeartbeatLatency:
     target: LastHeartbeat
     """The newest one that was copied."""
 
+    waits_since: datetime | None = None
+    """Since when one at the source is known not to be copied, by our clock;
+    `None` if that was not followed."""
+
+    def late(self, now: datetime) -> timedelta:
+        """Return how far the copies are behind.
+
+        Notes
+        -----
+        Times of heartbeats alone would call the first one after an hour
+        without any an hour late, until it is copied.
+        """
+        behind = self.source.beat_at - self.target.beat_at
+        if self.waits_since is None:
+            return behind
+        return min(behind, now - self.waits_since)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HeartbeatsObservation:
@@ -84,6 +101,7 @@ class HeartbeatTracker:
 
     def __init__(self) -> None:
         self._beats: dict[Pair, LastHeartbeat] = {}
+        self._waits: dict[tuple[str, str], datetime] = {}
 
     def note(self, beats: Iterable[Heartbeat], now: datetime) -> None:
         """Take the newest heartbeat of each pair."""
@@ -99,6 +117,17 @@ class HeartbeatTracker:
                 self._beats[key] = LastHeartbeat(
                     beat_at=found.beat_at, seen_at=now
                 )
+        for place, *names in self._beats:
+            if place == "source":
+                self._note_waiting((names[0], names[1]), now)
+
+    def _note_waiting(self, pair: tuple[str, str], now: datetime) -> None:
+        beat = self._beats["source", *pair]
+        copy = self._beats.get(("carried", *pair))
+        if copy is not None and copy.beat_at >= beat.beat_at:
+            self._waits.pop(pair, None)
+        else:
+            self._waits.setdefault(pair, now)
 
     def worker(self, pair: tuple[str, str]) -> LastHeartbeat | None:
         """Return the newest one that a worker wrote at the target."""
@@ -118,7 +147,12 @@ class HeartbeatTracker:
     def carried(self) -> tuple[HeartbeatLatency, ...]:
         """Return those that were copied at least once."""
         return tuple(
-            HeartbeatLatency(pair=(source, target), source=beat, target=copy)
+            HeartbeatLatency(
+                pair=(source, target),
+                source=beat,
+                target=copy,
+                waits_since=self._waits.get((source, target), beat.seen_at),
+            )
             for (place, source, target), beat in self._by_pair().items()
             if place == "source"
             and (copy := self._beats.get(("carried", source, target)))
@@ -191,7 +225,7 @@ def _find(
         yield CheckFinding(Health.UNKNOWN, problem)
     yield from _judge_worker(seen, limits, now)
     for pair in seen.carried:
-        late = pair.source.beat_at - pair.target.beat_at
+        late = pair.late(now)
         waits = now - pair.source.seen_at <= limits.stale
         if waits and late > limits.stale:
             yield CheckFinding(
@@ -252,7 +286,7 @@ def _evidence(seen: HeartbeatsObservation, now: datetime) -> Evidence:
         age = (now - seen.worker.seen_at).total_seconds()
         found["worker_heartbeat_age_seconds"] = round(age, 1)
     for pair in seen.carried:
-        late = (pair.source.beat_at - pair.target.beat_at).total_seconds()
+        late = pair.late(now).total_seconds()
         name = f"{pair.pair[0]}->{pair.pair[1]}"
         found[f"{name}_copied_late_seconds"] = round(late, 1)
     return found
