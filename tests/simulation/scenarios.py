@@ -20,6 +20,7 @@ __all__ = [
     "SYNCS",
     "drop",
     "drop_thirds",
+    "expect_dropped",
     "expired",
     "filtered_flow",
     "health",
@@ -92,6 +93,13 @@ def expired(reason: str) -> int:
     """Return how many records are said to have expired."""
     found = re.search(r"([\d,]+) records? expired", reason)
     return int(found[1].replace(",", "")) if found else 0
+
+
+def expect_dropped(world: World, topic: str, count: int) -> None:
+    """Make sure that so many records are lost, and told to be dropped."""
+    assert world.oracle.lost() == count
+    assert health(world, "skips") is Health.CRITICAL
+    assert f"{count} records of {topic}" in reason(world, "skips")
 
 
 def late_sync(

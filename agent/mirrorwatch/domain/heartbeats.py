@@ -45,8 +45,9 @@ class HeartbeatLatency:
     """The newest one that was copied."""
 
     waits_since: datetime | None = None
-    """Since when one at the source is known not to be copied, by our clock;
-    `None` if that was not followed."""
+    """Since when there has been one that is not copied, by our clock; when
+    the newest was seen, if all are; `None` in facts that were recorded before
+    this was followed."""
 
     def late(self, now: datetime) -> timedelta:
         """Return how far the copies are behind.

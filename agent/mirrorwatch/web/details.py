@@ -24,7 +24,7 @@ from ..domain.tasks.model import (
     name_partitions,
 )
 from ..ports import Report
-from .status import Freshness, seconds, time_text
+from .status import Freshness, age_document, seconds, time_text
 
 __all__ = ["details_document", "night_document"]
 
@@ -471,12 +471,7 @@ def details_document(
     flows = () if report is None else report.flows
     return {
         "at": None if report is None else time_text(report.at),
-        "agent": {
-            "now": time_text(now),
-            "status": freshness.status,
-            "age_seconds": seconds(freshness.age),
-            "stale_after_seconds": seconds(freshness.limit),
-        },
+        "agent": age_document(freshness, now),
         "flows": [
             _flow_details(report, wanted)
             for wanted in flows

@@ -15,7 +15,13 @@ from ..ports import Report
 from ..state.history import Bucket
 from .runbook import Runbook
 
-__all__ = ["Freshness", "seconds", "status_document", "time_text"]
+__all__ = [
+    "Freshness",
+    "age_document",
+    "seconds",
+    "status_document",
+    "time_text",
+]
 
 
 TICKS = 3
@@ -131,16 +137,23 @@ def status_document(
     }
 
 
+def age_document(freshness: Freshness, now: datetime) -> dict[str, Any]:
+    """Return how old a report is, as every answer says it."""
+    return {
+        "now": time_text(now),
+        "status": freshness.status,
+        "age_seconds": seconds(freshness.age),
+        "stale_after_seconds": seconds(freshness.limit),
+    }
+
+
 def _agent(
     report: Report | None, freshness: Freshness, now: datetime
 ) -> dict[str, Any]:
     agent = None if report is None else report.agent
     return {
         "version": __version__,
-        "now": time_text(now),
-        "status": freshness.status,
-        "age_seconds": seconds(freshness.age),
-        "stale_after_seconds": seconds(freshness.limit),
+        **age_document(freshness, now),
         "last_tick_seconds": None
         if agent is None
         else seconds(agent.last_tick),

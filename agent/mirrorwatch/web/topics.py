@@ -18,7 +18,7 @@ from ..domain.report import Flow, Observation
 from ..domain.skips.model import SkipsObservation
 from ..exceptions import WebError
 from ..ports import Report
-from .status import Freshness, seconds, time_text
+from .status import Freshness, age_document, seconds, time_text
 
 __all__ = [
     "SORTS",
@@ -302,12 +302,7 @@ def topics_document(
     flows = () if report is None else report.flows
     return {
         "at": None if report is None else time_text(report.at),
-        "agent": {
-            "now": time_text(now),
-            "status": freshness.status,
-            "age_seconds": _seconds(freshness.age),
-            "stale_after_seconds": _seconds(freshness.limit),
-        },
+        "agent": age_document(freshness, now),
         "flows": [
             _flow(report, flow, query)
             for flow in flows
@@ -431,15 +426,13 @@ def losses_document(topics: Iterable[TopicLag]) -> dict[str, Any]:
 def _show(loss: FirstLoss | None) -> dict[str, Any] | None:
     if loss is None:
         return None
-    left, drain = loss.headroom, loss.topic.drain
+    left = loss.headroom
     return {
         "topic": loss.topic.topic,
         "others_alike": loss.others_alike,
-        "seconds": round(left.remaining.total_seconds(), 3),
-        "share": round(left.share, 3),
+        "seconds": _seconds(left.remaining),
+        "share": _rounded(left.share),
         "estimated": left.estimated,
         "lag_records": loss.topic.records,
-        "drain_seconds": None
-        if drain is None
-        else round(drain.total_seconds(), 3),
+        "drain_seconds": _seconds(loss.topic.drain),
     }
