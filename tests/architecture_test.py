@@ -29,7 +29,7 @@ ALLOWED = {
     "config": {"domain"},
     "draft": {"config", "domain", "mirrors", "sources"},
     "maven": set[str](),
-    "gc_tuning": set[str](),
+    "memory": set[str](),
     "log": set[str](),
     "rotation": {"config"},
     "daemon": {"domain", "ports", "pipeline", "state", "web"},

@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Self
 
-from mirrorwatch.gc_tuning import calm_collector
+from mirrorwatch.memory import calm_collector
 
 from .agent import SimAgent
 from .client import Network, installed

@@ -13,8 +13,8 @@ from ..config import Config
 from ..config.notes import check_clients
 from ..daemon import Daemon, end_by_force, signalled, start_again
 from ..factory import build_agent
-from ..gc_tuning import FreeMemory, calm_collector, share_arenas
 from ..log import UnblockedStream, configure_logging
+from ..memory import FreeMemory, calm_collector, limit_fragmentation
 from ..rotation import LOOK_SECONDS, Rotation
 from ..state import use_state
 from .options import config_option
@@ -42,7 +42,7 @@ def command(config: Config, log_level: str) -> None:
     itself when a file changes that the configuration names for a secret or a
     certificate, and on SIGHUP.
     """
-    share_arenas()
+    limit_fragmentation()
     check_clients(config)
     with UnblockedStream(sys.stderr.fileno()) as stream:
         configure_logging(

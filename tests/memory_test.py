@@ -1,4 +1,4 @@
-"""What the agent's process does about Python's garbage collector."""
+"""What the agent's process does about memory."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ from pathlib import Path
 
 LOOK = """
 import gc
-from mirrorwatch.gc_tuning import calm_collector
+from mirrorwatch.memory import calm_collector
 
 class Cycle:
     gone = 0
@@ -30,9 +30,9 @@ def test_what_was_there_is_left_alone_and_new_garbage_is_found() -> None:
 ARENAS_OF_THREADS = """
 import ctypes, re, sys
 from threading import Barrier, Thread
-from mirrorwatch.gc_tuning import ARENAS, share_arenas
+from mirrorwatch.memory import ARENAS, limit_fragmentation
 
-if not share_arenas():
+if not limit_fragmentation():
     sys.exit()  # not glibc
 libc = ctypes.CDLL(None)
 libc.malloc.restype = ctypes.c_void_p
@@ -59,10 +59,45 @@ def test_threads_share_a_few_places_of_memory(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", ARENAS_OF_THREADS, info], check=True)
 
 
+LARGE_AMONG_SMALL = """
+import ctypes, sys
+from mirrorwatch.memory import LARGE, limit_fragmentation
+
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+libc.free.argtypes = [ctypes.c_void_p]
+
+class Info(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_size_t) for name in (
+        "arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks",
+        "fsmblks", "uordblks", "fordblks", "keepcost",
+    )]
+
+if not limit_fragmentation() or not hasattr(libc, "mallinfo2"):
+    sys.exit()  # not glibc, or one before 2.33
+libc.mallinfo2.restype = Info
+# One that was freed is what raises glibc's own limit.
+libc.free(libc.malloc(100 * LARGE))
+before = libc.mallinfo2()
+kept = []
+for _ in range(20):
+    large = libc.malloc(10 * LARGE)
+    kept.append(libc.malloc(100))
+    libc.free(large)
+after = libc.mallinfo2()
+assert after.fordblks < before.fordblks + LARGE, after.fordblks
+assert after.arena <= before.arena + 2 * LARGE, (before.arena, after.arena)
+"""
+
+
+def test_large_blocks_leave_no_holes_among_small_ones() -> None:
+    subprocess.run([sys.executable, "-c", LARGE_AMONG_SMALL], check=True)
+
+
 FREED = """
 import sys
 from pathlib import Path
-from mirrorwatch.gc_tuning import TRIM_EVERY, FreeMemory
+from mirrorwatch.memory import TRIM_EVERY, FreeMemory
 
 now = [0.0]
 free = FreeMemory(lambda: now[0])

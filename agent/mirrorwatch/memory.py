@@ -1,5 +1,5 @@
-"""How often Python looks for cycles of objects that nobody uses, from how many
-places memory is taken, and when it is given back.
+"""How often Python looks for cycles of objects that nobody uses, how memory is
+taken from the system, and when it is given back.
 """
 
 import ctypes
@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-__all__ = ["FreeMemory", "calm_collector", "share_arenas"]
+__all__ = ["FreeMemory", "calm_collector", "limit_fragmentation"]
 
 YOUNG = 10_000
 """New objects after which the youngest are looked through; Python's own
@@ -32,8 +32,9 @@ def calm_collector() -> None:
     gc.set_threshold(YOUNG)
 
 
+M_MMAP_THRESHOLD = -3
 M_ARENA_MAX = -8
-"""glibc's number of the option, from its ``malloc.h``."""
+"""glibc's numbers of these options, from its ``malloc.h``."""
 
 ARENAS = 2
 """Places that threads take memory from. By itself glibc makes one for nearly
@@ -41,8 +42,16 @@ each of librdkafka's 40 threads, up to eight for each core, and what is freed
 in one is of no use to another."""
 
 
-def share_arenas() -> bool:
-    """Let all threads take memory from few places.
+LARGE = 64 * 1024
+"""Bytes from which on a block is mapped and unmapped by itself. glibc begins
+with 128 KiB, and raises it to the largest block that was ever freed, up to
+32 MiB: then the answers of brokers and the text of `/metrics` lie among small
+blocks that stay, and the holes that they leave grow."""
+
+
+def limit_fragmentation() -> bool:
+    """Let all threads take memory from few places, and large blocks not from
+    among small ones.
 
     To be called before there are threads: those that have a place keep it.
 
@@ -50,13 +59,15 @@ def share_arenas() -> bool:
     -------
     bool
         Whether the C library is one that knows of it: others than glibc have
-        no such places.
+        no such options.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError, TypeError):
         return False
-    return bool(mallopt(M_ARENA_MAX, ARENAS))
+    return bool(mallopt(M_ARENA_MAX, ARENAS)) and bool(
+        mallopt(M_MMAP_THRESHOLD, LARGE)
+    )
 
 
 TRIM_EVERY = 60.0
