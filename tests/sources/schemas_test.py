@@ -100,6 +100,7 @@ class World:
         self.now = NOON
         self.registries = {"summit": source, "ldf": target}
         self.topics: list[str] = []
+        self.ids: dict[str, str] = {}
         self.store = DocumentStore(
             Database(None), "f", "schemas", SchemasState
         )
@@ -149,7 +150,11 @@ class World:
             id=alias,
             at=self.now,
             topics={
-                name: TopicFacts(id=name, partitions=1, replication_factor=1)
+                name: TopicFacts(
+                    id=self.ids.get(name, name),
+                    partitions=1,
+                    replication_factor=1,
+                )
                 for name in names
             },
             ends={(n, 0): len(FakeReader.logs[alias, n]) for n in names},
@@ -309,6 +314,43 @@ def test_what_was_found_is_reported_by_the_next_agent(world: World) -> None:
         verdict.reason
     )
     assert not world.seen().known
+
+
+def test_a_topic_that_was_not_seen_for_a_moment_is_sampled_again(
+    world: World,
+) -> None:
+    world.registries["summit"].schemas[3] = avro("C", "c")
+    world.write("t", framed(1), framed(3))
+    world.write("u", framed(2))
+    world.step()
+    world.step(40)
+    assert world.verdict().health is Health.CRITICAL
+    world.topics.remove("t")
+    world.step()
+    world.topics.append("t")
+    # Nobody writes to it, so its ends are those of before.
+    world.step()
+    world.step(40)
+    verdict = world.verdict()
+    assert verdict.health is Health.CRITICAL
+    assert "schema id 3 is unknown" in verdict.reason
+
+
+def test_a_recreated_topic_is_sampled_whatever_its_ends_are(
+    world: World,
+) -> None:
+    world.registries["summit"].schemas[3] = avro("C", "c")
+    world.write("t", framed(1))
+    world.step()
+    assert world.verdict().health is Health.OK
+    world.ids = {"t": "another", "s.t": "another"}
+    FakeReader.logs.clear()
+    world.write("t", framed(3))
+    world.step()
+    world.step(40)
+    verdict = world.verdict()
+    assert verdict.health is Health.CRITICAL
+    assert "schema id 3 is unknown" in verdict.reason
 
 
 def test_subjects_are_compared_under_the_names_of_the_target(

@@ -83,6 +83,9 @@ class _Sample:
 
     at: datetime
 
+    ids: tuple[str, str]
+    """Ids of the topic at the source, and of the one that was sampled."""
+
 
 class SchemasWorker:
     """Finds out whether readers at the target can resolve schema ids.
@@ -248,6 +251,8 @@ class SchemasWorker:
         names = {topic: topic for topic in view.names}
         if side == "target":
             names = {remote: topic for topic, remote in view.names.items()}
+        ids = _topic_ids(view, cluster, names)
+        self._forget_samples(side, ids)
         wanted = self._choose(side, cluster, names)
         denied = self._denied[side]
         if wanted:
@@ -267,13 +272,27 @@ class SchemasWorker:
                 elif place not in failed:
                     denied.discard(place[0])
                 end = -1 if place in failed else span.end
-                self._samples[side, place] = _Sample(end, at)
+                self._samples[side, place] = _Sample(end, at, ids[place[0]])
         denied &= names.keys()
         if not denied:
             return []
         first, *more = sorted(denied)
         others = f" and {len(more)} more" if more else ""
         return [denial(f"READ on topic {first}{others}", self._aliases[side])]
+
+    def _forget_samples(
+        self, side: str, ids: Mapping[str, tuple[str, str]]
+    ) -> None:
+        """Forget samples of topics that are no more, or were not seen.
+
+        The tracker forgot what was in them. Should the log end where it ended
+        before, nothing else would have it read again.
+        """
+        self._samples = {
+            (at, place): sample
+            for (at, place), sample in self._samples.items()
+            if at != side or ids.get(place[0]) == sample.ids
+        }
 
     def _choose(
         self, side: str, cluster: ClusterView, names: Mapping[str, str]
@@ -494,6 +513,18 @@ class SchemasWorker:
             remote=view.names.get(topic),
             wanted=self._topics["target"],
         )
+
+
+def _topic_ids(
+    view: FlowView, cluster: ClusterView, names: Mapping[str, str]
+) -> dict[str, tuple[str, str]]:
+    """Return of the topics of one side their originals' ids and their own."""
+    assert view.source is not None  # noqa: S101 - both sides answered
+    return {
+        name: (view.source.topics[topic].id, facts.id)
+        for name, topic in names.items()
+        if (facts := cluster.topics.get(name)) is not None
+    }
 
 
 def _has_records(cluster: ClusterView | None, topic: str) -> bool:
