@@ -101,6 +101,7 @@ class World:
         self.registries = {"summit": source, "ldf": target}
         self.topics: list[str] = []
         self.ids: dict[str, str] = {}
+        self.starts: dict[tuple[str, str], int] = {}
         self.store = DocumentStore(
             Database(None), "f", "schemas", SchemasState
         )
@@ -158,6 +159,7 @@ class World:
                 for name in names
             },
             ends={(n, 0): len(FakeReader.logs[alias, n]) for n in names},
+            starts={(n, 0): self.starts.get((alias, n), 0) for n in names},
         )
 
     def step(self, seconds: float = 5) -> SchemasObservation:
@@ -351,6 +353,44 @@ def test_a_recreated_topic_is_sampled_whatever_its_ends_are(
     verdict = world.verdict()
     assert verdict.health is Health.CRITICAL
     assert "schema id 3 is unknown" in verdict.reason
+
+
+def test_what_expired_at_the_source_is_still_read_at_the_target(
+    world: World,
+) -> None:
+    world.registries["summit"].schemas[3] = avro("C", "c")
+    world.write("t", framed(1), framed(3))
+    world.step()
+    world.step(40)
+    assert world.verdict().health is Health.CRITICAL
+    world.starts["summit", "t"] = 2
+    world.step()
+    assert world.verdict().health is Health.CRITICAL
+    world.starts["ldf", "s.t"] = 2
+    world.step()
+    assert world.verdict().health is Health.OFF
+
+
+def test_a_recreated_copy_holds_none_of_the_old_records(
+    world: World,
+) -> None:
+    world.registries["summit"].schemas[3] = avro("C", "c")
+    world.write("t", framed(3))
+    world.write("u", framed(1))
+    world.step()
+    world.step(40)
+    assert world.verdict().health is Health.CRITICAL
+    # The mirror does not copy again what it had copied.
+    world.ids = {"s.t": "another"}
+    FakeReader.logs["ldf", "s.t"].clear()
+    world.step()
+    world.step(40)
+    verdict = world.verdict()
+    assert verdict.health is Health.WARNING
+    assert "Records of t at summit, not copied yet" in verdict.reason
+    world.starts["summit", "t"] = 1
+    world.step()
+    assert world.verdict().health is Health.OK
 
 
 def test_subjects_are_compared_under_the_names_of_the_target(

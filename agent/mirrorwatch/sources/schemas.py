@@ -84,7 +84,7 @@ class _Sample:
     at: datetime
 
     ids: tuple[str, str]
-    """Ids of the topic at the source, and of the one that was sampled."""
+    """Ids of the topic at the source and at the target."""
 
 
 class SchemasWorker:
@@ -251,7 +251,7 @@ class SchemasWorker:
         names = {topic: topic for topic in view.names}
         if side == "target":
             names = {remote: topic for topic, remote in view.names.items()}
-        ids = _topic_ids(view, cluster, names)
+        ids = _topic_ids(view, names)
         self._forget_samples(side, ids)
         wanted = self._choose(side, cluster, names)
         denied = self._denied[side]
@@ -264,7 +264,7 @@ class SchemasWorker:
                 return [str(e)]
             at = self._clock()
             for record in records:
-                self._note(record, side, names, view, at)
+                self._note(record, side, names, ids, at)
             for place, span in wanted.items():
                 error = failed.get(place)
                 if isinstance(error, SourceDeniedError):
@@ -327,23 +327,24 @@ class SchemasWorker:
         record: Message,
         side: str,
         names: Mapping[str, str],
-        view: FlowView,
+        ids: Mapping[str, tuple[str, str]],
         at: datetime,
     ) -> None:
         topic = names[record.topic() or ""]
-        assert view.source is not None  # noqa: S101 - both sides answered
+        topic_id, copy_id = ids[record.topic() or ""]
         try:
             headers: Any = record.headers() or ()
         except UnicodeDecodeError:
             headers = ()  # names that no serializer writes
         self._tracker.note(
             topic,
-            view.source.topics[topic].id,
+            topic_id,
             (side, record.partition() or 0, record.offset() or 0),
             read_schema_ids(
                 _to_bytes(record.key()), _to_bytes(record.value()), headers
             ),
             at,
+            copy_id=copy_id if side == "target" else "",
         )
 
     def _count_unsampled(self, view: FlowView, now: datetime) -> int:
@@ -516,15 +517,19 @@ class SchemasWorker:
 
 
 def _topic_ids(
-    view: FlowView, cluster: ClusterView, names: Mapping[str, str]
+    view: FlowView, names: Mapping[str, str]
 ) -> dict[str, tuple[str, str]]:
-    """Return of the topics of one side their originals' ids and their own."""
-    assert view.source is not None  # noqa: S101 - both sides answered
-    return {
-        name: (view.source.topics[topic].id, facts.id)
-        for name, topic in names.items()
-        if (facts := cluster.topics.get(name)) is not None
-    }
+    """Return of topics, by their names on one side, the ids on both; empty
+    where the target has none.
+    """
+    source, target = view.source, view.target
+    assert source is not None  # noqa: S101 - both sides answered
+    assert target is not None  # noqa: S101 - both sides answered
+    found = {}
+    for name, topic in names.items():
+        copy = target.topics.get(view.names[topic])
+        found[name] = source.topics[topic].id, copy.id if copy else ""
+    return found
 
 
 def _has_records(cluster: ClusterView | None, topic: str) -> bool:

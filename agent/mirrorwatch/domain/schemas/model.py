@@ -199,7 +199,11 @@ class SchemaProblem:
     """Id of the topic at the source."""
 
     at: tuple[str, int, int]
-    """Side, partition and offset of the newest record that was sampled."""
+    """Side, partition and offset of the newest record that was sampled, of
+    those at the target if there are any."""
+
+    copy_id: str = ""
+    """Id of the topic at the target, once a record there was sampled."""
 
     @property
     def unreadable_since(self) -> datetime | None:

@@ -62,6 +62,9 @@ class _Facts:
     arrived: datetime | None
     newest: datetime
     at: tuple[str, int, int]
+    copy_id: str = ""
+    """Id of the topic at the target, once a record there was sampled."""
+
     bad_as: Resolution | None = None
     """What it was found to be while readers could not resolve it."""
 
@@ -99,6 +102,7 @@ class SchemaTracker:
                 arrived=problem.arrived,
                 newest=problem.since,
                 at=problem.at,
+                copy_id=problem.copy_id,
                 bad_as=problem.resolution,
                 bad_since=problem.since,
             )
@@ -114,6 +118,7 @@ class SchemaTracker:
             for use, facts in self._uses.items()
             if use.topic not in view.names
             or source.topics[use.topic].id != facts.topic_id
+            or _is_recreated(use, facts, view)
             or _has_expired(use, facts, view)
         ]
         for use in gone:
@@ -129,6 +134,8 @@ class SchemaTracker:
         place: tuple[str, int, int],
         found: Iterable[SampledId],
         at: datetime,
+        *,
+        copy_id: str = "",
     ) -> None:
         """Learn which schema ids one record carries.
 
@@ -144,6 +151,8 @@ class SchemaTracker:
             Schema ids in it.
         at
             When it was read.
+        copy_id
+            Id of the topic at the target, if it was read there.
         """
         for sampled in found:
             use = SchemaUse(topic, sampled.part, sampled.schema)
@@ -163,9 +172,13 @@ class SchemaTracker:
                 if self._resolution(use.schema) in _UNREGISTERED:
                     self._resolved.pop(use.schema)
                 self._judge(use, facts, at)
-            facts.newest, facts.at = at, place
-            if place[0] == "target" and facts.arrived is None:
-                facts.arrived = at
+            facts.newest = at
+            if place[0] == "target":
+                facts.at, facts.copy_id = place, copy_id
+                facts.arrived = facts.arrived or at
+            elif facts.arrived is None:
+                # Not behind a copy: that may be kept for longer.
+                facts.at = place
 
     def take_subjects(self, subjects: AbstractSet[str]) -> None:
         """Learn the subjects of the source's registry: one of a topic's name
@@ -269,6 +282,7 @@ class SchemaTracker:
                         arrived=facts.arrived,
                         topic_id=facts.topic_id,
                         at=facts.at,
+                        copy_id=facts.copy_id,
                     )
                     for use, facts in self._uses.items()
                     if facts.bad_as is not None
@@ -364,8 +378,17 @@ class SchemaTracker:
         facts.readable = True
 
 
+def _is_recreated(use: SchemaUse, facts: _Facts, view: FlowView) -> bool:
+    """Tell whether another topic is at the target than that of its records."""
+    copies = view.target.topics if view.target is not None else {}
+    now = copies.get(view.names[use.topic])
+    return bool(facts.copy_id) and now is not None and now.id != facts.copy_id
+
+
 def _has_expired(use: SchemaUse, facts: _Facts, view: FlowView) -> bool:
-    """Tell whether the newest record that is known of a use is gone."""
+    """Tell whether the newest record that is known of a use is gone: at the
+    target, where readers fail at it, if it was found there.
+    """
     side, partition, offset = facts.at
     cluster: ClusterView | None = view.source
     topic: str | None = use.topic
