@@ -13,6 +13,8 @@ import structlog
 from structlog.testing import capture_logs
 
 from mirrorwatch.domain.mirror_records import TaskState
+from mirrorwatch.domain.report import Health
+from mirrorwatch.domain.tasks.check import TasksLimits, judge_tasks
 from mirrorwatch.domain.tasks.model import RestartRules, Restarts
 from mirrorwatch.exceptions import (
     SourceDeniedError,
@@ -21,12 +23,16 @@ from mirrorwatch.exceptions import (
     StateError,
 )
 from mirrorwatch.http import HttpAddress
+from mirrorwatch.mirrors.mirrormaker2 import MirrorMaker2
 from mirrorwatch.sources.connect import (
     ConnectApi,
+    ConnectWorker,
     TaskRestarter,
     to_committed,
     to_states,
 )
+from mirrorwatch.sources.mirror_state import MirrorState
+from mirrorwatch.sources.tasks import TaskFacts, TasksSource, TasksState
 from mirrorwatch.state import Database
 from mirrorwatch.state.documents import DocumentStore
 from tests.support.builders import FLOW, NOON
@@ -275,3 +281,108 @@ def test_what_cannot_be_kept_is_not_done() -> None:
     with pytest.raises(StateError):
         world.at(1, failed(0))
     assert world.api.asked == []
+
+
+class Cluster:
+    """A Connect cluster with one task, and the agent's worker that asks it."""
+
+    def __init__(self) -> None:
+        self.now = NOON
+        self.state, self.trace = "RUNNING", ""
+        self.positions, found = MirrorState(), TasksState()
+        facts = TaskFacts(
+            positions=self.positions,
+            state=found,
+            status="status",
+            cluster="ldf",
+            has_rest=True,
+        )
+        self.source = TasksSource(
+            flow=FLOW.name, positions=self.positions, facts=facts, state=found
+        )
+        self.worker = ConnectWorker(
+            flow=FLOW.name,
+            api=cast("ConnectApi", self),
+            mirror=MirrorMaker2(
+                source_alias="summit", target_alias="ldf", topics={}
+            ),
+            positions=self.positions,
+            state=found,
+            facts=facts,
+            restarter=World(RestartRules()).restarter,
+            clock=lambda: self.now,
+            logger=structlog.get_logger(),
+        )
+
+    def connectors(self) -> Mapping[str, Any]:
+        task = {"id": 0, "state": self.state, "trace": self.trace}
+        config = {
+            "connector.class": "MirrorSourceConnector",
+            "source.cluster.alias": "summit",
+            "target.cluster.alias": "ldf",
+        }
+        return {
+            "c": {
+                "info": {"config": config, "tasks": [{"task": 0}]},
+                "status": {
+                    "connector": {"state": "RUNNING", "worker_id": "w"},
+                    "tasks": [{**task, "worker_id": "w"}],
+                },
+            }
+        }
+
+    def version(self) -> str:
+        return "4.1.1"
+
+    def tasks(self, _: str) -> list[Any]:
+        return []
+
+    def offsets(self, _: str) -> None:
+        return None
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    def write(self, state: str, trace: str = "") -> None:
+        """Let a task come to a state, and say so in the status topic."""
+        self.now += MINUTE
+        self.state, self.trace = state, trace
+        if self.positions.optional.get("status").readable:
+            self.positions.note(
+                TaskState(
+                    connector="c",
+                    task=0,
+                    state=state,
+                    worker="w",
+                    trace=trace,
+                    generation=1,
+                    written_at=self.now,
+                )
+            )
+
+    def health(self) -> Health:
+        self.now += MINUTE
+        self.worker.step()
+        (seen,) = self.source.observe(self.now)
+        return judge_tasks(FLOW.name, seen, TasksLimits(), self.now).health
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [("RUNNING", "FAILED"), ("FAILED", "RUNNING")],
+)
+def test_the_api_is_believed_where_the_topic_is_no_longer_read(
+    first: str, then: str
+) -> None:
+    traces = {"FAILED": "it is too large"}
+    healths = {"RUNNING": Health.OK, "FAILED": Health.CRITICAL}
+    cluster = Cluster()
+    cluster.write(first, traces.get(first, ""))
+    assert cluster.health() is healths[first]
+    # From now on the topic rules, until it may not be read any more.
+    cluster.positions.optional.catch_up("status", 0)
+    cluster.write(then, traces.get(then, ""))
+    assert cluster.health() is healths[then]
+    cluster.positions.optional.fail("status", "Mirrorwatch lacks READ")
+    cluster.write(first, traces.get(first, ""))
+    assert cluster.health() is healths[first]

@@ -477,6 +477,7 @@ class ConnectWorker:
             self._positions.note(Companion(name=name, role="removed"))
             self._noted.pop(("fact", name), None)
         status_is_read = self._positions.optional.get("status").readable
+        states = {(s.connector, s.task): s for s in self._positions.tasks()}
         for name, said in found.items():
             try:
                 info = said["info"]
@@ -486,7 +487,8 @@ class ConnectWorker:
                 self._note(("count", name), count)
                 if not status_is_read:
                     for state in to_states(name, said["status"], at):
-                        self._note_state(state)
+                        before = states.get((state.connector, state.task))
+                        self._note_state(before, state)
             except UNREADABLE as e:
                 # Never what was answered: it holds passwords.
                 self._complain(name, type(e).__name__)
@@ -516,10 +518,17 @@ class ConnectWorker:
             if known is None or (known.position or 0) < (fact.position or 0):
                 self._positions.note(fact)
 
-    def _note_state(self, state: TaskState) -> None:
-        # The time is of the answer; what matters is since when it is so.
-        said = (state.state, state.worker, state.trace)
-        self._note(("state", state.connector, state.task), state, said)
+    def _note_state(self, before: TaskState | None, now: TaskState) -> None:
+        """Note a state that is another one than what is known.
+
+        The time is of the answer; what matters is since when it is so. What
+        was answered before does not count: the topic may have said more.
+        """
+        if before is None or (
+            (before.state, before.worker, before.trace)
+            != (now.state, now.worker, now.trace)
+        ):
+            self._positions.note(now)
 
     def _note(
         self, key: object, fact: MirrorFact, said: object = None
