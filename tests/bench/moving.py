@@ -1,5 +1,6 @@
 """What moves on a site that is measured: records, scrapes, consumer groups."""
 
+import gzip
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -99,33 +100,48 @@ class _Scraped:
 
 
 class Scrapes(_InBackground):
-    """Asks for the metrics as Prometheus does.
+    """Asks for the metrics as Prometheus does, which keeps its connection.
 
     Parameters
     ----------
     url
         Where the agent answers.
+
+    Notes
+    -----
+    A client for each scrape would load certificates each time: 50 ms that no
+    scraper takes. Nor does a scraper count what it takes to unpack the answer.
     """
 
     def __init__(self, url: str) -> None:
         super().__init__(SCRAPE_SECONDS)
-        self._url = url
+        self._client = httpx.Client(
+            base_url=url,
+            headers={"Accept-Encoding": "gzip"},
+            timeout=END_SECONDS,
+        )
         self.taken: list[_Scraped] = []
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        super().__exit__(kind, error, trace)
+        self._client.close()
 
     def _do(self) -> None:
         begin = time.monotonic()
-        with httpx.stream(
-            "GET",
-            f"{self._url}/metrics",
-            headers={"Accept-Encoding": "gzip"},
-            timeout=END_SECONDS,
-        ) as answer:
-            text = answer.read()
-            packed = answer.num_bytes_downloaded
+        with self._client.stream("GET", "/metrics") as answer:
+            answer.raise_for_status()
+            packed = b"".join(answer.iter_raw())
+        taken = time.monotonic() - begin
+        text = gzip.decompress(packed)
         self.taken.append(
             _Scraped(
-                time.monotonic() - begin,
-                packed,
+                taken,
+                len(packed),
                 len(text),
                 sum(line[:1] not in {b"#", b""} for line in text.split(b"\n")),
             )

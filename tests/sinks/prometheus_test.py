@@ -1,5 +1,6 @@
 """The last report as Prometheus reads it."""
 
+import gzip
 import math
 from collections.abc import Iterable
 from datetime import timedelta
@@ -107,7 +108,31 @@ def test_it_is_rendered_once_a_report_and_format() -> None:
     assert ours(sink.exposition()[0].decode()) != ours(first[0].decode())
 
 
-def test_what_is_asked_for_again_and_again_waits_for_whoever_asks() -> None:
+def test_it_is_compressed_once_a_report() -> None:
+    sink = PrometheusSink()
+    sink.publish(a_full_report())
+    packed, said = sink.exposition(packed=True)
+    assert sink.exposition(packed=True)[0] is packed
+    text, said_of_text = sink.exposition()
+    assert ours(gzip.decompress(packed).decode()) == ours(text.decode())
+    assert said == said_of_text
+    assert len(packed) < len(text) / 5
+    sink.publish(a_report(at=NOON + timedelta(seconds=5)))
+    assert sink.exposition(packed=True)[0] != packed
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_what_is_asked_for_again_and_again_waits_for_whoever_asks(
+    *, packed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compressed = []
+    compress = gzip.compress
+
+    def counting(data: bytes, level: int) -> bytes:
+        compressed.append(len(data))
+        return compress(data, level)
+
+    monkeypatch.setattr(gzip, "compress", counting)
     sampled = []
 
     def sampler(report: Report) -> Iterable[Sample]:
@@ -118,11 +143,12 @@ def test_what_is_asked_for_again_and_again_waits_for_whoever_asks() -> None:
     for second in range(2):
         sink.publish(a_report(at=NOON + timedelta(seconds=second)))
         assert len(sampled) == second
-        sink.exposition()
+        sink.exposition(packed=packed)
     sink.publish(a_report(at=NOON + timedelta(seconds=2)))
     wait_until(lambda: len(sampled) == 3)
-    sink.exposition()
+    sink.exposition(packed=packed)
     assert len(sampled) == 3
+    assert len(compressed) == (3 if packed else 0)
 
 
 @pytest.mark.parametrize(

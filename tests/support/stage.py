@@ -1,5 +1,6 @@
 """The page on a real socket, fed with reports by hand."""
 
+import gzip
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -61,11 +62,14 @@ class Stage:
             audits=audits,
         )
 
-    def exposition(self, accept: str | None) -> tuple[bytes, str]:
+    def exposition(
+        self, accept: str | None, *, packed: bool
+    ) -> tuple[bytes, str]:
         self.accepted.append(accept)
         if self.metrics is None:
             raise ArithmeticError("a bug")
-        return self.metrics, METRICS[1]
+        body = gzip.compress(self.metrics) if packed else self.metrics
+        return body, METRICS[1]
 
     def _time_of_last_report(self) -> datetime:
         report = self.latest.get()

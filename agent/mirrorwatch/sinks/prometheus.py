@@ -1,7 +1,9 @@
 """The last report as Prometheus reads it."""
 
+import gzip
 from collections.abc import Callable, Iterable
 from threading import Lock, Thread
+from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.exposition import choose_encoder
@@ -27,12 +29,23 @@ FORMATS = 4
 """Formats that are kept of a report: Prometheus asks for one, and whoever asks
 for one version after the other must not fill the memory."""
 
+COMPRESSION = 1
+"""Level of gzip: metrics shrink to a tenth at the least one already."""
+
 
 OPEN_METRICS = "application/openmetrics-text"
 
 RESPELT = ("escaping=dots", "escaping=values")
 """Ends of content types that spell every name in another way, which nobody
 asks for whose names are all plain: these are left to the library."""
+
+
+class _Format(NamedTuple):
+    """How metrics are wanted."""
+
+    content_type: str
+    packed: bool
+    """Whether compressed by gzip."""
 
 
 class PrometheusSink(Collector):
@@ -50,8 +63,9 @@ class PrometheusSink(Collector):
     that the other sinks got; they are rendered when somebody asks, as ticks
     may come more often than scrapes, and once, as askers may come more often
     than ticks. A format that was asked for of each of the last two reports is
-    rendered at once, so that nobody waits for it. They bear no timestamp of
-    their own; their age is that of
+    rendered at once, and compressed if it was asked for so: nobody waits for
+    it, and of 1 MB of text 43 kB are kept. They bear no timestamp of their
+    own; their age is that of
     ``mirrorwatch_last_tick_timestamp_seconds``.
     """
 
@@ -63,9 +77,10 @@ class PrometheusSink(Collector):
         self._write = Exposition()
         # One thread at a time renders.
         self._lock = Lock()
-        self._rendered: dict[str, bytes] = {}
-        self._asked: dict[str, str] = {}
-        self._asked_before: dict[str, str] = {}
+        self._rendered: dict[_Format, bytes] = {}
+        # The ``Accept`` header of each format.
+        self._asked: dict[_Format, str] = {}
+        self._asked_before: dict[_Format, str] = {}
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
         self._process = CollectorRegistry(auto_describe=False)
@@ -76,9 +91,9 @@ class PrometheusSink(Collector):
         self._report = report
         self._rendered = {}
         wanted = [
-            accept
-            for content_type, accept in self._asked.items()
-            if content_type in self._asked_before
+            (accept, format_.packed)
+            for format_, accept in self._asked.items()
+            if format_ in self._asked_before
         ]
         self._asked_before, self._asked = self._asked, {}
         if wanted:
@@ -95,32 +110,40 @@ class PrometheusSink(Collector):
         report = self._report
         return () if report is None else to_families(self._sampler(report))
 
-    def exposition(self, accept: str | None = None) -> tuple[bytes, str]:
+    def exposition(
+        self, accept: str | None = None, *, packed: bool = False
+    ) -> tuple[bytes, str]:
         """Return the text of all metrics and its content type.
 
         Parameters
         ----------
         accept
             Value of the request's ``Accept`` header, if it has one.
+        packed
+            Whether the text is wanted compressed by gzip.
         """
-        body, content_type = self._expose(accept or "")
+        body, format_ = self._expose(accept or "", packed=packed)
         if len(self._asked) < FORMATS:
-            self._asked[content_type] = accept or ""
-        return body, content_type
+            self._asked[format_] = accept or ""
+        return body, format_.content_type
 
-    def _prepare(self, wanted: Iterable[str]) -> None:
-        for accept in wanted:
-            self._expose(accept)
+    def _prepare(self, wanted: Iterable[tuple[str, bool]]) -> None:
+        for accept, packed in wanted:
+            self._expose(accept, packed=packed)
 
-    def _expose(self, accept: str) -> tuple[bytes, str]:
+    def _expose(self, accept: str, *, packed: bool) -> tuple[bytes, _Format]:
         encode, content_type = choose_encoder(accept)
+        format_ = _Format(content_type, packed)
         with self._lock:
             rendered = self._rendered
-            if content_type not in rendered:
+            if format_ not in rendered:
+                body = self._render(encode, content_type)
+                if packed:
+                    body = gzip.compress(body, COMPRESSION)
                 if len(rendered) >= FORMATS:
                     rendered.clear()
-                rendered[content_type] = self._render(encode, content_type)
-            return rendered[content_type], content_type
+                rendered[format_] = body
+            return rendered[format_], format_
 
     def _render(
         self, encode: Callable[[Collector], bytes], content_type: str

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Protocol
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -21,22 +22,31 @@ from ..state.history import Bucket, History
 from ..threads import Latest
 from .audits import AuditNights, AuditReports
 from .details import details_document
-from .headers import SMALL, JsonAnswer, Packed, takes_gzip
+from .headers import JsonAnswer, takes_gzip
 from .history import HistoryQuery, history_document
 from .login import STRANGER
 from .runbook import Runbook
 from .status import Freshness, status_document
 from .topics import TopicsQuery, topics_document
 
-__all__ = ["Exposition", "LatestReport", "create_app"]
+__all__ = ["LatestReport", "MetricsRenderer", "create_app"]
 
 STATIC = Path(__file__).parent / "static"
 
 RECENT = timedelta(minutes=5)
 """The stretch that the latency check judges."""
 
-Exposition = Callable[[str | None], tuple[bytes, str]]
-"""Returns the metrics and their content type, for an ``Accept`` header."""
+
+class MetricsRenderer(Protocol):
+    """Makes the text for Prometheus."""
+
+    def __call__(
+        self, accept: str | None, *, packed: bool
+    ) -> tuple[bytes, str]:
+        """Return the metrics, compressed by gzip if wanted, and their content
+        type, for an ``Accept`` header.
+        """
+        ...
 
 
 class LatestReport(Latest[Report | None]):
@@ -57,7 +67,7 @@ class LatestReport(Latest[Report | None]):
 def create_app(
     latest: Latest[Report | None],
     history: History,
-    exposition: Exposition,
+    exposition: MetricsRenderer,
     *,
     interval: timedelta,
     clock: Callable[[], datetime],
@@ -114,7 +124,7 @@ class _Pages:
         self,
         latest: Latest[Report | None],
         history: History,
-        exposition: Exposition,
+        exposition: MetricsRenderer,
         interval: timedelta,
         clock: Callable[[], datetime],
     ) -> None:
@@ -124,7 +134,6 @@ class _Pages:
         self._interval = interval
         self._clock = clock
         self._runbook = Runbook.load()
-        self._packed = Packed()
 
     async def page(self, request: Request) -> Response:
         return FileResponse(STATIC / "index.html")
@@ -190,15 +199,16 @@ class _Pages:
         )
 
     async def metrics(self, request: Request) -> Response:
-        body, media_type = self._exposition(request.headers.get("accept"))
+        packed = takes_gzip(request.headers.get("accept-encoding", ""))
+        body, media_type = self._exposition(
+            request.headers.get("accept"), packed=packed
+        )
         headers = {
             # As a header, because a media type would have a charset added.
             "Content-Type": media_type,
             "Vary": "Accept, Accept-Encoding",
         }
-        accepted = request.headers.get("accept-encoding", "")
-        if len(body) >= SMALL and takes_gzip(accepted):
-            body = self._packed(media_type, body)
+        if packed:
             headers["Content-Encoding"] = "gzip"
         return Response(body, headers=headers)
 

@@ -2,7 +2,6 @@
 
 import ipaddress
 import sys
-import zlib
 from collections.abc import Collection
 from typing import Any
 
@@ -16,9 +15,7 @@ from .login import Credentials, Login
 
 __all__ = [
     "HEADERS",
-    "SMALL",
     "JsonAnswer",
-    "Packed",
     "protected",
     "takes_gzip",
 ]
@@ -27,11 +24,8 @@ SMALL = 1024
 """Bytes of an answer below which compressing it gains nothing."""
 
 COMPRESSION = 1
-"""Level of gzip: metrics shrink to a tenth at the least one already."""
-
-KINDS = 4
-"""Formats of which the last body is kept: Prometheus asks for one, and whoever
-asks for odd ones must not fill the memory."""
+"""Level of gzip: JSON shrinks to a fifth at the least one already, in half the
+time that the usual one takes."""
 
 REPORT_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
@@ -130,38 +124,6 @@ class Compressing(GZipMiddleware):
         others = [h for h in scope["headers"] if h[0] != b"accept-encoding"]
         plain = {**scope, "headers": [*others, (b"accept-encoding", means)]}
         await super().__call__(plain, receive, send)
-
-
-class Packed:
-    """Compresses a body once, however often it is asked for.
-
-    Notes
-    -----
-    Bodies are told apart by what they are, not by what they say: the same
-    object cannot have changed.
-    """
-
-    def __init__(self) -> None:
-        self._last: dict[str, tuple[bytes, bytes]] = {}
-
-    def __call__(self, kind: str, body: bytes) -> bytes:
-        """Return a body compressed.
-
-        Parameters
-        ----------
-        kind
-            What it is one of: the newest of each kind is kept.
-        body
-            What to compress.
-        """
-        last = self._last.get(kind)
-        if last is None or last[0] is not body:
-            if last is None and len(self._last) >= KINDS:
-                self._last.clear()
-            packer = zlib.compressobj(COMPRESSION, wbits=16 + zlib.MAX_WBITS)
-            last = body, packer.compress(body) + packer.flush()
-            self._last[kind] = last
-        return last[1]
 
 
 class SecurityHeaders:
