@@ -138,6 +138,25 @@ def test_a_wall_clock_that_was_stepped_makes_nothing_old(
     assert history["health"][-1] is not None
 
 
+@pytest.mark.parametrize("path", ["/api/topics", "/api/details"])
+def test_lists_are_as_old_as_their_report_after_a_step_too(
+    client: httpx.Client, stage: Stage, clock: SetClock, path: str
+) -> None:
+    hour = 3600 * SECOND
+    agent = AgentState(clock_offset=hour, clock_steps=1)
+    stage.tick(shifted(a_report(at=NOON, agent=agent), hour))
+    clock.now += 10 * SECOND
+
+    fresh = get(client, path)["agent"]
+    # As old as the clock was set forward: nothing of it may seem new.
+    clock.now += hour - 10 * SECOND
+    old = get(client, path)["agent"]
+
+    assert (fresh["status"], fresh["age_seconds"]) == ("ok", 10)
+    assert fresh["now"] == "2026-01-02T13:00:10.000+00:00"
+    assert (old["status"], old["age_seconds"]) == ("stale", 3600)
+
+
 def test_the_agent_stays_ready_once_it_has_reported(
     client: httpx.Client, stage: Stage, clock: SetClock
 ) -> None:

@@ -176,7 +176,8 @@ class _Pages:
             query = TopicsQuery.parse(request.query_params)
         except WebError as e:
             return JsonAnswer({"error": str(e)}, status_code=400)
-        now, report = self._clock(), self._latest.get()
+        report, offset = self._labelled()
+        now = self._clock() + offset
         missing = query.flow is not None and _missing(query.flow, report)
         if missing:
             return missing
