@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import yaml
 from click.testing import CliRunner, Result
 
 from mirrorwatch.cli.root import main
@@ -116,9 +117,10 @@ def test_nothing_to_copy_is_said_of_a_time(config: Path) -> None:
 def test_an_agent_that_read_nothing_yet_lists_nothing(config: Path) -> None:
     keep(config, {})
     result = run(config, "--json")
-    assert result.exit_code == 0, result.output
+    assert result.exit_code == 3, result.output
     (flow,) = json.loads(result.stdout)["flows"]
     assert flow["source_ends_at"] is None
+    assert not flow["exact"]
     assert "has not read the ends" in flow["problems"][-1]
 
 
@@ -137,7 +139,8 @@ def answer(
         number: int, cluster: Cluster, places: Iterable[TopicPartition]
     ) -> dict[TopicPartition, int]:
         logs = sides[cluster.alias]
-        return {place: logs[place][number] for place in places}
+        # Those without a leader have no end.
+        return {p: logs[p][number] for p in places if p in logs}
 
     def find_empty(
         _: RangeReader, wanted: Iterable[tuple[TopicPartition, OffsetRange]]
@@ -184,3 +187,54 @@ def test_markers_at_the_end_are_no_records_to_copy(
     answer(monkeypatch, logs, empty=[("t", 0)])
     result = run(config)
     assert result.exit_code == 0, result.output
+
+
+def test_what_came_to_the_source_after_the_agent_is_listed(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = yaml.safe_load(config.read_text())
+    data["flows"][0]["topics"]["include"] = ["t", "new", "a[.]internal"]
+    config.write_text(yaml.safe_dump(data))
+    keep(config, {("t", 0): 100})
+    answer(
+        monkeypatch,
+        {
+            "summit": {
+                ("t", 0): (17, 100),
+                ("t", 1): (0, 50),
+                ("new", 0): (5, 9),
+                ("other", 0): (0, 9),
+                # Of MirrorMaker before 4.0 nobody knows that it copies it.
+                ("a.internal", 0): (0, 9),
+            },
+            "ldf": {("summit.t", 0): (0, 93)},
+        },
+    )
+
+    result = run(config, "--json")
+
+    assert result.exit_code == 3, result.output
+    (flow,) = json.loads(result.stdout)["flows"]
+    assert [tuple(each.values())[:6] for each in flow["ranges"]] == [
+        ("new", 0, 5, 8, 4, True),
+        ("t", 1, 0, 49, 50, True),
+    ]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_partition_without_a_leader_is_not_said_to_be_complete(
+    config: Path, monkeypatch: pytest.MonkeyPatch, *, known: bool
+) -> None:
+    keep(config, {("t", 0): 100, ("t", 2): 0} if known else {("t", 0): 100})
+    logs = {"summit": {("t", 0): (17, 100)}, "ldf": {("summit.t", 0): (0, 93)}}
+    answer(monkeypatch, logs)
+    listed = SimpleNamespace(partitions={"t": 3, "summit.t": 1})
+    module = "mirrorwatch.cli.failback"
+    monkeypatch.setattr(f"{module}.list_topics", lambda _: listed)
+
+    result = run(config)
+
+    assert result.exit_code == 3, result.output
+    text = " ".join(result.output.split())
+    assert "! No leader at summit: t[1-2]. What" in text
+    assert "all that summit held" not in text

@@ -1,7 +1,7 @@
 """`mirrorwatch failback`: source records that never came to the target."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -25,7 +25,13 @@ from ..domain.position.model import PositionState
 from ..domain.report import counted, seconds
 from ..domain.skips.partition import PartitionState
 from ..domain.skips.tracker import SkipTracker
-from ..domain.topics import FilteredTopics, Selection
+from ..domain.tasks.model import name_partitions
+from ..domain.topics import (
+    FilteredTopics,
+    ReplicatedTopics,
+    Selection,
+    ends_as_internal,
+)
 from ..exceptions import SourceError
 from ..kafka.admin import Cluster, list_topics, read_ends, read_starts
 from ..kafka.reader import RangeReader
@@ -40,7 +46,10 @@ from .status import plain
 __all__ = ["command"]
 
 EXIT_UNCOPIED = 3
-"""It ran, and there are records to copy."""
+"""It ran, and there are records to copy, or there may be."""
+
+NAMED = 5
+"""Topics that a sentence names."""
 
 
 @click.command(
@@ -64,7 +73,7 @@ def command(
     Ranges of source offsets by partition: what was skipped, and what the
     mirror did not come to. The state file of the agent is enough, so the
     source may be lost; if it answers, its logs are taken as they are now.
-    Exit status 3 if anything is listed.
+    Exit status 3 if anything is listed, or cannot be.
     """
     flows = choose_flows(config, names)
     database = Database(config.state.path, beside=True)
@@ -82,7 +91,7 @@ def command(
         console = Console(highlight=False)
         for flow in found:
             _print(flow, console)
-    if any(flow.ranges for flow in found):
+    if any(flow.ranges or not flow.known for flow in found):
         ctx.exit(EXIT_UNCOPIED)
 
 
@@ -117,6 +126,9 @@ class _Flow:
     ends_at: datetime | None
     """When the ends of the source were read; `None` for never."""
 
+    known: bool
+    """Whether all partitions were looked at."""
+
     ranges: Sequence[UncopiedRange]
     problems: Sequence[str]
 
@@ -127,6 +139,9 @@ class _Logs:
 
     at: datetime | None = None
     """When the source answered; `None` if it did not."""
+
+    places: Collection[TopicPartition] = ()
+    """Partitions of the source that are copied."""
 
     starts: Mapping[TopicPartition, int] = field(default_factory=dict)
     ends: Mapping[TopicPartition, int] = field(default_factory=dict)
@@ -140,20 +155,27 @@ class _Logs:
         cls, config: Config, flow: FlowConfig, kept: SourceEnds
     ) -> "_Logs":
         """Ask the target, then the source: see `FlowView`."""
-        found = cls()
-        places = {
+        found, at = cls(places=kept.ends), utc_now()
+        source = _cluster(config, flow.source)
+        lost: SourceError | None = None
+        try:
+            listed = list_topics(source).partitions
+            found.places = _find_places(flow, kept, listed)
+        except SourceError as e:
+            lost = e
+        copies = {
             (flow.topic_naming.remote(topic), p): (topic, p)
-            for topic, p in kept.ends
+            for topic, p in found.places
         }
         try:
             cluster = _cluster(config, flow.target)
             there = list_topics(cluster).partitions
             ends = read_ends(
-                cluster, [(t, p) for t, p in places if p < there.get(t, 0)]
+                cluster, [(t, p) for t, p in copies if p < there.get(t, 0)]
             )
             found.copies = {
                 place: ends[key] if key[1] < there.get(key[0], 0) else 0
-                for key, place in places.items()
+                for key, place in copies.items()
                 if key in ends or key[1] >= there.get(key[0], 0)
             }
         except SourceError as e:
@@ -161,11 +183,10 @@ class _Logs:
                 f"{e}. What MirrorMaker copied last is not known"
             )
         try:
-            cluster, at = _cluster(config, flow.source), utc_now()
-            there = list_topics(cluster).partitions
-            left = [(t, p) for t, p in kept.ends if p < there.get(t, 0)]
-            found.starts = read_starts(cluster, left)
-            found.ends = read_ends(cluster, left)
+            if lost is not None:
+                raise lost
+            found.starts = read_starts(source, found.places)
+            found.ends = read_ends(source, found.places)
             found.at = at
         except SourceError as e:
             since = (
@@ -177,7 +198,40 @@ class _Logs:
             found.problems.append(
                 f"{e}. What was written there {since} is not listed"
             )
+            found.places = kept.ends
         return found
+
+
+def _find_places(
+    flow: FlowConfig, kept: SourceEnds, listed: Mapping[str, int]
+) -> set[TopicPartition]:
+    """Return the partitions of a source that are copied.
+
+    Parameters
+    ----------
+    flow
+        The flow.
+    kept
+        Those that the agent knew.
+    listed
+        Number of partitions by topic, as the source has it now.
+
+    Notes
+    -----
+    Topics may be new since the agent has read them. Which of them MirrorMaker
+    copies is known where that is configured; but not of names that end as
+    internal ones, which it copies since Kafka 4.0 only.
+    """
+    topics = {topic for topic, _ in kept.ends if topic in listed}
+    if kept.at is not None and "include" in flow.topics.model_fields_set:
+        carried = ReplicatedTopics(
+            selection=flow.selection,
+            naming=flow.topic_naming,
+            target_alias=flow.mirror.target_alias,
+        )
+        names = carried.names(listed)
+        topics |= {topic for topic in names if not ends_as_internal(topic)}
+    return {(topic, p) for topic in topics for p in range(listed[topic])}
 
 
 def _cluster(config: Config, alias: str) -> Cluster:
@@ -196,10 +250,17 @@ def _list(config: Config, flow: FlowConfig, kept: _Kept) -> _Flow:
             "mirrorwatch has not read the ends of the source yet: nothing "
             "can be listed"
         )
+    silent = set(logs.places) - logs.ends.keys() if logs.at else set()
+    if silent:
+        problems.append(
+            f"No leader at {flow.source}: {name_partitions(silent, NAMED)}. "
+            "What was written there since mirrorwatch has read them is not "
+            "listed"
+        )
     ranges = [
         found
-        for place in sorted(kept.ends.ends)
-        if logs.at is None or place in logs.ends
+        for place in sorted(logs.places)
+        if place in logs.ends or place in kept.ends.ends
         for found in list_uncopied(_to_log(place, topics, kept, logs))
     ]
     if logs.at is not None:
@@ -211,7 +272,8 @@ def _list(config: Config, flow: FlowConfig, kept: _Kept) -> _Flow:
         name=flow.name,
         source=flow.source,
         target=flow.target,
-        ends_at=logs.at or kept.ends.at,
+        ends_at=None if kept.ends.at is None else logs.at or kept.ends.at,
+        known=kept.ends.at is not None and not silent,
         ranges=ranges,
         problems=problems,
     )
@@ -255,8 +317,8 @@ def _to_log(
     return ReplicatedLog(
         topic=topic,
         partition=partition,
-        end=logs.ends.get(place, kept.ends.ends[place]),
-        grown=logs.at is None,
+        end=logs.ends[place] if place in logs.ends else kept.ends.ends[place],
+        grown=place not in logs.ends,
         start=logs.starts.get(place, state.start_before),
         position=max(
             state.frontier + 1, 0 if position is None else position.proved
@@ -299,7 +361,8 @@ def _document(flows: Sequence[_Flow]) -> dict[str, Any]:
                 "target": flow.target,
                 "source_ends_at": flow.ends_at and flow.ends_at.isoformat(),
                 "count": sum(r.count for r in flow.ranges),
-                "exact": all(r.doubt is None for r in flow.ranges),
+                "exact": flow.known
+                and all(r.doubt is None for r in flow.ranges),
                 "ranges": [
                     {
                         "topic": each.topic,
@@ -349,6 +412,8 @@ def _sum_up(flow: _Flow) -> str:
     if flow.ends_at is None:
         return "nothing is known"
     until = f"{flow.ends_at:%Y-%m-%d %H:%M:%S} UTC"
+    if not flow.ranges and not flow.known:
+        return "what never came cannot be listed"
     if not flow.ranges:
         return f"all that {flow.source} held at {until} came to {flow.target}"
     count = sum(each.count for each in flow.ranges)
