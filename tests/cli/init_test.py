@@ -13,7 +13,10 @@ from click.testing import CliRunner, Result
 
 from mirrorwatch.cli import main
 from mirrorwatch.config import Config
+from mirrorwatch.domain.mirror_records import Companion
 from mirrorwatch.draft.properties import escape_value, parse_properties
+from mirrorwatch.mirrors.mirrormaker2 import MirrorMaker2
+from mirrorwatch.wiring.context import to_mirror
 from tests.support.http import serving
 
 EXAMPLES = Path(__file__).parents[1] / "data" / "init"
@@ -302,6 +305,82 @@ def test_connectors_without_alias_are_read_and_no_other_is_looked_at(
     ]
     config = Config.from_file(tmp_path / "mirrorwatch.yaml")
     assert config.flows[0].topic_naming.keeps_names
+
+
+def connectors_of(**given: tuple[str, dict[str, str]]) -> bytes:
+    """Return what the REST API says of connectors of MirrorMaker 2."""
+    return json.dumps(
+        {
+            name: {
+                "info": {
+                    "name": name,
+                    "config": {
+                        "connector.class": "org.apache.kafka.connect.mirror."
+                        f"Mirror{kind}Connector",
+                        "source.cluster.alias": "summit",
+                        "source.cluster.bootstrap.servers": "summit:9092",
+                        "target.cluster.alias": "ldf",
+                        "target.cluster.bootstrap.servers": "ldf:9092",
+                        **config,
+                    },
+                },
+                "status": {"connector": {"state": "RUNNING"}, "tasks": []},
+            }
+            for name, (kind, config) in given.items()
+        }
+    ).encode()
+
+
+def test_flows_of_one_pair_keep_their_checkpoints(tmp_path: Path) -> None:
+    answer = connectors_of(
+        telemetry=("Source", {"topics": "tel[.].*"}),
+        events=("Source", {"topics": "evt[.].*"}),
+        checkpoints=("Checkpoint", {}),
+        beats=("Heartbeat", {}),
+        other=("Checkpoint", {"source.cluster.alias": "base"}),
+    )
+    with serving(answer) as url:
+        data, _ = made(tmp_path, "--from-connect", url)
+    assert [flow["mirror"]["connectors"] for flow in data["flows"]] == [
+        ["events", "beats", "checkpoints"],
+        ["telemetry", "beats", "checkpoints"],
+    ]
+    config = Config.from_file(tmp_path / "mirrorwatch.yaml")
+    mirror = to_mirror(config.flows[0])
+    assert isinstance(mirror, MirrorMaker2)
+    (found,) = (
+        mirror.to_fact(name, each["info"]["config"])
+        for name, each in json.loads(answer).items()
+        if name == "checkpoints"
+    )
+    assert isinstance(found, Companion)
+    assert found.role == "checkpoints"
+
+
+def test_strimzis_flows_of_one_pair_keep_their_checkpoints(
+    tmp_path: Path,
+) -> None:
+    first = STRIMZI.replace(
+        "sourceConnector: {}",
+        "topicsPattern: tel.*\n    sourceConnector: {}\n    "
+        "checkpointConnector: {}",
+    )
+    second = STRIMZI.replace("name: mm2", "name: other").replace(
+        "sourceConnector: {}",
+        "topicsPattern: evt.*\n    sourceConnector: {}\n    "
+        "heartbeatConnector: {}",
+    )
+    data, _ = made_of(tmp_path, f"{first}---{second}")
+    assert [flow["mirror"]["connectors"] for flow in data["flows"]] == [
+        [
+            "summit->ldf.MirrorSourceConnector",
+            "summit->ldf.MirrorCheckpointConnector",
+        ],
+        [
+            "summit->ldf.MirrorSourceConnector",
+            "summit->ldf.MirrorHeartbeatConnector",
+        ],
+    ]
 
 
 @pytest.mark.parametrize(

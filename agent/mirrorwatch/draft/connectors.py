@@ -1,11 +1,12 @@
 """Reads a mirror's connectors from the REST API of Kafka Connect."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..exceptions import ConfigError, SourceError
 from ..http import HttpAddress
-from ..mirrors.mirrormaker2 import copies_records
+from ..mirrors.mirrormaker2 import accompanies, copies_records
 from ..sources.connect import ConnectApi
 from .model import FoundMirror, Place, Setting, SourceFilter
 
@@ -42,13 +43,27 @@ def find_connector_mirrors(
         version = api.version()
     finally:
         api.close()
-    found = []
-    for name, each in sorted(connectors.items()):
-        settings = _read_settings(each, name, address.url)
-        if copies_records({k: s.value for k, s in settings.items()}):
-            found.append(
-                _to_mirror(name, settings, address, ca, _to_version(version))
-            )
+    settings = {
+        name: _read_settings(each, name, address.url)
+        for name, each in sorted(connectors.items())
+    }
+    values = {
+        name: {key: setting.value for key, setting in own.items()}
+        for name, own in settings.items()
+    }
+    found = [
+        replace(
+            _to_mirror(name, own, address, ca, _to_version(version)),
+            companions=tuple(
+                other
+                for other in values
+                if accompanies(values[other])
+                and _ends(values[other]) == _ends(values[name])
+            ),
+        )
+        for name, own in settings.items()
+        if copies_records(values[name])
+    ]
     if not found:
         raise ConfigError(
             f"{address.url}: none of its {len(connectors)} connectors is a "
@@ -56,6 +71,13 @@ def find_connector_mirrors(
             "that runs MirrorMaker 2"
         )
     return found
+
+
+def _ends(values: Mapping[str, str]) -> tuple[str | None, ...]:
+    """Return between which clusters a connector works, by their aliases."""
+    return tuple(
+        values.get(f"{side}.cluster.alias") for side in ("source", "target")
+    )
 
 
 def _read_settings(each: Any, name: str, url: str) -> dict[str, Setting]:

@@ -599,7 +599,8 @@ class _Flow:
         if self._naming.separator != ".":
             block["separator"] = self._naming.separator
         if number > 1 and mirror.name:
-            block["connectors"] = [mirror.name]
+            # Only what is named is checked.
+            block["connectors"] = [mirror.name, *mirror.companions]
         topics = {**mirror.topics, **self._name_internal()}
         if topics:
             block["topics"] = topics

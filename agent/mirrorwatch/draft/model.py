@@ -128,6 +128,10 @@ class FoundMirror:
     name: str = ""
     """Name of the source connector on a Connect cluster."""
 
+    companions: Sequence[str] = ()
+    """Names of the connectors beside it that write its checkpoints and
+    heartbeats."""
+
     version: tuple[int, ...] | None = None
     """Version of Kafka that it runs with, if that is written."""
 

@@ -39,6 +39,12 @@ MECHANISMS = {
 }
 """SASL mechanisms by ``authentication.type``."""
 
+COMPANIONS = {
+    "checkpointConnector": "MirrorCheckpointConnector",
+    "heartbeatConnector": "MirrorHeartbeatConnector",
+}
+"""Connectors beside that of the source, by their key of a mirror."""
+
 FILTERS = {
     "topics": ("topicsPattern",),
     "topics.exclude": ("topicsExcludePattern", "topicsBlacklistPattern"),
@@ -277,13 +283,18 @@ def _to_mirrors(
         else:
             source, target = mirror["source"], spec["target"]
         settings = _read_settings(mirror, source, target)
+        ends = f"{source['alias'].needed()}->{target['alias'].needed()}"
         yield FoundMirror(
             place=mirror.place,
             settings=settings,
             dedicated=False,
             filter=_find_filter(mirror, settings, resource, namespace),
-            name=f"{source['alias'].needed()}->{target['alias'].needed()}"
-            ".MirrorSourceConnector",
+            name=f"{ends}.MirrorSourceConnector",
+            companions=[
+                f"{ends}.{kind}"
+                for key, kind in COMPANIONS.items()
+                if mirror[key].value is not None
+            ],
             version=_to_version(spec["version"]),
             topics=_find_topics(target),
             hints=_suggest(resource, namespace),

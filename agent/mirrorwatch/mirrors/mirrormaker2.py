@@ -330,6 +330,12 @@ def copies_records(properties: Properties) -> bool:
     return _is_class(properties.get("connector.class"), SOURCE)
 
 
+def accompanies(properties: Properties) -> bool:
+    """Return whether it writes checkpoints or heartbeats of a mirror."""
+    kind = properties.get("connector.class")
+    return _is_class(kind, CHECKPOINTS) or _is_class(kind, HEARTBEATS)
+
+
 def _is_class(given: Any, wanted: str) -> bool:
     # Connect takes a class by its short name, too.
     return given in (wanted, wanted.removeprefix(PACKAGE))
