@@ -159,6 +159,12 @@ def _known(returned: Any) -> Any:
             ]
         case {"seen": {"keeps_offsets": False, **seen}, **rest}:
             return rest | {"seen": seen}
+        case {"topics": [{"scarcer": _}, *_] as topics, **rest}:
+            # None of the recorded ones is limited by both time and size.
+            lags = [
+                {k: v for k, v in t.items() if k != "scarcer"} for t in topics
+            ]
+            return rest | {"topics": lags}
         case {"positions": list(places), **rest}:
             known = [place for place in places if place[0] != READ_SINCE]
             return rest | {"positions": known}

@@ -12,10 +12,12 @@ from mirrorwatch.domain.cluster_view import (
     Position,
     PositionSource,
     TopicConfigs,
+    TopicFacts,
 )
 from mirrorwatch.domain.lag.check import LagLimits, judge_lag
-from mirrorwatch.domain.lag.model import FirstRecord, LagStatus
+from mirrorwatch.domain.lag.model import FirstRecord, LagObservation, LagStatus
 from mirrorwatch.domain.lag.partition import KEPT, EndHistory, PartitionLag
+from mirrorwatch.domain.lag.retention import RetentionLimits, judge_retention
 from mirrorwatch.domain.lag.topic import (
     BUCKET,
     LagContext,
@@ -23,7 +25,8 @@ from mirrorwatch.domain.lag.topic import (
     summarize,
 )
 from mirrorwatch.domain.lag.tracker import LagTracker
-from mirrorwatch.domain.report import Health
+from mirrorwatch.domain.mirror_records import Committed
+from mirrorwatch.domain.report import Health, Verdict
 
 from .view import HOUR_MS, NOON, a_tracker, a_view, only
 
@@ -512,6 +515,92 @@ def test_headroom_by_size_is_an_estimate() -> None:
     # 10 a second are written; the log start is 400 behind the position.
     assert lag.headroom.remaining == timedelta(seconds=40)
     assert lag.headroom.share == 0.8
+
+
+def a_view_of_partitions(
+    seconds: float, *logs: tuple[int, int, int]
+) -> FlowView:
+    """Return a view of partitions by their log start, position and end."""
+    view = a_view(seconds, end=0)
+    assert view.source is not None
+    facts = TopicFacts(
+        id="source id", partitions=len(logs), replication_factor=1
+    )
+    places = [("t", p) for p in range(len(logs))]
+    return replace(
+        view,
+        committed={
+            (topic, p): Committed(
+                topic=topic, partition=p, position=logs[p][1], written_at=NOON
+            )
+            for topic, p in places
+        },
+        source=replace(
+            view.source,
+            topics={"t": facts},
+            starts={place: logs[place[1]][0] for place in places},
+            ends={place: logs[place[1]][2] for place in places},
+        ),
+    )
+
+
+def retained_by_size(
+    *others: tuple[int, int, int],
+) -> tuple[LagObservation, Verdict]:
+    """Judge a partition of 90,000 records that gets 100 a second, of which
+    80,000 wait, beside others that get none.
+    """
+    configs = TopicConfigs(retention_ms=-1, retention_bytes=1000)
+    tracker = a_tracker(configs)
+    for seconds in range(0, 65, 5):
+        end = 100_000 + 100 * seconds
+        busy = (end - 90_000, end - 80_000, end)
+        seen = tracker.take(a_view_of_partitions(seconds, busy, *others))
+    verdict = judge_retention("f", seen, RetentionLimits(), seen.at)
+    return seen, verdict
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        (),
+        # Old records of it expired by time once; all others are copied.
+        ((500, 510, 510),),
+        # One waits, and it may wait for years.
+        ((500, 509, 510),),
+        ((500, 509, 510),) * 9,
+    ],
+)
+def test_a_partition_that_fills_up_is_not_hidden_by_idle_ones(
+    others: tuple[tuple[int, int, int], ...],
+) -> None:
+    seen, verdict = retained_by_size(*others)
+    headroom = only(seen).headroom
+    assert headroom is not None
+    assert headroom.remaining == timedelta(seconds=100)
+    assert verdict.health is Health.CRITICAL
+    assert verdict.reason.startswith("t loses records in 100 s (estimated")
+
+
+def test_what_ends_first_hides_nothing_of_which_less_is_left() -> None:
+    """Of the time a third is left, an hour. A burst of records fills the log,
+    of which four fifths are left.
+    """
+    configs = TopicConfigs(retention_ms=3 * HOUR_MS, retention_bytes=1000)
+    tracker = a_tracker(configs)
+    tracker.take(a_view(0, end=50_000, committed=50_000, start=20_000))
+    tracker.take(a_view(5, end=51_000, committed=50_000, start=20_000))
+    for seconds in range(7200, 7265, 5):
+        end = 51_000 + 100 * (seconds - 7200)
+        view = a_view(seconds, end=end, committed=50_000, start=20_000)
+        seen = tracker.take(view)
+    headroom = only(seen).headroom
+    assert headroom is not None
+    assert headroom.remaining == timedelta(seconds=300)
+    assert headroom.share > 0.8
+    verdict = judge_retention("f", seen, RetentionLimits(), seen.at)
+    assert verdict.health is Health.CRITICAL
+    assert verdict.reason.startswith("t loses records in 59 min: lag")
 
 
 @pytest.mark.parametrize(

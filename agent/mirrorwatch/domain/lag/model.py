@@ -138,6 +138,10 @@ class TopicLag:
     """What is left before records are lost; `None` if the source keeps them
     for ever, or if that is not known."""
 
+    scarcer: tuple[Headroom, ...] = ()
+    """What lasts longer, by another limit or in another partition, but of
+    which a smaller share is left."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LagObservation:

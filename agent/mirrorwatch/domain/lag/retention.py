@@ -113,7 +113,7 @@ def _find(
         return
     for topic in seen.topics:
         if topic.records and topic.headroom is not None:
-            yield from _judge(topic, topic.headroom, limits)
+            yield from _judge_worst(topic, topic.headroom, limits)
     if worst is None:
         yield CheckFinding(Health.OK, "No source topic deletes records")
         return
@@ -128,6 +128,21 @@ def _find(
         f"If replication stopped now, {worst.topic.topic} would lose "
         f"records first, in {seconds(worst.headroom.remaining)}",
     )
+
+
+def _judge_worst(
+    topic: TopicLag, first: Headroom, limits: RetentionLimits
+) -> Iterator[CheckFinding]:
+    """Yield the worst of what is left of a topic: what ends first may hide
+    what is as good as used up.
+    """
+    found = [
+        finding
+        for headroom in (first, *topic.scarcer)
+        for finding in _judge(topic, headroom, limits)
+    ]
+    if found:
+        yield max(found, key=lambda finding: finding.health)
 
 
 def _judge(

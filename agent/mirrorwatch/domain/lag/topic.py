@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
+from types import MappingProxyType
 
 from ..cluster_view import (
     FOR_EVER,
@@ -19,15 +20,15 @@ from .partition import PartitionLag
 __all__ = ["LagContext", "LagTrend", "TopicSummaries", "summarize"]
 
 
-def find_headroom(
+def find_headrooms(
     configs: TopicConfigs | None,
     *,
     age: float,
     tracks: Mapping[int, PartitionLag],
     starts: Mapping[int, int],
-    rate: float,
-) -> Headroom | None:
-    """Return what is left before records are lost, by time or by size.
+    rates: Mapping[int, float],
+) -> tuple[Headroom, ...]:
+    """Return what is left before records are lost, by time and by size.
 
     Parameters
     ----------
@@ -39,13 +40,26 @@ def find_headroom(
         Its partitions.
     starts
         Their log starts.
-    rate
-        Records a second written to the topic.
+    rates
+        Records a second written to each of them, as far as known.
+
+    Returns
+    -------
+    tuple
+        The one that ends first, and those that last longer of which a
+        smaller share is left: any of them may be judged the worst.
     """
     if configs is None or not configs.deletes:
-        return None
-    found = [*_by_time(configs, age), *_by_size(configs, tracks, starts, rate)]
-    return min(found, key=lambda h: h.remaining, default=None)
+        return ()
+    found = [
+        *_by_time(configs, age),
+        *_by_size(configs, tracks, starts, rates),
+    ]
+    worst: list[Headroom] = []
+    for each in sorted(found, key=lambda h: (h.remaining, h.share)):
+        if not worst or each.share < worst[-1].share:
+            worst.append(each)
+    return tuple(worst)
 
 
 def _by_time(configs: TopicConfigs, age: float) -> Iterator[Headroom]:
@@ -62,23 +76,37 @@ def _by_size(
     configs: TopicConfigs,
     tracks: Mapping[int, PartitionLag],
     starts: Mapping[int, int],
-    rate: float,
+    rates: Mapping[int, float],
 ) -> Iterator[Headroom]:
     """Yield estimates: no broker shows sizes to everyone, but a log that was
     shortened before keeps about as many records as it does now.
+
+    Notes
+    -----
+    Each partition is as full as its own records make it: keys may send nearly
+    all to one. Where some wait, the others lose nothing.
     """
-    if configs.retention_bytes in (None, FOR_EVER) or rate <= 0:
+    if not is_bounded_by_size(configs):
         return
-    each = rate / max(1, len(tracks))
-    for partition, track in tracks.items():
-        start = starts.get(partition, 0)
-        if start > 0 and track.end > start:
+    waiting = {p: track for p, track in tracks.items() if track.records}
+    for partition, track in (waiting or tracks).items():
+        start, rate = starts.get(partition, 0), rates.get(partition, 0.0)
+        if rate > 0 and start > 0 and track.end > start:
             left = max(0, track.next_offset - start)
             yield Headroom(
-                remaining=timedelta(seconds=left / each),
+                remaining=timedelta(seconds=left / rate),
                 share=left / (track.end - start),
                 estimated=True,
             )
+
+
+def is_bounded_by_size(configs: TopicConfigs | None) -> bool:
+    """Return whether records of a topic are known to go by its size."""
+    return (
+        configs is not None
+        and configs.deletes
+        and configs.retention_bytes not in (None, FOR_EVER)
+    )
 
 
 RATES_OVER = 60.0
@@ -99,12 +127,18 @@ LEAST = 30.0
 """Seconds of lag below which nothing falls behind: jitter grows too."""
 
 
+NO_ENDS: Mapping[int, int] = MappingProxyType({})
+
+
 @dataclass(slots=True)
 class LagTrend:
     """How one topic did in the last minutes."""
 
-    rates: deque[tuple[float, int, int]] = field(default_factory=deque)
-    """Time, sum of positions, sum of ends."""
+    rates: deque[tuple[float, int, int, Mapping[int, int]]] = field(
+        default_factory=deque
+    )
+    """Time, sum of positions, sum of ends, and ends by partition where these
+    are needed."""
 
     least: deque[tuple[int, float]] = field(
         default_factory=lambda: deque(maxlen=BUCKETS + 1)
@@ -112,10 +146,15 @@ class LagTrend:
     """Stretch by its number, and the smallest lag in it, in seconds."""
 
     def see(
-        self, now: float, positions: int, ends: int, seconds: float
+        self,
+        now: float,
+        positions: int,
+        ends: int,
+        seconds: float,
+        by_partition: Mapping[int, int] = NO_ENDS,
     ) -> None:
         """Take the state of a topic at one time."""
-        self.rates.append((now, positions, ends))
+        self.rates.append((now, positions, ends, by_partition))
         while now - self.rates[0][0] > RATES_OVER and len(self.rates) > 2:
             self.rates.popleft()
         stretch = int(now // BUCKET)
@@ -125,8 +164,8 @@ class LagTrend:
 
     def stand(self, now: float) -> None:
         """Take that at one time all was as before, and nothing waited."""
-        _, positions, ends = self.rates[-1]
-        self.see(now, positions, ends, 0.0)
+        _, positions, ends, by_partition = self.rates[-1]
+        self.see(now, positions, ends, 0.0, by_partition)
 
     def stands(self) -> bool:
         """Return whether nothing moved for as long as rates are taken."""
@@ -143,17 +182,27 @@ class LagTrend:
             if state[1] != stood[1]:
                 break
             stood = state
-        (then, positions, ends), (now, position, end) = stood, self.rates[-1]
+        (then, positions, ends, _), (now, position, end, _) = (
+            stood,
+            self.rates[-1],
+        )
         passed = now - then
         if not records or passed < DRAIN_OVER:
             return None
         gained = ((position - positions) - (end - ends)) / passed
         return timedelta(seconds=records / gained) if gained > 0 else None
 
-    def end_rate(self) -> float:
-        """Return the records a second that are written at the source."""
-        (then, _, ends), (now, _, end) = self.rates[0], self.rates[-1]
-        return (end - ends) / (now - then) if now > then else 0.0
+    def end_rates(self) -> Mapping[int, float]:
+        """Return the records a second that are written at the source, by
+        partition, as far as ends were seen by partition.
+        """
+        now, _, _, ends = self.rates[-1]
+        then, _, _, before = next(r for r in self.rates if r[3] or r[0] == now)
+        return {
+            p: (end - before[p]) / (now - then)
+            for p, end in ends.items()
+            if p in before and now > then
+        }
 
     def falls_behind(self) -> bool:
         """Return whether the smallest lag grew from period to period."""
@@ -209,6 +258,16 @@ def summarize(
         sum(t.next_offset for t in tracks.values()),
         sum(t.end for t in tracks.values()),
         seconds,
+        {p: t.end for p, t in tracks.items()}
+        if is_bounded_by_size(around.configs)
+        else NO_ENDS,
+    )
+    headroom = find_headrooms(
+        around.configs,
+        age=seconds,
+        tracks=tracks,
+        starts=around.starts,
+        rates=trend.end_rates(),
     )
     lag = TopicLag(
         topic=topic,
@@ -216,13 +275,8 @@ def summarize(
         records=records,
         seconds=seconds,
         at_least=at_least,
-        headroom=find_headroom(
-            around.configs,
-            age=seconds,
-            tracks=tracks,
-            starts=around.starts,
-            rate=trend.end_rate(),
-        ),
+        headroom=next(iter(headroom), None),
+        scarcer=headroom[1:],
     )
     if not waiting:
         return lag
