@@ -226,3 +226,54 @@ def test_time_to_loss_is_not_known_where_a_partition_has_no_leader() -> None:
         log.leader = 1
         world.run(MINUTE)
         assert health(world, "retention") is Health.OK
+
+
+def write_old_records(world: World, topic: str, hours: float) -> None:
+    """Write records that expire in so many hours, by their timestamps: as a
+    mirror does that copies what was written days ago.
+    """
+    log = world.source.log(topic, 0)
+    assert log is not None
+    week, left = 7 * 24 * HOUR, hours * HOUR
+    written = world.source.milliseconds() - round(1000 * (week - left))
+    for n in range(5):
+        log.append(Record(b"k", b"old %d" % n, written + n))
+
+
+def test_old_records_that_wait_are_lost_sooner_than_new_ones() -> None:
+    off = {"canary": {"enabled": False}}
+    with running("a", rate=0.002, flow=off) as world:
+        world.quiet = world.mirror.frozen = True
+        world.run(MINUTE)
+        write_old_records(world, "a", 4)
+        world.run(4 * MINUTE)
+        assert health(world, "retention") is Health.CRITICAL
+        assert "a loses records in 3.9 h" in reason(world, "retention")
+        since = world.schedule.elapsed
+        restart(world)
+        world.run(5 * MINUTE)
+        assert Health.OK not in healths(world, "retention", since)
+        assert health(world, "retention") is Health.CRITICAL
+        world.quiet = world.mirror.frozen = False
+        world.run(5 * MINUTE)
+        assert health(world, "retention") is Health.OK
+
+
+def test_old_records_that_are_copied_at_once_are_not_about_to_be_lost() -> (
+    None
+):
+    """It is known by its commits alone, once a minute, how far the mirror is:
+    so some of them always wait.
+    """
+    off = {"canary": {"enabled": False}}
+    settings = MirrorSettings(emits_syncs=False)
+    with running("a", rate=0.002, flow=off, mirror=settings) as world:
+        world.schedule.every(
+            lambda: 5, lambda: write_old_records(world, "a", 4)
+        )
+        for seconds in (200, 215, 230, 245):
+            world.run(seconds)
+            restart(world)
+        world.run(5 * MINUTE)
+        assert Health.CRITICAL not in healths(world, "retention")
+        assert health(world, "retention") is Health.OK

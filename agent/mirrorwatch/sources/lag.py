@@ -10,7 +10,7 @@ from confluent_kafka import TopicCollection
 
 from ..domain.cluster_view import FlowView, TopicPartition
 from ..domain.lag.model import STALE, FirstRecord, LagObservation
-from ..domain.lag.tracker import PROOF_FLUSHES, LagTracker
+from ..domain.lag.tracker import COMMITS, PROOF_FLUSHES, LagTracker
 from ..domain.mirror_records import FLUSH
 from ..exceptions import SourceDeniedError, SourceError
 from ..kafka.admin import Cluster, read_ends
@@ -98,10 +98,6 @@ class HiddenTopics:
             f"at {self._cluster.alias}"
         )
 
-
-COMMITS = 2
-"""Flush intervals of the mirror after which a position that stands while
-records wait shows that it stands: it can narrowly miss one."""
 
 READ_AT_ONCE = 200
 """Positions at which a record is read in one step: about a second's work,

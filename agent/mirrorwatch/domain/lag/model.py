@@ -142,6 +142,10 @@ class TopicLag:
     """What lasts longer, by another limit or in another partition, but of
     which a smaller share is left."""
 
+    just_seen: bool = False
+    """Whether the agent has just begun to look at what waits, so that it may
+    be what a mirror that keeps up has not committed yet."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LagObservation:

@@ -193,15 +193,23 @@ class PartitionLag:
             Seconds since 1970, and whether it may be earlier; `None` if
             nothing waits.
         """
-        if not self.records:
-            return None
-        found = self.ends.written_at(self.next_offset)
+        found = self._seen_first()
         if found is None:
             return None
         at, may_be_older = found
         if may_be_older and self.head_at is not None:
             return min(at, self.head_at), False
         return at, may_be_older
+
+    def seen_since(self) -> float | None:
+        """Return when the oldest record that waits was first seen to be
+        there, in seconds since 1970; `None` if nothing waits.
+        """
+        found = self._seen_first()
+        return None if found is None else found[0]
+
+    def _seen_first(self) -> tuple[float, bool] | None:
+        return self.ends.written_at(self.next_offset) if self.records else None
 
     @property
     def waits_unseen(self) -> bool:

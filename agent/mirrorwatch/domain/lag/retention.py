@@ -141,7 +141,15 @@ def _judge_worst(
         for headroom in (first, *topic.scarcer)
         for finding in _judge(topic, headroom, limits)
     ]
-    if found:
+    if found and topic.just_seen:
+        yield CheckFinding(
+            Health.UNKNOWN,
+            f"{topic.topic} may lose records in {seconds(first.remaining)}: "
+            f"{counted(topic.records, 'record')} waited when mirrorwatch "
+            "began to look, and it is not known yet whether MirrorMaker "
+            "keeps up",
+        )
+    elif found:
         yield max(found, key=lambda finding: finding.health)
 
 

@@ -1,7 +1,7 @@
 """Lag of one topic, of all of its partitions."""
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -35,7 +35,8 @@ def find_headrooms(
     configs
         How the source topic is configured; `None` if that is not known.
     age
-        Age in seconds of the oldest record not yet copied, 0 if none waits.
+        Age in seconds of the oldest record not yet copied, by which it
+        expires; 0 if none waits.
     tracks
         Its partitions.
     starts
@@ -234,6 +235,10 @@ class LagContext:
     flow_moved_at: datetime | None
     """When anything of the flow last went on."""
 
+    patience: timedelta = timedelta()
+    """How long records wait of a mirror that keeps up: it may not have
+    committed that they are copied."""
+
 
 def summarize(
     topic: str, tracks: Mapping[int, PartitionLag], around: LagContext
@@ -262,9 +267,10 @@ def summarize(
         if is_bounded_by_size(around.configs)
         else NO_ENDS,
     )
+    age, just_seen = _expiry_age(waiting.values(), around)
     headroom = find_headrooms(
         around.configs,
-        age=seconds,
+        age=age,
         tracks=tracks,
         starts=around.starts,
         rates=trend.end_rates(),
@@ -277,6 +283,7 @@ def summarize(
         at_least=at_least,
         headroom=next(iter(headroom), None),
         scarcer=headroom[1:],
+        just_seen=just_seen,
     )
     if not waiting:
         return lag
@@ -313,6 +320,35 @@ def _age(
         for track in waiting.values()
         if (since := track.waiting_since()) is not None
     ]
+    return max(ages, default=(0.0, False))
+
+
+def _expiry_age(
+    waiting: Iterable[PartitionLag], around: LagContext
+) -> tuple[float, bool]:
+    """Return the age of the oldest record that waits as the source counts it,
+    and whether the agent has only begun to follow it.
+
+    Notes
+    -----
+    Kafka deletes by the timestamps of records. One that another mirror copies
+    there days later is as old as that when it comes. A mirror that keeps up
+    has copied it before that matters.
+    """
+    now, patience = around.now.timestamp(), around.patience.total_seconds()
+    ages = []
+    for track in waiting:
+        if (found := track.waiting_since()) is None:
+            continue
+        since, _ = found
+        followed = (
+            now - (track.seen_since() or now) > patience
+            or _stuck(track, around.now) > around.patience
+        )
+        if followed and track.head_at is not None:
+            since = min(since, track.head_at)
+        just_seen = not followed and now - since > patience
+        ages.append((max(0.0, now - since), just_seen))
     return max(ages, default=(0.0, False))
 
 
@@ -390,6 +426,7 @@ class TopicSummaries:
         source: ClusterView,
         tracks: Mapping[TopicPartition, PartitionLag],
         configs: Mapping[str, TopicConfigs],
+        patience: timedelta,
     ) -> tuple[TopicLag, ...]:
         """Return the lag of every topic, by name.
 
@@ -403,6 +440,8 @@ class TopicSummaries:
             All partitions of which the lag can be said.
         configs
             How source topics are configured, as far as that is known.
+        patience
+            How long records wait of a mirror that keeps up.
         """
         moved_at = max(
             (t.moved_at for t in tracks.values() if t.begun), default=None
@@ -444,6 +483,7 @@ class TopicSummaries:
                     p: source.starts.get((topic, p), 0) for p in partitions
                 },
                 flow_moved_at=moved_at,
+                patience=patience,
             )
             kept.marks, kept.configs = marks, around.configs
             kept.lag = summarize(topic, own, around)

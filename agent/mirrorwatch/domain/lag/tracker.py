@@ -22,8 +22,12 @@ from .model import (
 from .partition import PartitionLag
 from .topic import TopicSummaries
 
-__all__ = ["PROOF_FLUSHES", "LagTracker"]
+__all__ = ["COMMITS", "PROOF_FLUSHES", "LagTracker"]
 
+
+COMMITS = 2
+"""Flush intervals of the mirror after which a position that stands while
+records wait shows that it stands: it can narrowly miss one."""
 
 PROOF_FLUSHES = 3
 """Flushes within which an estimate must be proved: one to come, one to be
@@ -105,7 +109,11 @@ class LagTracker:
             self._move(view, proof, self._gap(view, flush))
             problems.extend(self._find_unread(view.at, flush))
             topics = self._summaries.take(
-                view, view.source, self._tracks, self._configs()
+                view,
+                view.source,
+                self._tracks,
+                self._configs(),
+                COMMITS * flush,
             )
         else:
             self._missed = True
