@@ -277,3 +277,22 @@ def test_old_records_that_are_copied_at_once_are_not_about_to_be_lost() -> (
         world.run(5 * MINUTE)
         assert Health.CRITICAL not in healths(world, "retention")
         assert health(world, "retention") is Health.OK
+
+
+@pytest.mark.parametrize("syncs", [proof(value=True), False])
+def test_a_mirror_falls_behind_between_its_commits_too(*, syncs: bool) -> None:
+    settings = MirrorSettings(batch=8, emits_syncs=syncs)
+    off = {"canary": {"enabled": False}}
+    with running(
+        "a", rate=10, interval=15, minutes=20, mirror=settings, flow=off
+    ) as world:
+        since = world.schedule.elapsed
+        assert health(world, "lag") is Health.WARNING
+        assert reason(world, "lag").startswith("a is falling behind: lag")
+        world.run(5 * MINUTE)
+        assert healths(world, "lag", since) == []
+        # One that stops then is stopped.
+        world.mirror.frozen = True
+        world.run(4 * MINUTE)
+        assert health(world, "lag") is Health.CRITICAL
+        assert "has stopped" in reason(world, "lag")

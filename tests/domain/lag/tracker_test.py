@@ -255,6 +255,7 @@ def test_a_topic_stalls_alone_and_stops_with_all_others(
             trend=LagTrend(),
             starts={},
             flow_moved_at=NOON + timedelta(seconds=others_moved),
+            patience=timedelta(minutes=2),
         ),
     )
     assert lag.status is status
@@ -282,6 +283,7 @@ def test_an_idle_topic_whose_records_come_after_all_stopped_is_stopped() -> (
             trend=LagTrend(),
             starts={},
             flow_moved_at=NOON + timedelta(seconds=45),
+            patience=timedelta(minutes=2),
         ),
     )
     assert lag.stuck == timedelta(seconds=50)

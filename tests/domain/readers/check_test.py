@@ -148,6 +148,22 @@ def test_a_slow_group_is_falling_behind_and_not_stopped(
     assert target.run(20, written=10, read=1000).health is Health.OK
 
 
+def test_a_slow_group_falls_behind_between_its_commits_too(
+    target: Target,
+) -> None:
+    """As a sink connector does, it commits once a minute."""
+    found = set()
+    for minute in range(30):
+        target.run(0.25, written=100, read=10)
+        for _ in range(3):
+            verdict = target.run(0.25, written=100)
+            if minute > 15:
+                found.add(verdict.health)
+    assert found == {Health.WARNING}
+    # But not for longer than that.
+    assert target.run(5, written=100).health is Health.CRITICAL
+
+
 def test_one_partition_alone_that_is_not_read_is_critical(
     target: Target,
 ) -> None:

@@ -235,9 +235,9 @@ class LagContext:
     flow_moved_at: datetime | None
     """When anything of the flow last went on."""
 
-    patience: timedelta = timedelta()
-    """How long records wait of a mirror that keeps up: it may not have
-    committed that they are copied."""
+    patience: timedelta
+    """How long records wait, and a position stands, of a mirror that goes on:
+    it may not have committed that they are copied."""
 
 
 def summarize(
@@ -365,14 +365,15 @@ def _status(
 ) -> LagStatus:
     if not track.begun:
         return LagStatus.NOT_BEGUN
+    if stuck <= around.patience and around.trend.falls_behind():
+        # That it stands shows nothing yet: it may be between two commits.
+        return LagStatus.FALLING_BEHIND
     if stuck > LOOK_TWICE:
         # Not from when it moved last: it may have been idle until its records
         # came, and what went on meanwhile says nothing of them.
         since, moved = around.now - stuck, around.flow_moved_at
         others = moved is not None and moved > since + LOOK_TWICE
         return LagStatus.STALLED if others else LagStatus.STOPPED
-    if around.trend.falls_behind():
-        return LagStatus.FALLING_BEHIND
     return LagStatus.MOVING
 
 
@@ -441,7 +442,7 @@ class TopicSummaries:
         configs
             How source topics are configured, as far as that is known.
         patience
-            How long records wait of a mirror that keeps up.
+            How long positions stand of a mirror that goes on.
         """
         moved_at = max(
             (t.moved_at for t in tracks.values() if t.begun), default=None

@@ -23,6 +23,11 @@ LOOK_TWICE = timedelta(seconds=10)
 so it was seen twice."""
 
 
+PATIENCE = timedelta(minutes=2)
+"""How long an offset stands of a group that reads on: sink connectors commit
+once a minute, and it can narrowly miss one commit."""
+
+
 class ReadersTracker:
     """Follows how far groups have read, by the rules of the mirror's lag.
 
@@ -194,6 +199,7 @@ class ReadersTracker:
                         trend=self._trends[group, topic],
                         starts={},
                         flow_moved_at=moved_at,
+                        patience=PATIENCE,
                     ),
                 )
                 for topic, tracks in own.items()
