@@ -266,6 +266,26 @@ def test_a_schema_that_is_deleted_is_found_and_all_are_asked_again(
     assert site.seen.late == ()
 
 
+@pytest.mark.parametrize("restarts", [1, 2])
+@pytest.mark.parametrize("copied", ["before", "while it is missing"])
+def test_a_schema_that_is_restored_is_not_late_after_a_restart(
+    site: Site, copied: str, restarts: int
+) -> None:
+    site.write(2, side="target" if copied == "before" else "source")
+    site.registries[2] = Resolution.SAME
+    assert site.look().health is Health.OK
+    site.registries[2] = Resolution.MISSING
+    site.look(timedelta(hours=5))
+    site.write(2)
+    assert site.look(SECOND * 40).health is Health.CRITICAL
+    for _ in range(restarts):
+        site = site.restarted()
+        assert site.look(SECOND * 40).health is Health.CRITICAL
+    site.registries[2] = Resolution.SAME
+    assert site.look().health is Health.OK
+    assert site.seen.late == ()
+
+
 def test_what_no_registry_knows_is_a_schema_only_among_others(
     site: Site,
 ) -> None:

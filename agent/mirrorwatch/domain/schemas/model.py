@@ -205,6 +205,9 @@ class SchemaProblem:
     copy_id: str = ""
     """Id of the topic at the target, once a record there was sampled."""
 
+    was_readable: bool = False
+    """Whether readers could resolve it before: it was deleted, not late."""
+
     @property
     def unreadable_since(self) -> datetime | None:
         """Since when records at the target cannot be decoded; `None` as long

@@ -105,6 +105,7 @@ class SchemaTracker:
                 copy_id=problem.copy_id,
                 bad_as=problem.resolution,
                 bad_since=problem.since,
+                readable=problem.was_readable,
             )
             self._resolved[problem.use.schema] = (problem.resolution, None)
 
@@ -283,6 +284,7 @@ class SchemaTracker:
                         topic_id=facts.topic_id,
                         at=facts.at,
                         copy_id=facts.copy_id,
+                        was_readable=facts.readable,
                     )
                     for use, facts in self._uses.items()
                     if facts.bad_as is not None
