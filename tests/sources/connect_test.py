@@ -3,7 +3,7 @@
 import json
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, cast
@@ -13,7 +13,7 @@ import structlog
 from structlog.testing import capture_logs
 
 from mirrorwatch.domain.mirror_records import TaskState
-from mirrorwatch.domain.report import Health
+from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch.domain.tasks.check import TasksLimits, judge_tasks
 from mirrorwatch.domain.tasks.model import RestartRules, Restarts
 from mirrorwatch.exceptions import (
@@ -120,6 +120,18 @@ def test_the_version_is_told_where_it_is_known(
 ) -> None:
     with asking(**{"/": answer}) as api:
         assert api.version() == version
+
+
+def test_a_connector_is_asked_for_by_its_name() -> None:
+    answers = {
+        "/connectors/a%20b": (200, {"name": "a b"}),
+        "/connectors/c": (409, {"error_code": 409}),
+    }
+    with asking(**answers) as api:
+        assert api.has("a b")
+        assert not api.has("b")
+        with pytest.raises(SourceError, match="409 is a rebalance"):
+            api.has("c")
 
 
 def test_before_kafka_3_5_nobody_knows_offsets() -> None:
@@ -289,6 +301,8 @@ class Cluster:
     def __init__(self) -> None:
         self.now = NOON
         self.state, self.trace = "RUNNING", ""
+        self.listed = self.exists = True
+        self.starts = False
         self.positions, found = MirrorState(), TasksState()
         facts = TaskFacts(
             positions=self.positions,
@@ -315,6 +329,8 @@ class Cluster:
         )
 
     def connectors(self) -> Mapping[str, Any]:
+        if not self.listed:
+            return {}
         task = {"id": 0, "state": self.state, "trace": self.trace}
         config = {
             "connector.class": "MirrorSourceConnector",
@@ -330,6 +346,11 @@ class Cluster:
                 },
             }
         }
+
+    def has(self, _: str) -> bool:
+        if self.starts:
+            raise SourceError("status 409", source="connect", cluster="ldf")
+        return self.exists
 
     def version(self) -> str:
         return "4.1.1"
@@ -360,11 +381,15 @@ class Cluster:
                 )
             )
 
-    def health(self) -> Health:
+    def verdict(self) -> Verdict:
         self.now += MINUTE
-        self.worker.step()
+        with suppress(SourceError):
+            self.worker.step()
         (seen,) = self.source.observe(self.now)
-        return judge_tasks(FLOW.name, seen, TasksLimits(), self.now).health
+        return judge_tasks(FLOW.name, seen, TasksLimits(), self.now)
+
+    def health(self) -> Health:
+        return self.verdict().health
 
 
 @pytest.mark.parametrize(
@@ -386,3 +411,60 @@ def test_the_api_is_believed_where_the_topic_is_no_longer_read(
     cluster.positions.optional.fail("status", "Mirrorwatch lacks READ")
     cluster.write(first, traces.get(first, ""))
     assert cluster.health() is healths[first]
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_connector_that_is_left_out_once_is_not_removed(
+    exists: bool,
+) -> None:
+    cluster = Cluster()
+    cluster.write("FAILED", "it is too large")
+    assert cluster.health() is Health.CRITICAL
+    cluster.listed, cluster.exists = False, exists
+    assert cluster.health() is Health.CRITICAL
+    assert [c.name for c in cluster.positions.connectors()] == ["c"]
+    cluster.listed = True
+    assert cluster.health() is Health.CRITICAL
+
+
+def test_a_deleted_connector_is_noticed_a_poll_later() -> None:
+    cluster = Cluster()
+    cluster.write("FAILED", "it is too large")
+    assert cluster.health() is Health.CRITICAL
+    cluster.listed = cluster.exists = False
+    cluster.health()
+    assert cluster.health() is Health.UNKNOWN
+    assert cluster.positions.connectors() == ()
+    # It is created again, and fails again.
+    cluster.listed = cluster.exists = True
+    assert cluster.health() is Health.CRITICAL
+
+
+def test_a_worker_that_starts_says_nothing_of_connectors() -> None:
+    cluster = Cluster()
+    assert cluster.health() is Health.OK
+    cluster.listed, cluster.starts = False, True
+    assert cluster.health() is Health.OK
+    for _ in range(3):
+        assert cluster.verdict().reason == "status 409"
+    assert [c.name for c in cluster.positions.connectors()] == ["c"]
+    cluster.listed = True
+    assert cluster.health() is Health.OK
+
+
+def test_a_connector_without_a_state_is_unknown() -> None:
+    cluster = Cluster()
+    assert cluster.health() is Health.OK
+    cluster.listed = False
+    assert cluster.health() is Health.OK
+    verdict = cluster.verdict()
+    assert (verdict.health, verdict.reason) == (
+        Health.UNKNOWN,
+        (
+            "Connect's REST API returns no state of connector c. Check the "
+            "worker's log"
+        ),
+    )
+    # The status topic has it.
+    cluster.positions.optional.catch_up("status", 0)
+    assert cluster.health() is Health.OK

@@ -1,6 +1,7 @@
 """Asks Connect's REST API again and again, beside the ticks."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol, runtime_checkable
@@ -157,6 +158,16 @@ class ConnectApi:
         if not isinstance(found, dict):
             raise self._strange()
         return found
+
+    def has(self, connector: str) -> bool:
+        """Return whether there is a connector of this name.
+
+        Notes
+        -----
+        A worker answers once it is a member of its group and has read the
+        configs topic to its end; its list it gives before that, too.
+        """
+        return self._ask("GET", f"connectors/{_quote(connector)}") is not None
 
     def version(self) -> str | None:
         """Return the version of the worker that answers.
@@ -443,6 +454,7 @@ class ConnectWorker:
         self._clock = clock
         self._logger = logger.bind(flow=flow)
         self._noted: dict[object, object] = {}
+        self._left_out: AbstractSet[str] = frozenset()
         self._answered_at: datetime | None = None
         self._details_at: datetime | None = None
         self._version: str | None = None
@@ -452,7 +464,7 @@ class ConnectWorker:
         at = self._clock()
         try:
             found = self._api.connectors()
-            self._take(found, at)
+            problem = self._take(found, at)
             if self._details_at is None or at >= self._details_at:
                 self._details_at = at + DETAILS_EVERY
                 self._ask_details(at)
@@ -461,8 +473,13 @@ class ConnectWorker:
                 ConnectAnswer(at=self._answered_at, problem=str(e))
             )
             raise
-        self._answered_at = at
-        self._state.answer.set(ConnectAnswer(at=at, version=self._version))
+        if problem is None:
+            self._answered_at = at
+        self._state.answer.set(
+            ConnectAnswer(
+                at=self._answered_at, problem=problem, version=self._version
+            )
+        )
         self._restart(at)
 
     def close(self) -> None:
@@ -470,12 +487,8 @@ class ConnectWorker:
 
     def _take(
         self, found: Mapping[str, Mapping[str, Any]], at: datetime
-    ) -> None:
-        known = {c.name for c in self._positions.connectors()}
-        known |= {c.name for c in self._positions.companions()}
-        for name in known - found.keys():
-            self._positions.note(Companion(name=name, role="removed"))
-            self._noted.pop(("fact", name), None)
+    ) -> str | None:
+        """Note what was answered; return what the answer lacks."""
         status_is_read = self._positions.optional.get("status").readable
         states = {(s.connector, s.task): s for s in self._positions.tasks()}
         for name, said in found.items():
@@ -492,6 +505,43 @@ class ConnectWorker:
             except UNREADABLE as e:
                 # Never what was answered: it holds passwords.
                 self._complain(name, type(e).__name__)
+        stateless = self._look_for_left_out(found.keys())
+        if stateless is None or status_is_read:
+            return None
+        return (
+            f"Connect's REST API returns no state of connector {stateless}. "
+            "Check the worker's log"
+        )
+
+    def _look_for_left_out(self, listed: AbstractSet[str]) -> str | None:
+        """Note which connectors were removed; return one of this flow that
+        is there and not listed.
+
+        Notes
+        -----
+        Connect's list leaves out connectors whose state it does not know, and
+        all of them while a worker starts. So what it leaves out is removed
+        only if it does so twice, and does not find it by its name either.
+        """
+        ours = self._ours()
+        known = ours | {c.name for c in self._positions.companions()}
+        before, self._left_out = self._left_out, known - listed
+        stateless = None
+        for name in sorted(self._left_out & before):
+            if not self._api.has(name):
+                self._positions.note(Companion(name=name, role="removed"))
+                self._noted.pop(("fact", name), None)
+            elif name in ours:
+                stateless = name
+        return stateless
+
+    def _ours(self) -> AbstractSet[str]:
+        """Return the connectors of this flow."""
+        return {c.name for c in self._positions.connectors()} | {
+            c.name
+            for c in self._positions.companions()
+            if c.role != "neighbour"
+        }
 
     def _ask_details(self, at: datetime) -> None:
         self._version = self._api.version()
@@ -540,11 +590,7 @@ class ConnectWorker:
             self._positions.note(fact)
 
     def _restart(self, now: datetime) -> None:
-        ours = {c.name for c in self._positions.connectors()} | {
-            c.name
-            for c in self._positions.companions()
-            if c.role != "neighbour"
-        }
+        ours = self._ours()
         failed = [
             state
             for state in self._facts.read(now).states
