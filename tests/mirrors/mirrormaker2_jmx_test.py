@@ -103,8 +103,9 @@ def test_errors_of_tasks_are_read_with_their_time() -> None:
     )
     told = of([mbean], DEFAULT)
     errors = TaskErrors(record_failures=7, record_errors=8, retries=1)
-    assert told.errors == {("worker", "MirrorSourceConnector", 4): errors}
-    assert told.last_error == at
+    place = ("worker", "MirrorSourceConnector", 4)
+    assert told.errors == {place: errors}
+    assert told.last_errors == {place: at}
     assert of([mbean], DEFAULT, dedicated=False).errors == {}
 
 
@@ -120,7 +121,7 @@ def test_what_no_calendar_has_is_no_time_of_an_error(said: float) -> None:
         attributes={"total-retries": 1.0, "last-error-timestamp": said},
     )
     told = of([mbean], DEFAULT)
-    assert told.last_error is None
+    assert told.last_errors == {}
     assert len(told.errors) == 1
 
 

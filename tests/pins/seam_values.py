@@ -9,7 +9,10 @@ from datetime import datetime
 from typing import Any
 
 from mirrorwatch.domain.audit.flow_result import AuditObservation
-from mirrorwatch.domain.bottleneck.model import MirrorObservation
+from mirrorwatch.domain.bottleneck.model import (
+    ErrorCounters,
+    MirrorObservation,
+)
 from mirrorwatch.domain.canary.model import (
     CanaryObservation,
     CanaryPartition,
@@ -96,6 +99,7 @@ CODEC.leave_out(
 )
 CODEC.leave_out(PartitionPosition, "source_end", "target_end")
 CODEC.leave_out(LastNotified, "cause")
+CODEC.leave_out(ErrorCounters, "last_errors")
 CODEC.leave_out(PositionObservation, "moved_at")
 CODEC.leave_out(PartitionState, "unconfirmed", "copies")
 CODEC.leave_out(Ledger, "level", "due_at")

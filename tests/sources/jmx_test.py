@@ -9,14 +9,20 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from mirrorwatch.domain.bottleneck.check import (
+    BottleneckLimits,
+    judge_bottleneck,
+)
 from mirrorwatch.domain.bottleneck.model import (
     ErrorCounters,
     FetchProgress,
     MBean,
     MBeanQuery,
     MirrorMetrics,
+    MirrorObservation,
     TaskErrors,
 )
+from mirrorwatch.domain.report import Health
 from mirrorwatch.exceptions import ConfigError, SourceUnavailableError
 from mirrorwatch.sources.jmx.readers import (
     JmxAddress,
@@ -244,6 +250,63 @@ def test_errors_are_counted_once_over_a_restart_of_the_agent() -> None:
         assert seen.last_lost == NOON
         world.worker.close()
         assert world.reader.closed
+
+
+class Failing:
+    """A process with one task that gives up records."""
+
+    def __init__(self) -> None:
+        self.world = World()
+        self.failures = 0
+        self.at: datetime | None = None
+        self.source = JmxSource(
+            flow="f",
+            readings={A: self.world.readings[A]},
+            interpret=self.interpret,
+            store=DocumentStore(
+                Database(None), "f", "mirror_errors", ErrorCounters
+            ),
+        )
+
+    def interpret(self, _: Mapping[str, Sequence[MBean]]) -> MirrorMetrics:
+        place = (A, "c", 0)
+        return MirrorMetrics(
+            errors={place: TaskErrors(record_failures=self.failures)},
+            last_errors={} if self.at is None else {place: self.at},
+        )
+
+    def read(self) -> MirrorObservation:
+        """Read once, and observe in each second until the next reading."""
+        self.world.worker.step()
+        for _ in range(5):
+            (seen,) = self.source.observe(self.world.clock.now)
+            self.world.clock.now += timedelta(seconds=1)
+        return seen
+
+
+def test_a_worker_whose_clock_is_behind_hides_no_loss() -> None:
+    process = Failing()
+    process.read()
+    process.failures, process.at = 1, NOON - timedelta(hours=2)
+    seen = process.read()
+    assert seen.last_lost == NOON
+    verdict = judge_bottleneck(
+        "f", seen, BottleneckLimits(), process.world.clock.now
+    )
+    assert verdict.health is Health.CRITICAL
+    assert "dropped 1 record (1 failed, 0 skipped), most" in verdict.reason
+
+
+def test_a_task_that_fails_as_often_after_a_restart_is_counted_again() -> None:
+    process = Failing()
+    process.failures, process.at = 3, NOON
+    process.read()
+    assert process.read().counted.record_failures == 3
+    process.at += timedelta(seconds=8)
+    # However often that one is looked at, it was read once.
+    assert process.read().counted.record_failures == 3
+    assert process.read().counted.record_failures == 6
+    assert process.read().counted.record_failures == 6
 
 
 MANY = MBeanQuery(

@@ -68,6 +68,7 @@ ADDED_TO_RESETS = {
     "summed",
     "unseen",
 }
+ADDED_TO_ERROR_COUNTERS = {"last_errors"}
 ADDED_TO_LAST_NOTIFIED = {"cause"}
 ADDED_TO_POSITIONS = {"source_end", "target_end"}
 """Fields that an older file has not."""
@@ -101,7 +102,10 @@ def contents(database: Database) -> dict[str, Any]:
             for area in ("topics", "configs")
         },
         "documents": {
-            name: plain(DocumentStore(database, flow, name, kind).load())
+            name: known(
+                DocumentStore(database, flow, name, kind).load(),
+                ADDED_TO_ERROR_COUNTERS if kind is ErrorCounters else set(),
+            )
             for name, (flow, kind) in DOCUMENTS.items()
         },
     }

@@ -613,7 +613,11 @@ class MirrorMaker2Jmx:
                 for url, mbeans in read.items()
                 for counted in _errors(url, self.own.tasks(mbeans, copying))
             ),
-            last_error=_last_error(tasks),
+            last_errors=dict(
+                found
+                for url, mbeans in read.items()
+                for found in _last_errors(url, self.own.tasks(mbeans, copying))
+            ),
             states=_states(tasks),
             rebalances={
                 url: found
@@ -714,12 +718,18 @@ LATEST_MS = datetime.max.replace(tzinfo=UTC).timestamp() * 1000
 """The last time that Python knows."""
 
 
-def _last_error(tasks: Iterable[MBean]) -> datetime | None:
-    newest = combine({"at": highest("last-error-timestamp")}, tasks).get("at")
-    # What no calendar has is no time of an error.
-    if not newest or not 0 < newest < LATEST_MS:
-        return None
-    return datetime.fromtimestamp(newest / 1000, UTC)
+def _last_errors(
+    url: str, tasks: Iterable[MBean]
+) -> Iterator[tuple[tuple[str, str, int], datetime]]:
+    for mbean in tasks:
+        said = mbean.attributes.get("last-error-timestamp")
+        # 0 is none, and what no calendar has is no time of an error.
+        if isinstance(said, float) and 0 < said < LATEST_MS:
+            has = mbean.properties
+            yield (
+                (url, has["connector"], int(has["task"])),
+                datetime.fromtimestamp(said / 1000, UTC),
+            )
 
 
 def _states(tasks: Iterable[MBean]) -> tuple[WorkerTask, ...]:

@@ -1,3 +1,4 @@
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from math import inf, nan
@@ -305,59 +306,139 @@ def failed(count: int, retries: int = 0) -> TaskErrors:
     )
 
 
+def count(
+    books: ErrorCounters,
+    said: Mapping[tuple[str, str, int], TaskErrors],
+    last_error: datetime | None = EARLIER,
+    now: datetime = NOON,
+    since: datetime | None = None,
+) -> ErrorCounters:
+    """Let all tasks say when the last error was."""
+    return books.count(
+        said,
+        {} if last_error is None else dict.fromkeys(said, last_error),
+        now,
+        since={} if since is None else {place[0]: since for place in said},
+    )
+
+
 def test_errors_of_all_tasks_are_counted_once() -> None:
     books = ErrorCounters()
     for _ in range(3):
-        books = books.count({ONE: failed(3), TWO: failed(4)}, EARLIER, NOON)
+        books = count(books, {ONE: failed(3), TWO: failed(4)})
     assert books.counted == failed(7)
     assert books.last_lost == EARLIER
 
 
 def test_a_task_that_starts_anew_counts_from_zero() -> None:
-    books = ErrorCounters().count({ONE: failed(3)}, EARLIER, NOON)
-    books = books.count({ONE: failed(2)}, None, NOON)
+    books = count(ErrorCounters(), {ONE: failed(3)})
+    books = count(books, {ONE: failed(2)}, None)
     assert books.counted.record_failures == 5
     assert books.last_lost == NOON
 
 
+def test_a_task_that_starts_anew_may_fail_as_often() -> None:
+    books = ErrorCounters()
+    for at in (EARLIER, EARLIER, NOON, NOON, NOON):
+        books = count(books, {ONE: failed(3)}, at)
+    assert books.counted == failed(6)
+    assert books.last_lost == NOON
+    # It survives a restart of the agent.
+    books = kept(books)
+    later = NOON + timedelta(hours=2)
+    for _ in range(3):
+        books = count(books, {ONE: failed(3)}, later, later)
+    assert books.counted == failed(9)
+    assert (books.last_lost, books.lately) == (later, failed(3))
+
+
+@pytest.mark.parametrize("number_first", [True, False])
+def test_numbers_and_time_may_be_read_on_both_sides_of_an_error(
+    number_first: bool,
+) -> None:
+    books = ErrorCounters()
+    for _ in range(3):
+        books = count(books, {ONE: failed(3)}, EARLIER)
+    half = (failed(4), EARLIER) if number_first else (failed(3), NOON)
+    for errors, at in (half, *[(failed(4), NOON)] * 3):
+        books = count(books, {ONE: errors}, at)
+    assert books.counted == failed(4)
+
+
+def test_a_task_that_says_no_time_is_counted_once() -> None:
+    books = ErrorCounters()
+    for at in (None, None, EARLIER, EARLIER, None, NOON, NOON):
+        books = count(books, {ONE: failed(3)}, at)
+    assert books.counted == failed(3)
+
+
 def test_a_worker_that_was_away_does_not_count_again() -> None:
-    books = ErrorCounters().count({ONE: failed(3)}, EARLIER, NOON)
-    books = books.count({}, None, NOON).count({ONE: failed(3)}, EARLIER, NOON)
+    books = count(ErrorCounters(), {ONE: failed(3)})
+    books = count(count(books, {}), {ONE: failed(3)})
     assert books.counted.record_failures == 3
 
 
 def test_losses_of_long_ago_are_told_apart_from_those_of_now() -> None:
-    books = ErrorCounters().count({ONE: failed(3)}, EARLIER, NOON)
-    books = books.count({ONE: failed(5)}, NOON, NOON)
+    books = count(ErrorCounters(), {ONE: failed(3)})
+    books = count(books, {ONE: failed(5)}, NOON)
     # Errors that lose nothing are no part of it.
-    books = books.count({ONE: failed(5, retries=9)}, NOON, NOON)
+    books = count(books, {ONE: failed(5, retries=9)}, NOON)
     assert books.lately == failed(5)
     later = NOON + timedelta(minutes=61)
-    books = books.count({ONE: failed(12, retries=9)}, later, later)
+    books = count(books, {ONE: failed(12, retries=9)}, later, later)
     assert books.lately == failed(7)
     assert books.counted == failed(12, retries=9)
 
 
+def test_a_loss_of_before_does_not_hide_the_last_one() -> None:
+    books = count(ErrorCounters(), {ONE: failed(3)}, NOON)
+    # The other worker could not be read until now.
+    books = count(books, {TWO: failed(4)}, NOON - timedelta(minutes=30))
+    assert (books.last_lost, books.lately) == (NOON, failed(7))
+    books = count(books, {TWO: failed(1)}, NOON - timedelta(hours=3))
+    assert (books.last_lost, books.lately) == (NOON, failed(7))
+    assert books.counted == failed(8)
+
+
 def test_retries_lose_nothing() -> None:
-    books = ErrorCounters().count({ONE: failed(0, retries=5)}, EARLIER, NOON)
+    books = count(ErrorCounters(), {ONE: failed(0, retries=5)})
     assert books.counted.retries == 5
     assert books.last_lost is None
 
 
 def test_an_error_of_the_future_is_of_now() -> None:
     later = NOON + timedelta(hours=1)
-    books = ErrorCounters().count({ONE: failed(1)}, later, NOON)
+    books = count(ErrorCounters(), {ONE: failed(1)}, later)
     assert books.last_lost == NOON
 
 
+def test_an_error_is_no_older_than_the_reading_before() -> None:
+    before = NOON - timedelta(seconds=5)
+    behind = NOON - timedelta(hours=2)
+    books = count(ErrorCounters(), {ONE: failed(1)}, behind, since=before)
+    assert books.last_lost == before
+    # What was counted before this agent began may be as old as that.
+    books = count(ErrorCounters(), {ONE: failed(1)}, behind)
+    assert books.last_lost == behind
+
+
 def test_nothing_new_changes_nothing() -> None:
-    books = ErrorCounters().count({ONE: failed(1)}, EARLIER, NOON)
-    assert books.count({ONE: failed(1)}, EARLIER, NOON) is books
+    books = count(ErrorCounters(), {ONE: failed(1)}, None)
+    assert count(books, {ONE: failed(1)}, None) is books
+    books = count(count(books, {ONE: failed(1)}), {ONE: failed(1)})
+    assert count(books, {ONE: failed(1)}) is books
+
+
+def kept(books: ErrorCounters) -> ErrorCounters:
+    """Return what the next agent knows of them."""
+    store = DocumentStore(Database(None), "a", "mirror_errors", ErrorCounters)
+    store.save(books)
+    return store.load()
 
 
 def test_counters_survive_a_restart() -> None:
     database = Database(None)
-    books = ErrorCounters().count({ONE: failed(3)}, EARLIER, NOON)
+    books = count(ErrorCounters(), {ONE: failed(3)})
     DocumentStore(database, "a", "mirror_errors", ErrorCounters).save(books)
     assert (
         DocumentStore(database, "a", "mirror_errors", ErrorCounters).load()

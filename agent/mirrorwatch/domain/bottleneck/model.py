@@ -15,6 +15,7 @@ __all__ = [
     "ErrorCounters",
     "FetchProgress",
     "IoMetrics",
+    "LastError",
     "MBean",
     "MBeanQuery",
     "MirrorMetrics",
@@ -337,8 +338,10 @@ class MirrorMetrics:
     )
     """By address of the worker, connector and task."""
 
-    last_error: datetime | None = None
-    """When a task last counted an error."""
+    last_errors: Mapping[tuple[str, str, int], datetime] = field(
+        default_factory=dict
+    )
+    """When each of them last gave up a record, by the clock of its worker."""
 
     states: tuple[WorkerTask, ...] = ()
     """Of the flow's connectors and tasks, one entry for each."""
@@ -545,6 +548,30 @@ remembered."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class LastError:
+    """When a task last gave up a record, by the clock of its worker."""
+
+    read: datetime
+    """As it was last read."""
+
+    known: datetime | None = None
+    """As it was read twice with the same numbers. Once is not enough: one of
+    both may be of before an error, and the other of after it."""
+
+    def is_another(self, read: datetime) -> bool:
+        """Return whether that is later than it was with the same numbers."""
+        return (
+            self.known is not None and read == self.read and read > self.known
+        )
+
+    def note(self, read: datetime) -> "LastError":
+        """Take a reading with the same numbers as the one before."""
+        return LastError(
+            read=read, known=read if read == self.read else self.known
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ErrorCounters:
     """What was counted so far."""
 
@@ -560,47 +587,70 @@ class ErrorCounters:
     lately: TaskErrors = field(default_factory=TaskErrors)
     """What was counted then, and in losses before that were not apart."""
 
+    last_errors: Mapping[str, LastError] = field(default_factory=dict)
+    """When each task last gave up a record, where it says so."""
+
     def count(
         self,
         said: Mapping[tuple[str, str, int], TaskErrors],
-        last_error: datetime | None,
+        last_errors: Mapping[tuple[str, str, int], datetime],
         now: datetime,
+        *,
+        since: Mapping[str, datetime],
     ) -> "ErrorCounters":
         """Count on.
 
         Parameters
         ----------
         said
-            What each task says now, by address, connector and task.
-        last_error
-            When the newest error was, if the mirror knows.
+            What each task says that was read anew, by address, connector and
+            task.
+        last_errors
+            When each of them last gave up a record, if it says so.
         now
             The time.
+        since
+            When the tasks were read before, by address.
 
         Notes
         -----
         A task counts from 0 at each start. So a number below the one before
-        is of a new start, and all of it is new.
+        is of a new start, and all of it is new. So is all of it where only
+        the time of the last error is another one. Where a task counted more
+        since its start than before it, only the rest is counted: nothing
+        that is read says that it started.
         """
-        seen, all_new = dict(self.seen), TaskErrors()
+        seen, times = dict(self.seen), dict(self.last_errors)
+        counted, last, lately = self.counted, self.last_lost, self.lately
         for place, errors in said.items():
-            key = task_key(place)
-            new = _since(errors, seen.get(key, TaskErrors()))
-            all_new = _add(all_new, new)
-            seen[key] = errors
-        if seen == self.seen:
-            return self
-        at, lately = self.last_lost, self.lately
-        if all_new.lost > 0:
-            at = min(last_error or now, now)
-            together = self.last_lost and at - self.last_lost <= APART
-            lately = _add(lately, all_new) if together else all_new
-        return ErrorCounters(
-            counted=_add(self.counted, all_new),
+            key, last_error = task_key(place), last_errors.get(place)
+            before = seen.get(key)
+            new = _since(errors, before or TaskErrors())
+            time = times.pop(key, None)
+            if last_error is not None and (time is None or errors != before):
+                times[key] = LastError(read=last_error)
+            elif last_error is not None and time is not None:
+                if time.is_another(last_error):
+                    new = errors
+                times[key] = time.note(last_error)
+            seen[key], counted = errors, _add(counted, new)
+            if not new.lost:
+                continue
+            at = last_error or now
+            # The worker's clock may be behind ours, or ahead of it.
+            at = min(max(at, since.get(place[0], at)), now)
+            if last is None or at - last > APART:
+                last, lately = at, new
+            elif last - at <= APART:
+                last, lately = max(at, last), _add(lately, new)
+        counters = ErrorCounters(
+            counted=counted,
             seen=seen,
-            last_lost=at,
+            last_lost=last,
             lately=lately,
+            last_errors=times,
         )
+        return self if counters == self else counters
 
 
 def task_key(place: tuple[str, str, int]) -> str:

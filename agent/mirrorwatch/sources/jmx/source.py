@@ -90,6 +90,7 @@ class JmxSource:
         self._interpret = interpret
         self._store = store
         self._counters = store.load()
+        self._counted_at: dict[str, datetime] = {}
         self._progress: FetchProgress | None = None
 
     def observe(self, now: datetime) -> Sequence[MirrorObservation]:
@@ -102,8 +103,9 @@ class JmxSource:
         metrics = self._interpret(
             {url: reading.mbeans for url, reading in fresh.items()}
         )
-        self._count(metrics, now)
-        self._follow(metrics, [r.at for r in fresh.values() if r.at])
+        read_at = {url: r.at for url, r in fresh.items() if r.at}
+        self._count(metrics, read_at, now)
+        self._follow(metrics, list(read_at.values()))
         self.up = len(fresh) == len(readings)
         return [
             MirrorObservation(
@@ -148,9 +150,24 @@ class JmxSource:
         else:
             self._progress = self._progress.note(fetches, at)
 
-    def _count(self, metrics: MirrorMetrics, now: datetime) -> None:
+    def _count(
+        self,
+        metrics: MirrorMetrics,
+        read_at: Mapping[str, datetime],
+        now: datetime,
+    ) -> None:
+        """Count the errors of each reading, once."""
+        before = self._counted_at
+        self._counted_at = {**before, **read_at}
         counters = self._counters.count(
-            metrics.errors, metrics.last_error, now
+            {
+                place: errors
+                for place, errors in metrics.errors.items()
+                if before.get(place[0]) != read_at[place[0]]
+            },
+            metrics.last_errors,
+            now,
+            since=before,
         )
         if counters == self._counters:
             return
