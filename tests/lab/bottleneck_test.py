@@ -147,7 +147,8 @@ def test_records_given_up_are_counted_exactly(lab: Lab) -> None:
             wait_for(
                 watch,
                 Health.CRITICAL,
-                f"dropped {TOO_LARGE} records ({TOO_LARGE} failed, 0 skipped)",
+                f"dropped {TOO_LARGE} records ({TOO_LARGE} not produced, 0 "
+                "skipped)",
             )
             wait_until(
                 lambda: mirror_seen(watch).counted.lost == TOO_LARGE,

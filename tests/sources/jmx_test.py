@@ -294,7 +294,9 @@ def test_a_worker_whose_clock_is_behind_hides_no_loss() -> None:
         "f", seen, BottleneckLimits(), process.world.clock.now
     )
     assert verdict.health is Health.CRITICAL
-    assert "dropped 1 record (1 failed, 0 skipped), most" in verdict.reason
+    assert (
+        "dropped 1 record (1 not produced, 0 skipped), most" in verdict.reason
+    )
 
 
 def test_a_task_that_fails_as_often_after_a_restart_is_counted_again() -> None:

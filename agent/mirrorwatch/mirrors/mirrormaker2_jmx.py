@@ -720,16 +720,14 @@ LATEST_MS = datetime.max.replace(tzinfo=UTC).timestamp() * 1000
 
 def _last_errors(
     url: str, tasks: Iterable[MBean]
-) -> Iterator[tuple[tuple[str, str, int], datetime]]:
+) -> Iterator[tuple[tuple[str, str, int], datetime | None]]:
     for mbean in tasks:
         said = mbean.attributes.get("last-error-timestamp")
-        # 0 is none, and what no calendar has is no time of an error.
-        if isinstance(said, float) and 0 < said < LATEST_MS:
+        # What no calendar has is no time of an error, and 0 is none yet.
+        if isinstance(said, float) and 0 <= said < LATEST_MS:
             has = mbean.properties
-            yield (
-                (url, has["connector"], int(has["task"])),
-                datetime.fromtimestamp(said / 1000, UTC),
-            )
+            at = datetime.fromtimestamp(said / 1000, UTC) if said else None
+            yield (url, has["connector"], int(has["task"])), at
 
 
 def _states(tasks: Iterable[MBean]) -> tuple[WorkerTask, ...]:

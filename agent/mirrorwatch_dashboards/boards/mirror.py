@@ -419,8 +419,8 @@ TROUBLE = (
     Panel(
         title="Task errors (records, errors, retries)",
         description=(
-            "Records that failed, records skipped, errors (those that a retry"
-            " resolved included) and retries."
+            "Failed attempts, records left out, transforms and conversions"
+            " that failed for good, and retries."
         ),
         picture=Picture.BARS,
         check="bottleneck",

@@ -126,12 +126,16 @@ def test_records_given_up_are_critical_for_an_hour() -> None:
     lost: dict[str, Any] = {
         # Others were long ago.
         "counted": TaskErrors(record_failures=1000),
-        "lately": TaskErrors(record_failures=7, records_skipped=2),
+        # Of twelve failed attempts one was retried, and four transforms
+        # failed for good, two of them in tasks that failed then.
+        "lately": TaskErrors(
+            record_failures=12, records_skipped=2, record_errors=4, retries=1
+        ),
         "last_lost": NOON - timedelta(minutes=5),
     }
     verdict = judged(**lost)
     assert verdict.health is Health.CRITICAL
-    assert "dropped 9 records (7 failed, 2 skipped)" in verdict.reason
+    assert "dropped 9 records (7 not produced, 2 skipped)" in verdict.reason
     assert "5 min ago" in verdict.reason
     # Even while nobody answers.
     assert judged(answering=(), **lost).health is Health.CRITICAL
@@ -301,9 +305,8 @@ TWO = ("http://b", "MirrorSourceConnector", 1)
 
 
 def failed(count: int, retries: int = 0) -> TaskErrors:
-    return TaskErrors(
-        record_failures=count, record_errors=count, retries=retries
-    )
+    """Return what a task counts that could not produce records."""
+    return TaskErrors(record_failures=count + retries, retries=retries)
 
 
 def count(
@@ -398,6 +401,53 @@ def test_a_loss_of_before_does_not_hide_the_last_one() -> None:
     books = count(books, {TWO: failed(1)}, NOON - timedelta(hours=3))
     assert (books.last_lost, books.lately) == (NOON, failed(7))
     assert books.counted == failed(8)
+
+
+@pytest.mark.parametrize(
+    ("errors", "lost"),
+    [
+        # The producer could not write two of them.
+        (TaskErrors(record_failures=2), 2),
+        # A transform failed, and its record was left out.
+        (TaskErrors(record_failures=1, record_errors=1, records_skipped=1), 1),
+        # The same, where errors are not tolerated: it is read again.
+        (TaskErrors(record_failures=1, record_errors=1), 0),
+        # The third attempt was good.
+        (TaskErrors(record_failures=2, retries=2), 0),
+        # The third attempt was the last.
+        (
+            TaskErrors(
+                record_failures=3,
+                retries=2,
+                record_errors=1,
+                records_skipped=1,
+            ),
+            1,
+        ),
+    ],
+)
+def test_a_record_is_lost_if_it_is_left_out(
+    errors: TaskErrors, lost: int
+) -> None:
+    books = count(ErrorCounters(), {ONE: errors})
+    assert books.counted.lost == lost
+    assert (books.last_lost is not None) is bool(lost)
+
+
+def test_an_attempt_that_waits_to_be_retried_loses_nothing() -> None:
+    waits = TaskErrors(record_failures=1)
+    books = ErrorCounters()
+    for errors in (TaskErrors(), waits, waits, failed(0, retries=1)):
+        books = books.count({ONE: errors}, {ONE: None}, NOON, since={})
+    assert books.counted == failed(0, retries=1)
+    assert books.last_lost is None
+    # Nor after an error of long ago.
+    for errors in (failed(1), failed(1), failed(2)):
+        books = count(books, {ONE: errors})
+    assert books.counted.lost == 1
+    # One that is given up has another time, even if the clock went back.
+    books = count(books, {ONE: failed(2)}, EARLIER - timedelta(hours=1))
+    assert books.counted.lost == 2
 
 
 def test_retries_lose_nothing() -> None:

@@ -324,7 +324,7 @@ def _lost(
     yield CheckFinding(
         Health.CRITICAL,
         f"MirrorMaker's tasks dropped {counted(lately.lost, 'record')} "
-        f"({lately.record_failures} failed, {lately.records_skipped} "
+        f"({lately.not_produced} not produced, {lately.records_skipped} "
         f"skipped), most recently {seconds(now - at)} ago. MirrorMaker's log "
         "names them if errors.log.enable is on",
     )

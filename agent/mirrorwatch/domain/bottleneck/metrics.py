@@ -50,17 +50,26 @@ ERRORS = {
         (
             "record_failures",
             "records",
-            "Records that could not be replicated (total-record-failures)",
+            (
+                "Failed attempts to process records, those that were retried "
+                "included (total-record-failures)"
+            ),
         ),
         (
             "records_skipped",
             "records",
-            "Records skipped because of an error (total-records-skipped)",
+            (
+                "Records left out because a transform or converter failed "
+                "(total-records-skipped)"
+            ),
         ),
         (
             "record_errors",
             "errors",
-            "Errors of tasks, retried ones included (total-record-errors)",
+            (
+                "Transforms and conversions of records that failed for good "
+                "(total-record-errors)"
+            ),
         ),
         (
             "retries",

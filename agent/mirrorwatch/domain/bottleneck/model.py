@@ -259,21 +259,33 @@ class TaskErrors:
     """Errors that a task, or all of them, counted since its start."""
 
     record_failures: int = 0
-    """Records that could not be copied."""
+    """Attempts that failed, those that were retried included."""
 
     records_skipped: int = 0
-    """Records skipped because of an error."""
+    """Records that a transform or a converter failed at, and that were left
+    out (``errors.tolerance=all``)."""
 
     record_errors: int = 0
-    """Errors, those that a retry fixed included."""
+    """Transforms and conversions that failed for good. Where errors are not
+    tolerated the task fails then, and reads the record again."""
 
     retries: int = 0
     """Operations tried again."""
 
     @property
+    def not_produced(self) -> int:
+        """Records that the producer could not write, and that were left out.
+
+        They are failures, and neither errors nor retries; all other failures
+        are one of both (Connect's `RetryWithToleranceOperator`, and
+        `producerSendFailed` of its source tasks).
+        """
+        return max(0, self.record_failures - self.record_errors - self.retries)
+
+    @property
     def lost(self) -> int:
         """Records given up."""
-        return self.record_failures + self.records_skipped
+        return self.not_produced + self.records_skipped
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -338,10 +350,11 @@ class MirrorMetrics:
     )
     """By address of the worker, connector and task."""
 
-    last_errors: Mapping[tuple[str, str, int], datetime] = field(
+    last_errors: Mapping[tuple[str, str, int], datetime | None] = field(
         default_factory=dict
     )
-    """When each of them last gave up a record, by the clock of its worker."""
+    """When each of them last failed for good, by the clock of its worker;
+    `None` for never since its start."""
 
     states: tuple[WorkerTask, ...] = ()
     """Of the flow's connectors and tasks, one entry for each."""
@@ -549,7 +562,7 @@ remembered."""
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LastError:
-    """When a task last gave up a record, by the clock of its worker."""
+    """When a task last failed for good, by the clock of its worker."""
 
     read: datetime
     """As it was last read."""
@@ -588,12 +601,12 @@ class ErrorCounters:
     """What was counted then, and in losses before that were not apart."""
 
     last_errors: Mapping[str, LastError] = field(default_factory=dict)
-    """When each task last gave up a record, where it says so."""
+    """When each task last failed for good, where it says so."""
 
     def count(
         self,
         said: Mapping[tuple[str, str, int], TaskErrors],
-        last_errors: Mapping[tuple[str, str, int], datetime],
+        last_errors: Mapping[tuple[str, str, int], datetime | None],
         now: datetime,
         *,
         since: Mapping[str, datetime],
@@ -606,7 +619,8 @@ class ErrorCounters:
             What each task says that was read anew, by address, connector and
             task.
         last_errors
-            When each of them last gave up a record, if it says so.
+            When each of them last failed for good, if it says so; `None` for
+            never.
         now
             The time.
         since
@@ -619,6 +633,10 @@ class ErrorCounters:
         the time of the last error is another one. Where a task counted more
         since its start than before it, only the rest is counted: nothing
         that is read says that it started.
+
+        While an attempt waits to be retried, it is a failure and not a retry
+        yet. What looks like a record that was not produced, without another
+        time of the last error, is not counted until that is told apart.
         """
         seen, times = dict(self.seen), dict(self.last_errors)
         counted, last, lately = self.counted, self.last_lost, self.lately
@@ -626,6 +644,10 @@ class ErrorCounters:
             key, last_error = task_key(place), last_errors.get(place)
             before = seen.get(key)
             new = _since(errors, before or TaskErrors())
+            if new.not_produced and not _has_failed(
+                place in last_errors, last_error, times.get(key)
+            ):
+                continue
             time = times.pop(key, None)
             if last_error is not None and (time is None or errors != before):
                 times[key] = LastError(read=last_error)
@@ -651,6 +673,19 @@ class ErrorCounters:
             last_errors=times,
         )
         return self if counters == self else counters
+
+
+def _has_failed(
+    is_told: bool,  # noqa: FBT001
+    at: datetime | None,
+    before: LastError | None,
+) -> bool:
+    """Return whether a task may have failed for good since it was read: not
+    if it says that it has not.
+    """
+    if not is_told or before is None or before.known is None:
+        return at is not None or not is_told
+    return at is not None and at != before.known
 
 
 def task_key(place: tuple[str, str, int]) -> str:
