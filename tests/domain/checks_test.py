@@ -141,6 +141,19 @@ def test_a_canary_that_stands_still_is_unknown() -> None:
     assert "has been stuck for" in verdict.reason
 
 
+def test_nothing_is_overdue_because_nobody_looked() -> None:
+    # Sent a second before the agent was paused.
+    paused = with_partition(oldest_outstanding=ago(26), last_arrival=ago(26))
+    verdict = canary(replace(paused, at=ago(25)))
+    assert verdict.health is Health.UNKNOWN
+    assert "has been stuck for" in verdict.reason
+    # What was overdue before is still known.
+    overdue = with_partition(oldest_outstanding=ago(99), last_arrival=ago(99))
+    verdict = canary(replace(overdue, at=ago(25)))
+    assert verdict.health is Health.CRITICAL
+    assert "outstanding for 74 s" in verdict.reason
+
+
 def test_an_agent_that_may_not_read_does_not_blame_the_mirror() -> None:
     overdue = with_partition(oldest_outstanding=ago(99), last_arrival=ago(99))
     assert canary(overdue).health is Health.CRITICAL

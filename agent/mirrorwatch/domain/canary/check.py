@@ -126,11 +126,13 @@ def _find_losses(
 def _find_overdue(
     seen: CanaryObservation, limits: CanaryLimits, now: datetime
 ) -> Iterator[CheckFinding]:
+    # Not since then: what has arrived after a pause is yet to be read.
+    looked_at = min(now, seen.at)
     outstanding = {
-        p.partition: now - p.oldest_outstanding
+        p.partition: looked_at - p.oldest_outstanding
         for p in seen.partitions
         if p.oldest_outstanding is not None
-        and now - p.oldest_outstanding > limits.deadline
+        and looked_at - p.oldest_outstanding > limits.deadline
     }
     overdue = {
         partition: age

@@ -207,7 +207,9 @@ class CanaryConsumer:
             yield from self._translate_failure(event)
         elif isinstance(event, PartitionEnd):
             self._problems.pop(event.partition, None)
-            self._absent_until.pop(event.partition, None)
+            if not self._paused:
+                # Otherwise it may be of before the pause.
+                self._absent_until.pop(event.partition, None)
             yield event
         else:
             partition, offset = event.partition() or 0, event.offset() or 0
