@@ -331,6 +331,31 @@ def connectors_of(**given: tuple[str, dict[str, str]]) -> bytes:
     ).encode()
 
 
+def test_a_connector_without_a_target_alias_has_kafkas_default(
+    tmp_path: Path,
+) -> None:
+    stated = {"target.cluster.alias": "target"}
+    said = json.loads(
+        connectors_of(
+            events=("Source", {"topics": "evt.*"}),
+            telemetry=("Source", {"topics": "tel.*", **stated}),
+            checkpoints=("Checkpoint", {}),
+        )
+    )
+    for name in ("events", "checkpoints"):
+        del said[name]["info"]["config"]["target.cluster.alias"]
+    answer = json.dumps(said).encode()
+    with serving(answer) as url:
+        data, _ = made(tmp_path, "--from-connect", url)
+    assert {flow["target"] for flow in data["flows"]} == {"target"}
+    assert [flow["mirror"]["connectors"] for flow in data["flows"]] == [
+        ["events", "checkpoints"],
+        ["telemetry", "checkpoints"],
+    ]
+    for flow in Config.from_file(tmp_path / "mirrorwatch.yaml").flows:
+        assert flow.mirror.target_alias == "target"
+
+
 def test_flows_of_one_pair_keep_their_checkpoints(tmp_path: Path) -> None:
     answer = connectors_of(
         telemetry=("Source", {"topics": "tel[.].*"}),

@@ -683,6 +683,16 @@ def test_a_mirror_of_other_aliases_names_those_that_are_there(
     )
 
 
+@pytest.mark.usefixtures("sites")
+def test_a_mirror_without_a_target_alias_has_kafkas_default(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delitem(SOURCE, "target.cluster.alias")
+    topics = {k: f"mm2-{k}.summit.internal" for k in ("offsets", "configs")}
+    (one,) = said(describe({"source_alias": "s", "topics": topics}))
+    assert "; there are summit->target." in one
+
+
 def test_two_names_of_one_cluster_are_one_finding(
     sites: dict[str, Site],
 ) -> None:

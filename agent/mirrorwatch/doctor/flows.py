@@ -18,7 +18,7 @@ from ..domain.doctor import (
     SetupConnector,
     find_traps,
 )
-from ..domain.mirror_records import Companion, Connector
+from ..domain.mirror_records import TARGET_ALIAS, Companion, Connector
 from ..exceptions import SourceDeniedError, SourceError
 from ..kafka.admin import Cluster, describe_topics
 from ..kafka.errors import TIMEOUT
@@ -278,7 +278,7 @@ def _add_other_mirror(
     pairs = sorted(
         {
             f"{p['source.cluster.alias']}->"
-            f"{p.get('target.cluster.alias', '?')}"
+            f"{p.get('target.cluster.alias', TARGET_ALIAS)}"
             for p in raw.values()
             if p.get("source.cluster.alias")
         }

@@ -14,6 +14,7 @@ __all__ = [
     "FLUSH",
     "LONGEST_FLUSH",
     "REFRESH",
+    "TARGET_ALIAS",
     "Assignment",
     "Checkpoint",
     "CommitCadence",
@@ -286,6 +287,11 @@ REFRESH = timedelta(minutes=10)
 
 FLUSH = timedelta(minutes=1)
 """Connect's default of ``offset.flush.interval.ms``."""
+
+TARGET_ALIAS = "target"
+"""``target.cluster.alias`` of MirrorMaker 2's connectors where it is not set
+(``MirrorConnectorConfig``, the same in Kafka 3.9 and 4.3). That of the source
+has no default: Connect refuses a connector without."""
 
 
 @dataclass(frozen=True, kw_only=True)

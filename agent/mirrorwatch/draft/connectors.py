@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..domain.mirror_records import TARGET_ALIAS
 from ..exceptions import ConfigError, SourceError
 from ..http import HttpAddress
 from ..mirrors.mirrormaker2 import accompanies, copies_records
@@ -84,6 +85,9 @@ def _read_settings(each: Any, name: str, url: str) -> dict[str, Setting]:
     try:
         config: Mapping[str, Any] = each["info"]["config"]
         return {
+            # The REST API returns what was given, without defaults.
+            "target.cluster.alias": Setting(TARGET_ALIAS, Place(url, 0, name))
+        } | {
             str(key): Setting(str(value), Place(url, 0, f"{name}: {key}"))
             for key, value in config.items()
             if value is not None
