@@ -12,7 +12,13 @@ from typing import Any
 
 from .exceptions import ConfigError
 
-__all__ = ["MECHANISM", "find_msk_fault", "is_msk_iam", "with_login"]
+__all__ = [
+    "MECHANISM",
+    "find_msk_fault",
+    "is_msk_iam",
+    "names_region",
+    "with_login",
+]
 
 MECHANISM = "AWS_MSK_IAM"
 """The mechanism's name in AWS's library for Java."""
@@ -30,6 +36,11 @@ REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
 def is_msk_iam(properties: Mapping[str, str]) -> bool:
     """Return whether a client logs in so."""
     return any(properties.get(name, "").upper() == MECHANISM for name in NAMES)
+
+
+def names_region(servers: str) -> bool:
+    """Return whether the names of brokers hold the region."""
+    return BROKER.search(servers) is not None
 
 
 def find_msk_fault(properties: Mapping[str, str]) -> str | None:

@@ -2,8 +2,10 @@
 
 import json
 import shlex
+import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -504,6 +506,35 @@ def test_a_mechanism_that_the_agent_lacks_is_told(tmp_path: Path) -> None:
     kafka = data["clusters"]["summit"]["kafka"]
     assert kafka["sasl.mechanism"] == "SCRAM-SHA-512"
     assert "the mirror's mechanism is GSSAPI" in result.stderr
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["region", "no region"])
+def test_a_mirror_that_logs_in_by_iam_is_no_question(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, named: bool
+) -> None:
+    signer = SimpleNamespace(MSKAuthTokenProvider=SimpleNamespace())
+    signer.MSKAuthTokenProvider.generate_auth_token = None
+    monkeypatch.setitem(sys.modules, "aws_msk_iam_sasl_signer", signer)
+    monkeypatch.setenv("AWS_REGION", "eu-west-1")
+    servers = "b-1.efd.x1.c2.kafka.eu-west-1.amazonaws.com:9098"
+    text = DEDICATED
+    if named:
+        text = text.replace("ldf.example:9092", servers)
+    text += """
+        ldf.security.protocol = SASL_SSL
+        ldf.sasl.mechanism = AWS_MSK_IAM
+        """
+    data, result = made_of(tmp_path, text)
+    assert data["clusters"]["ldf"]["kafka"] == {
+        "bootstrap.servers": servers if named else "ldf.example:9092",
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "AWS_MSK_IAM",
+    }
+    asks = "Set in the environment: AWS_REGION" in result.stderr
+    assert asks is not named
+    assert "Put into" not in result.stderr
+    written = (tmp_path / "mirrorwatch.yaml").read_text()
+    assert "pip install 'mirrorwatch[msk-iam]'" in written
 
 
 def test_an_old_kafka_has_its_own_defaults(tmp_path: Path) -> None:

@@ -30,6 +30,8 @@ from ..domain.topics import (
     split_patterns,
 )
 from ..exceptions import ConfigError
+from ..msk import MECHANISM as MSK_IAM
+from ..msk import names_region
 from ..secrets import may_quote
 from .model import (
     CANARY,
@@ -48,7 +50,8 @@ FOREIGN = re.compile(r"\$\{\w[^}]*:[^}]*\}")
 """A reference that only the mirror's worker can follow."""
 
 MECHANISMS = {"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"}
-"""What the agent's library can log in by, as its packages are built."""
+"""What the agent's library can log in by, as its packages are built; of
+`MSK_IAM` the agent makes OAUTHBEARER."""
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 """Values of ``security.protocol``."""
@@ -261,6 +264,9 @@ class _Clusters:
         stated = own.get("sasl.mechanism")
         # Kafka's own default.
         mechanism = "GSSAPI" if stated is None else stated.value.upper()
+        if mechanism == MSK_IAM:
+            self._write_msk_iam(kafka, path)
+            return
         if mechanism not in MECHANISMS:
             shown = "another" if FOREIGN.search(mechanism) else mechanism
             mechanism = "SCRAM-SHA-512"
@@ -283,6 +289,26 @@ class _Clusters:
             alias, "password", f"password of {self._user} at {alias}", found
         )
         kafka["sasl.password"] = f"${{file:{file}}}"
+
+    def _write_msk_iam(self, kafka: dict[str, Any], path: YamlPath) -> None:
+        """Write the login that has no user and no password of its own."""
+        key = "sasl.mechanism"
+        kafka[key] = MSK_IAM
+        self._draft.comment(
+            (*path, key),
+            "Needs the extra: pip install 'mirrorwatch[msk-iam]'. AWS "
+            "credentials are those that boto3 finds, such as the role of the "
+            "pod: one with the rights that mirrorwatch acls prints.",
+        )
+        if names_region(kafka["bootstrap.servers"]):
+            return
+        variable = "AWS_REGION"
+        self._draft.variables.append(variable)
+        self._draft.ask(
+            (*path, key),
+            "the region, which is in no name of bootstrap.servers; set "
+            f"{variable} in the environment",
+        )
 
     def _write_tokens(
         self,
