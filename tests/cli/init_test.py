@@ -500,6 +500,63 @@ def test_what_only_the_worker_knows_is_asked_of_the_environment(
     assert result.stderr.count("Not known") == 3
 
 
+def test_references_in_names_of_topics_become_variables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SUMMIT_LDF_OFFSETS_TOPIC", "offsets-of-efd")
+    monkeypatch.setenv("SUMMIT_LDF_STATUS_TOPIC", "status-of-efd")
+    monkeypatch.setenv("SUMMIT_LDF_SYNCS_LOCATION", "target")
+    monkeypatch.setenv("SUMMIT_LDF_EXCLUDE", "a.*, b.*")
+    lines = """
+        ldf.offset.storage.topic = ${env:OFFSETS}
+        status.storage.topic = status-${file:/run/site:name}
+        config.storage.topic = configs
+        offset-syncs.topic.location = ${file:/run/site:location}
+        topics.exclude = ${env:EXCLUDED}
+        """
+    _, result = made_of(tmp_path, f"{DEDICATED}{lines}")
+    assert result.stderr.count("Set in the environment") == 4
+    assert result.stderr.count("Not known") == 4
+    (flow,) = Config.from_file(tmp_path / "mirrorwatch.yaml").flows
+    assert flow.mirror.topics.offsets == "offsets-of-efd"
+    assert flow.mirror.topics.configs == "configs"
+    assert flow.mirror.topics.status == "status-of-efd"
+    assert flow.mirror.syncs_location == "target"
+    assert flow.topics.exclude == ("a.*", "b.*")
+
+
+def test_strimzis_references_in_names_of_topics_become_variables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SUMMIT_LDF_OFFSETS_TOPIC", "offsets-of-efd")
+    text = STRIMZI.replace(
+        '"ldf.example:9092"}',
+        '"ldf.example:9092", config: {offset.storage.topic: "${env:X}"}}',
+    )
+    data, result = made_of(tmp_path, text)
+    assert data["flows"][0]["mirror"]["topics"] == {
+        "offsets": "${env:SUMMIT_LDF_OFFSETS_TOPIC}",
+        "configs": "mirrormaker2-cluster-configs",
+        "status": "mirrormaker2-cluster-status",
+    }
+    assert "input:8: spec.clusters[1].config" in result.stderr
+
+
+def test_syncs_of_an_unknown_location_have_no_certain_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SUMMIT_LDF_SYNCS_LOCATION", "target")
+    lines = """
+        offset-syncs.topic.location = ${env:LOCATION}
+        replication.policy.separator = _
+        replication.policy.internal.topic.separator.enabled = false
+        """
+    data, result = made_of(tmp_path, f"{DEDICATED}{lines}")
+    topics = data["flows"][0]["mirror"]["topics"]
+    assert topics["syncs"] == "mm2-offset-syncs.ldf.internal"
+    assert "at the target it is mm2-offset-syncs.summit" in result.stderr
+
+
 def test_a_mechanism_that_the_agent_lacks_is_told(tmp_path: Path) -> None:
     text = f"{DEDICATED}\nsummit.security.protocol = SASL_PLAINTEXT\n"
     data, result = made_of(tmp_path, text)

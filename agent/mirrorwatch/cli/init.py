@@ -259,7 +259,7 @@ def _ask_people() -> FoundMirror:
         topics={}
         if dedicated
         else {
-            kind: f"mirrormaker2-cluster-{kind}"
+            kind: Setting(f"mirrormaker2-cluster-{kind}", place)
             for kind in ("offsets", "configs", "status")
         },
     )

@@ -414,6 +414,7 @@ class _Flow:
         }
         names = (self.data["source"], self.data["target"])
         self._values = _Values(draft, settings, names)
+        self._topics = _Values(draft, mirror.topics, names)
         draft.places[self._path] = mirror.place
         draft.comment(self._path, f"From {mirror.place}")
         self._aliases = {
@@ -526,7 +527,12 @@ class _Flow:
             block["include"] = [*include]
             self._add_canary(block["include"], exclude, canary, path)
         if exclude is not None:
-            block["exclude"] = [*exclude]
+            # A variable holds all of them, which only a text is split for.
+            block["exclude"] = (
+                ",".join(exclude)
+                if any(REFERENCE.search(p) for p in exclude)
+                else [*exclude]
+            )
         self._check_filter_class()
         return block
 
@@ -627,7 +633,14 @@ class _Flow:
         if number > 1 and mirror.name:
             # Only what is named is checked.
             block["connectors"] = [mirror.name, *mirror.companions]
-        topics = {**mirror.topics, **self._name_internal()}
+        topics = {
+            kind: self._topics.take(
+                kind,
+                (*self._path, "mirror", "topics", kind),
+                f"{kind} topic",
+            )
+            for kind in mirror.topics
+        } | self._name_internal()
         if topics:
             block["topics"] = topics
         location = self._take(
@@ -680,8 +693,14 @@ class _Flow:
         )
         if not dotted or self._naming.separator == ".":
             return {}
-        target = self._get("offset-syncs.topic.location") == "target"
-        alias = self._aliases["source" if target else "target"]
+        location = self._get("offset-syncs.topic.location") or ""
+        if FOREIGN.search(location):
+            self._draft.ask(
+                (*self._path, "mirror", "topics", "syncs"),
+                "its name, which depends on the location; at the target it "
+                f"is mm2-offset-syncs.{self._aliases['source']}.internal",
+            )
+        alias = self._aliases["source" if location == "target" else "target"]
         return {
             "syncs": f"mm2-offset-syncs.{alias}.internal",
             "checkpoints": f"{self._aliases['source']}.checkpoints.internal",
@@ -750,6 +769,11 @@ def _find_problems(draft: Draft) -> Sequence[ConfigProblem]:
     return ()
 
 
+STAND_INS = {"TOPIC_FORMAT": "${topic}", "SYNCS_LOCATION": "source"}
+"""What stands for variables, by the end of their names, whose value may not be
+any."""
+
+
 def _without_references(value: Any) -> Any:
     """Return data with something in the place of what is to be set."""
     match value:
@@ -758,7 +782,10 @@ def _without_references(value: Any) -> Any:
         case list():
             return [_without_references(v) for v in value]
         case str() if REFERENCE.search(value):
-            return "${topic}" if "TOPIC_FORMAT" in value else "unknown"
+            return next(
+                (v for k, v in STAND_INS.items() if value.endswith(f"{k}}}")),
+                "unknown",
+            )
         case _:
             return value
 

@@ -135,8 +135,9 @@ class FoundMirror:
     version: tuple[int, ...] | None = None
     """Version of Kafka that it runs with, if that is written."""
 
-    topics: Mapping[str, str] = field(default_factory=dict)
-    """Internal topics whose names are known: offsets, configs, status."""
+    topics: Settings = field(default_factory=dict)
+    """Names of internal topics, as far as they are known, by kind: offsets,
+    configs, status."""
 
     connect: str | None = None
     """Address of the REST API, where the agent may ask it."""

@@ -212,7 +212,7 @@ def _to_mirror(
         dedicated=True,
         filter=SourceFilter(place=topics.place, kind="property", key=key),
         topics={
-            kind: found.value
+            kind: found
             for kind, key in STORAGE.items()
             if (found := worker.get(key, properties.get(key))) is not None
         },

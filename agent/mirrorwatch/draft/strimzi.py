@@ -313,14 +313,14 @@ def _find_cluster(node: _Node, clusters: Mapping[str, _Node]) -> _Node:
     return clusters[alias]
 
 
-def _find_topics(target: _Node) -> dict[str, str]:
+def _find_topics(target: _Node) -> dict[str, Setting]:
     """Return Connect's own topics: named in v1, with defaults before."""
-    return {
-        kind: target[new].text()
-        or target["config"][before].text()
-        or f"mirrormaker2-cluster-{kind}"
-        for kind, (new, before) in CONNECT_TOPICS.items()
-    }
+    found: dict[str, Setting] = {}
+    for kind, (new, before) in CONNECT_TOPICS.items():
+        found[kind] = Setting(f"mirrormaker2-cluster-{kind}", target.place)
+        found |= _setting(kind, target["config"][before])
+        found |= _setting(kind, target[new])
+    return found
 
 
 def _to_version(node: _Node) -> tuple[int, ...] | None:
