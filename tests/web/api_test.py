@@ -1,4 +1,5 @@
 import json
+import os
 import re
 from dataclasses import replace
 from datetime import timedelta
@@ -346,6 +347,25 @@ def test_the_last_nights_are_told_newest_first(tmp_path: Path) -> None:
     ]
     newest, before = (n["found_records"]["dropped"] for n in told["nights"])
     assert (newest, before) == (1, 0)
+
+
+def test_runs_of_windows_hide_no_night(tmp_path: Path) -> None:
+    day = timedelta(days=1)
+    for number in range(16):
+        night = a_result(at=NIGHT - number * day)
+        window = replace(night, id=f"adhoc-{number}", nightly=False)
+        for result in (night, window):
+            write_audit(tmp_path, a_finished(result))
+            file = tmp_path / "runs" / result.id / "result.json"
+            # Those of windows were run after the nights.
+            written = (1000 if result.nightly else 2000) - number
+            os.utime(file, (written, written))
+
+    told = ask_nights(tmp_path).json()
+
+    assert [night["run"] for night in told["nights"]] == [
+        f"nightly-{NIGHT - number * day:%Y-%m-%d}" for number in range(14)
+    ]
 
 
 def test_a_night_that_cannot_be_read_hides_no_other(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def _latest(report: Report | None) -> str:
 
 
 NIGHTS = 14
-"""Newest runs that are listed: two weeks, if one runs a night."""
+"""Newest nightly runs that are listed: two weeks, if one runs a night."""
 
 Version = tuple[int, int, str]
 """Time of the last change, size and name of a run."""
@@ -125,25 +125,32 @@ class AuditNights:
         if self._folder is None:
             return JsonAnswer({"nights": [], "problems": []})
         try:
-            versions = _newest(self._folder / "runs")
+            versions = _newest_first(self._folder / "runs")
         except OSError as e:
             error = f"Audit results cannot be read: {e}"
             return JsonAnswer({"error": error}, status_code=503)
-        known, problems = {}, []
+        known, problems, left = {}, [], NIGHTS
         for version in versions:
+            if not left:
+                break
+            found = self._known.get(version)
             try:
-                known[version] = self._known.get(version) or _read(
-                    self._folder, version[2]
-                )
+                if found is None:
+                    found = _read(self._folder, version[2])
             except AuditError as e:
                 problems.append(str(e))
+                left -= 1
+                continue
+            known[version] = found
+            # Those of windows have no nights: they take no place.
+            left -= bool(found)
         # Replaced as a whole: two requests may be answered at once.
         self._known = known
         nights = [night for of_run in known.values() for night in of_run]
         return JsonAnswer({"nights": nights, "problems": problems})
 
 
-def _newest(runs: Path) -> list[Version]:
+def _newest_first(runs: Path) -> list[Version]:
     found = []
     folders = list(runs.iterdir()) if runs.is_dir() else []
     for folder in folders:
@@ -151,7 +158,7 @@ def _newest(runs: Path) -> list[Version]:
         if result.is_file():
             facts = result.stat()
             found.append((facts.st_mtime_ns, facts.st_size, folder.name))
-    return sorted(found, reverse=True)[:NIGHTS]
+    return sorted(found, reverse=True)
 
 
 def _read(folder: Path, run: str) -> Nights:
