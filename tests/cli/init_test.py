@@ -19,7 +19,7 @@ from mirrorwatch.domain.mirror_records import Companion
 from mirrorwatch.draft.properties import escape_value, parse_properties
 from mirrorwatch.mirrors.mirrormaker2 import MirrorMaker2
 from mirrorwatch.wiring.context import to_mirror
-from tests.support.http import serving
+from tests.support.http import serving, serving_connect
 
 EXAMPLES = Path(__file__).parents[1] / "data" / "init"
 
@@ -356,6 +356,32 @@ def test_a_connector_without_a_target_alias_has_kafkas_default(
     ]
     for flow in Config.from_file(tmp_path / "mirrorwatch.yaml").flows:
         assert flow.mirror.target_alias == "target"
+
+
+@pytest.mark.parametrize(
+    ("version", "exclude", "told"),
+    [
+        ("3.9.2", ["evt.*"], False),
+        ("4.3.1", None, True),
+        # Of Confluent, which counts otherwise: Kafka 3.9.
+        ("7.9.0-ccs", ["evt.*"], False),
+    ],
+)
+def test_what_kafka_4_does_not_exclude_is_told(
+    tmp_path: Path, version: str, exclude: list[str] | None, *, told: bool
+) -> None:
+    said = connectors_of(copier=("Source", {"topics.blacklist": "evt.*"}))
+    with serving_connect(json.loads(said), version) as url:
+        data, result = made(tmp_path, "--from-connect", url)
+    assert data["flows"][0]["topics"].get("exclude") == exclude
+    line = "flows[0].topics.include: whether what topics.blacklist excludes"
+    assert (line in result.stderr) is told
+    assert "carries the canary topic as it is" in result.stderr
+    # Where the version is not known, or is older, for the day of the upgrade.
+    written = (tmp_path / "mirrorwatch.yaml").read_text()
+    assert (
+        "Kafka 4.0 and newer ignore topics.blacklist" in written
+    ) is not told
 
 
 def test_flows_of_one_pair_keep_their_checkpoints(tmp_path: Path) -> None:

@@ -33,7 +33,12 @@ from mirrorwatch.domain.doctor import DoctorFinding, FindingSeverity
 from mirrorwatch.exceptions import SourceDeniedError, SourceError
 from mirrorwatch.kafka.admin import Topic
 from mirrorwatch.mirrors.mirrormaker2 import PACKAGE
-from tests.support.http import Answer, answering, handling
+from tests.support.http import (
+    Answer,
+    answering,
+    handling,
+    serving_connect,
+)
 from tests.support.tcp import black_hole, closed_port, frozen
 
 
@@ -741,3 +746,20 @@ def test_a_trap_of_the_mirror_is_found_by_rest() -> None:
     with answering(Answer(status=200, body=body)) as server:
         (one,) = said(describe({"connect": {"url": server.url}}))
     assert one.startswith("warning errors-uncounted: m drops records")
+
+
+@pytest.mark.usefixtures("sites")
+@pytest.mark.parametrize(
+    ("version", "found"),
+    [
+        ("3.9.2", ["error canary-filter", "warning removed-setting"]),
+        ("4.3.1", ["warning removed-setting"]),
+    ],
+)
+def test_what_kafka_4_removed_is_told_and_leaves_out_no_topic(
+    version: str, found: list[str]
+) -> None:
+    config = SOURCE | {"topics.blacklist": "mirrorwatch[.].*"}
+    with serving_connect({"m": {"info": {"config": config}}}, version) as url:
+        told = said(describe({"connect": {"url": url}}))
+    assert [one.partition(":")[0] for one in told] == found

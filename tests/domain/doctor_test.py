@@ -114,6 +114,13 @@ CASES: dict[str, tuple[MirrorSetup, str]] = {
         setup(replication={("target", "mm2-offsets.summit.internal"): 1}),
         "mm2-offsets.summit.internal at ldf has one replica",
     ),
+    "removed-setting": (
+        setup(
+            connector(topics__blacklist="tmp.*"),
+            connector("Checkpoint", topics__blacklist="tmp.*"),
+        ),
+        "MirrorCheckpointConnector excludes nothing in Kafka 4.0 and newer",
+    ),
     "flush-interval": (
         setup(connector(offset__flush__interval__ms="5000")),
         "offset.flush.interval.ms of MirrorSourceConnector has no effect",
@@ -185,6 +192,10 @@ def test_a_mirror_in_one_trap_is_told_that_alone(name: str) -> None:
 @pytest.mark.parametrize(
     "sound",
     [
+        # The newer name goes before the old one, in any version.
+        setup(connector(topics__blacklist="tmp.*", topics__exclude="x")),
+        # A heartbeat connector copies no topics.
+        setup(connector(), connector("Heartbeat", topics__blacklist="tmp.*")),
         # One broker can hold one replica only.
         setup(
             brokers={"target": 1},

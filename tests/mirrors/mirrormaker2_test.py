@@ -452,6 +452,13 @@ def test_other_settings_that_checks_need_are_found() -> None:
     assert not found.selection.matches("secret.x")
 
 
+def test_what_kafka_4_ignores_is_kept_apart() -> None:
+    old = {"topics.blacklist": "secret.*"}
+    found = copying(**old).since_kafka_4
+    assert found == copying()
+    assert copying(**old, **{"topics.exclude": "b"}).since_kafka_4 is None
+
+
 def test_a_checkpoint_is_where_a_group_would_go_on() -> None:
     key = string("group") + string("summit.t") + struct.pack(">i", 7)
     value = struct.pack(">hqq", 0, 375, 365) + string("")

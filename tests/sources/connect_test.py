@@ -303,6 +303,15 @@ class Cluster:
         self.state, self.trace = "RUNNING", ""
         self.listed = self.exists = True
         self.starts = False
+        self.config = {
+            "connector.class": "MirrorSourceConnector",
+            "source.cluster.alias": "summit",
+            "target.cluster.alias": "ldf",
+        }
+        self.told: str | None = "4.1.1"
+        self.mirror = MirrorMaker2(
+            source_alias="summit", target_alias="ldf", topics={}
+        )
         self.positions, found = MirrorState(), TasksState()
         facts = TaskFacts(
             positions=self.positions,
@@ -317,9 +326,7 @@ class Cluster:
         self.worker = ConnectWorker(
             flow=FLOW.name,
             api=cast("ConnectApi", self),
-            mirror=MirrorMaker2(
-                source_alias="summit", target_alias="ldf", topics={}
-            ),
+            mirror=self.mirror,
             positions=self.positions,
             state=found,
             facts=facts,
@@ -332,14 +339,9 @@ class Cluster:
         if not self.listed:
             return {}
         task = {"id": 0, "state": self.state, "trace": self.trace}
-        config = {
-            "connector.class": "MirrorSourceConnector",
-            "source.cluster.alias": "summit",
-            "target.cluster.alias": "ldf",
-        }
         return {
             "c": {
-                "info": {"config": config, "tasks": [{"task": 0}]},
+                "info": {"config": self.config, "tasks": [{"task": 0}]},
                 "status": {
                     "connector": {"state": "RUNNING", "worker_id": "w"},
                     "tasks": [{**task, "worker_id": "w"}],
@@ -352,8 +354,8 @@ class Cluster:
             raise SourceError("status 409", source="connect", cluster="ldf")
         return self.exists
 
-    def version(self) -> str:
-        return "4.1.1"
+    def version(self) -> str | None:
+        return self.told
 
     def tasks(self, _: str) -> list[Any]:
         return []
@@ -468,3 +470,53 @@ def test_a_connector_without_a_state_is_unknown() -> None:
     # The status topic has it.
     cluster.positions.optional.catch_up("status", 0)
     assert cluster.health() is Health.OK
+
+
+@pytest.mark.parametrize(
+    ("told", "obeyed"),
+    [
+        ("3.9.2", True),
+        ("4.0.0", False),
+        # Kafka 3.9: Confluent counts its platform.
+        ("7.9.0-ccs", True),
+        ("7.9.0-ce", True),
+        (None, True),
+        ("trunk", True),
+    ],
+)
+def test_settings_that_kafka_4_removed_count_before_it(
+    told: str | None, *, obeyed: bool
+) -> None:
+    cluster = Cluster()
+    cluster.config["topics.blacklist"] = "secret.*"
+    cluster.config["config.properties.blacklist"] = "retention.*"
+    cluster.told = told
+    cluster.worker.step()
+    for _ in range(2):
+        (found,) = cluster.positions.connectors()
+        assert found.selection.matches("secret.x") is not obeyed
+        assert ("retention.*" in found.config_excluded) is obeyed
+        # The configs topic, which names no version, is read later.
+        cluster.positions.note(
+            cluster.mirror.to_fact("c", dict(cluster.config))
+        )
+
+
+def test_the_version_is_known_while_nobody_tells_it() -> None:
+    cluster = Cluster()
+    cluster.config["topics.blacklist"] = "secret.*"
+    cluster.worker.step()
+    cluster.told, cluster.now = None, cluster.now + MINUTE
+    cluster.worker.step()
+    (found,) = cluster.positions.connectors()
+    assert found.selection.matches("secret.x")
+
+
+def test_groups_that_kafka_4_does_not_exclude_have_checkpoints() -> None:
+    cluster = Cluster()
+    cluster.config["connector.class"] = "MirrorCheckpointConnector"
+    cluster.config["groups.blacklist"] = "reader"
+    cluster.worker.step()
+    (found,) = cluster.positions.companions()
+    assert found.groups is not None
+    assert found.groups.matches("reader")

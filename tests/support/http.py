@@ -1,6 +1,7 @@
 """Plain HTTP with servers on this machine."""
 
 import gzip
+import json
 import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -9,11 +10,20 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Event, Thread
+from typing import Any
 
 import httpx
 import trustme
 
-__all__ = ["HTTP", "Answer", "answering", "certified", "handling", "serving"]
+__all__ = [
+    "HTTP",
+    "Answer",
+    "answering",
+    "certified",
+    "handling",
+    "serving",
+    "serving_connect",
+]
 
 
 HTTP = httpx.Client(
@@ -76,6 +86,24 @@ def handling(
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+@contextmanager
+def serving_connect(
+    connectors: Mapping[str, Any], version: str
+) -> Iterator[str]:
+    """Say what a worker of Connect does, and yield its address."""
+
+    def handle(request: BaseHTTPRequestHandler) -> None:
+        said = {"version": version} if request.path == "/" else connectors
+        body = json.dumps(said).encode()
+        request.send_response(200)
+        request.send_header("Content-Length", str(len(body)))
+        request.end_headers()
+        request.wfile.write(body)
+
+    with handling(handle) as url:
+        yield url
 
 
 def certified(ca: Path) -> ssl.SSLContext:

@@ -38,8 +38,8 @@ from ..kafka.admin import (
 )
 from ..wiring.context import to_mirror
 from .connection import check_broker, check_tcp
-from .findings import Findings, ReachedCluster
-from .flows import Connectors, examine_flow
+from .findings import Connectors, Findings, ReachedCluster
+from .flows import examine_flow
 from .servers import (
     examine_connect,
     examine_influxdb,

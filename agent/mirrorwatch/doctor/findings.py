@@ -7,7 +7,18 @@ from typing import Any
 from ..domain.doctor import DoctorFinding, FindingSeverity
 from ..kafka.admin import Cluster
 
-__all__ = ["Findings", "ReachedCluster", "to_texts"]
+__all__ = ["Connectors", "Findings", "ReachedCluster", "to_texts"]
+
+
+@dataclass(frozen=True, slots=True)
+class Connectors:
+    """The connectors of a Connect cluster, or of a dedicated mirror."""
+
+    properties: Mapping[str, Mapping[str, str]]
+    """What each is configured by, by its name."""
+
+    version: tuple[int, ...] | None = None
+    """Version of Kafka that runs them, if that is known."""
 
 
 @dataclass(frozen=True, slots=True)

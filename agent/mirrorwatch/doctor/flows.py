@@ -18,7 +18,12 @@ from ..domain.doctor import (
     SetupConnector,
     find_traps,
 )
-from ..domain.mirror_records import TARGET_ALIAS, Companion, Connector
+from ..domain.mirror_records import (
+    TARGET_ALIAS,
+    Companion,
+    Connector,
+    as_read_by,
+)
 from ..exceptions import SourceDeniedError, SourceError
 from ..kafka.admin import Cluster, describe_topics
 from ..kafka.errors import TIMEOUT
@@ -26,7 +31,7 @@ from ..kafka.reader import read_all
 from ..kafka.topic_configs import read_configs
 from ..wiring.context import carried_rights, to_mirror
 from .carried import COMPARED, carriage_of, examine_carried
-from .findings import Findings, ReachedCluster, to_texts
+from .findings import Connectors, Findings, ReachedCluster, to_texts
 from .internal_topics import (
     FoundTopics,
     add_unseen,
@@ -40,7 +45,7 @@ from .other_mirror import (
 )
 from .rights import add_lacking, find_lacking, wanted_on
 
-__all__ = ["Connectors", "examine_flow"]
+__all__ = ["examine_flow"]
 
 AHEAD = timedelta(seconds=5)
 """A record from so far in the future is of a clock that is wrong."""
@@ -51,9 +56,6 @@ MirrorMaker 2 has."""
 
 RENAMING = {"policy", "separator"}
 """Traps by which the names at the target are others than expected."""
-
-Connectors = Mapping[str, Mapping[str, str]]
-"""Properties of connectors, by name."""
 
 
 def examine_flow(
@@ -77,8 +79,8 @@ def examine_flow(
     source, target
         Its clusters, as far as they were reached.
     connectors
-        Waits for the connectors that Connect's REST API knows, with their
-        properties; `None` if unknown.
+        Waits for the connectors that Connect's REST API knows; `None` if
+        unknown.
     properties
         librdkafka properties of the target.
     expected
@@ -266,7 +268,7 @@ def _add_other_mirror(
         return False
     traits = flow.mirror.traits
     if traits.in_connect:
-        names = ", ".join(sorted(raw)[:5])
+        names = ", ".join(sorted(raw.properties)[:5])
         findings.add(
             "connectors",
             f"none of mirror.connectors is a connector of {traits.title}"
@@ -279,7 +281,7 @@ def _add_other_mirror(
         {
             f"{p['source.cluster.alias']}->"
             f"{p.get('target.cluster.alias', TARGET_ALIAS)}"
-            for p in raw.values()
+            for p in raw.properties.values()
             if p.get("source.cluster.alias")
         }
     )
@@ -316,7 +318,7 @@ def _read_configs(
         with suppress(ValueError, KeyError, TypeError, AttributeError):
             if value is not None:
                 found[name] = to_texts(from_json(value)["properties"])
-    return found
+    return Connectors(found)
 
 
 def _setup(
@@ -407,10 +409,10 @@ def _largest(
 
 
 def _to_connectors(
-    flow: FlowConfig, raw: Mapping[str, Mapping[str, str]]
+    flow: FlowConfig, raw: Connectors
 ) -> Iterator[SetupConnector]:
     mirror, now = to_mirror(flow), utc_now()
-    for name, properties in raw.items():
+    for name, properties in raw.properties.items():
         value = dumps({"properties": dict(properties)}).encode()
         try:
             fact = mirror.decode(
@@ -418,8 +420,11 @@ def _to_connectors(
             )
         except ValueError:
             continue
-        if isinstance(fact, Connector) or (
-            isinstance(fact, Companion)
-            and fact.role in {"checkpoints", "heartbeats"}
-        ):
-            yield SetupConnector(name=name, fact=fact, properties=properties)
+        match fact:
+            case Connector():
+                fact = as_read_by(raw.version, fact)
+            case Companion(role="checkpoints" | "heartbeats"):
+                fact = as_read_by(raw.version, fact)
+            case _:
+                continue
+        yield SetupConnector(name=name, fact=fact, properties=properties)

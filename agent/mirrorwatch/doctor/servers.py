@@ -1,7 +1,7 @@
 """What doctor asks of the servers beside Kafka; nothing is written or sent."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from datetime import timedelta
 from typing import Any
@@ -27,14 +27,14 @@ from ..exceptions import (
     SourceError,
 )
 from ..sinks.otlp import OtlpOutlet
-from ..sources.connect import ConnectApi
+from ..sources.connect import ConnectApi, to_kafka_version
 from ..sources.registry import Registry
 from ..state.queue import Batch
 from ..wiring.context import to_address, to_mirror_jmx
 from ..wiring.jmx import to_jmx_reader
 from ..wiring.sinks import to_otlp_access
 from .connection import TlsSettings, check_tcp
-from .findings import Findings, to_texts
+from .findings import Connectors, Findings, to_texts
 
 __all__ = [
     "examine_connect",
@@ -85,8 +85,8 @@ def examine_registry(
 
 def examine_connect(
     flow: FlowConfig, config: HttpServer, findings: Findings
-) -> Mapping[str, Mapping[str, str]] | None:
-    """Return the properties of the connectors; `None` if nobody tells."""
+) -> Connectors | None:
+    """Return the connectors; `None` if nobody tells."""
     api = ConnectApi(flow.name, flow.target, to_address(config))
     with closing(api):
         try:
@@ -94,11 +94,13 @@ def examine_connect(
         except SourceError as e:
             findings.add_error("connect", e)
             return None
+        version = to_kafka_version(api.version())
     with suppress(KeyError, TypeError, AttributeError):
-        return {
+        properties = {
             name: to_texts(said["info"]["config"])
             for name, said in found.items()
         }
+        return Connectors(properties, version)
     return None
 
 

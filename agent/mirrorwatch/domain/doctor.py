@@ -9,7 +9,12 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Literal
 
-from .mirror_records import Companion, Connector, ConnectorSettings
+from .mirror_records import (
+    BLACKLISTS,
+    Companion,
+    Connector,
+    ConnectorSettings,
+)
 from .report import counted
 from .topics import ReplicatedTopics
 
@@ -203,6 +208,28 @@ def _other_location(setup: MirrorSetup) -> Found:
                     f"Set mirror.syncs_location to {_quote(location)}, or "
                     "offset-syncs.topic.location of all connectors alike"
                 ),
+            )
+
+
+def _removed_setting(setup: MirrorSetup) -> Found:
+    for old, new in BLACKLISTS.items():
+        names = [
+            one.name
+            for one in setup.connectors
+            if old in one.properties
+            and new not in one.properties
+            and not (
+                isinstance(one.fact, Companion)
+                and one.fact.role == "heartbeats"
+            )
+        ]
+        if names:
+            yield (
+                (
+                    f"{old} of {_list(names)} excludes nothing in Kafka 4.0 "
+                    "and newer"
+                ),
+                f"Call it {new}, its name since Kafka 2.7",
             )
 
 
@@ -497,6 +524,12 @@ TRAPS = (
     ),
     Trap(
         "single-replica", FindingSeverity.WARNING, _single_replica, "KIP-382"
+    ),
+    Trap(
+        "removed-setting",
+        FindingSeverity.WARNING,
+        _removed_setting,
+        "KIP-629",
     ),
     Trap(
         "flush-interval",

@@ -5,13 +5,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Literal
+from typing import Literal, TypeVar
 
 from .patterns import TopicPattern
 from .topics import HEARTBEATS, PatternError, Selection, compile_pattern
 
 __all__ = [
+    "BLACKLISTS",
     "FLUSH",
+    "KAFKA_4",
     "LONGEST_FLUSH",
     "REFRESH",
     "TARGET_ALIAS",
@@ -27,8 +29,20 @@ __all__ = [
     "Sync",
     "TaskCount",
     "TaskState",
+    "as_read_by",
     "is_readable",
 ]
+
+KAFKA_4 = (4, 0)
+"""Version from which `BLACKLISTS` are ignored."""
+
+BLACKLISTS = {
+    "topics.blacklist": "topics.exclude",
+    "groups.blacklist": "groups.exclude",
+    "config.properties.blacklist": "config.properties.exclude",
+}
+"""Settings of MirrorMaker 2 that Kafka 4.0 and newer ignore, and what they are
+called since 2.7 (KIP-629)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -157,6 +171,10 @@ class Connector:
     config_excluded: tuple[str, ...] = ()
     """Properties of topics that it does not copy, as patterns."""
 
+    since_kafka_4: "Connector | None" = None
+    """What it is where Kafka 4.0 or newer runs it, which ignores `BLACKLISTS`;
+    `None` if it is the same."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Companion:
@@ -174,6 +192,29 @@ class Companion:
     groups: Selection | None = None
     """Consumer groups of which it emits checkpoints; `None` if that is not
     known, or its patterns are none that Python reads as Java does."""
+
+    since_kafka_4: "Companion | None" = None
+    """As with `Connector`."""
+
+
+Configured = TypeVar("Configured", Connector, Companion)
+
+
+def as_read_by(
+    version: tuple[int, ...] | None, connector: Configured
+) -> Configured:
+    """Return a connector as a version of Kafka reads its configuration.
+
+    Parameters
+    ----------
+    version
+        The version; where it is `None`, it is taken for one before 4.0.
+    connector
+        The connector.
+    """
+    if version is None or version < KAFKA_4:
+        return connector
+    return connector.since_kafka_4 or connector
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -8,7 +8,7 @@ from ..domain.mirror_records import TARGET_ALIAS
 from ..exceptions import ConfigError, SourceError
 from ..http import HttpAddress
 from ..mirrors.mirrormaker2 import accompanies, copies_records
-from ..sources.connect import ConnectApi
+from ..sources.connect import ConnectApi, to_kafka_version
 from .model import FoundMirror, Place, Setting, SourceFilter
 
 __all__ = ["find_connector_mirrors"]
@@ -54,7 +54,7 @@ def find_connector_mirrors(
     }
     found = [
         replace(
-            _to_mirror(name, own, address, ca, _to_version(version)),
+            _to_mirror(name, own, address, ca, to_kafka_version(version)),
             companions=tuple(
                 other
                 for other in values
@@ -99,13 +99,6 @@ def _read_settings(each: Any, name: str, url: str) -> dict[str, Setting]:
             source="connect",
             cluster="Connect",
         ) from e
-
-
-def _to_version(version: str | None) -> tuple[int, ...] | None:
-    parts = (version or "").split(".")[:2]
-    if len(parts) < 2 or not all(p.isdecimal() and len(p) < 5 for p in parts):
-        return None
-    return tuple(map(int, parts))
 
 
 def _to_mirror(

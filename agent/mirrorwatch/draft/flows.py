@@ -22,7 +22,7 @@ from ..config.base import (
 )
 from ..config.root import load_mapping
 from ..domain.canary.check import CanaryLimits
-from ..domain.mirror_records import REFRESH
+from ..domain.mirror_records import KAFKA_4, REFRESH
 from ..domain.topics import (
     MM2_EXCLUDED,
     PatternError,
@@ -537,17 +537,24 @@ class _Flow:
         return block
 
     def _find_excluded(self) -> tuple[str, ...] | None:
-        key = next(
-            (
-                k
-                for k in ("topics.exclude", "topics.blacklist")
-                if k in self._mirror.settings
-            ),
-            None,
-        )
-        if key is not None:
+        settings, version = self._mirror.settings, self._mirror.version
+        key, old = "topics.exclude", "topics.blacklist"
+        if key not in settings and old in settings:
+            if version is not None and version >= KAFKA_4:
+                self._draft.ask(
+                    (*self._path, "topics", "include"),
+                    f"whether what {old} excludes shall be copied, as Kafka "
+                    f"4.0 and newer ignore it. If not, call it {key} in the "
+                    f"mirror ({settings[old].place}), and write exclude here",
+                )
+                return None
+            self._draft.comment(
+                (*self._path, "topics", "exclude"),
+                f"Kafka 4.0 and newer ignore {old}: call it {key}.",
+            )
+            key = old
+        if key in settings:
             return split_patterns(self._take(key, ("topics", "exclude")) or "")
-        version = self._mirror.version
         if version is None or version >= (4,):
             return None
         self._draft.comment(

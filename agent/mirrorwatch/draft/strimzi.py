@@ -12,6 +12,7 @@ from ..config.base import (
     read_documents,
 )
 from ..exceptions import ConfigError
+from ..sources.connect import to_kafka_version
 from .model import FoundCluster, FoundMirror, Place, Setting, SourceFilter
 
 __all__ = ["find_strimzi_mirrors"]
@@ -295,7 +296,7 @@ def _to_mirrors(
                 for key, kind in COMPANIONS.items()
                 if mirror[key].value is not None
             ],
-            version=_to_version(spec["version"]),
+            version=to_kafka_version(spec["version"].text()),
             topics=_find_topics(target),
             hints=_suggest(resource, namespace),
             source=others.describe(source, namespace, user),
@@ -321,13 +322,6 @@ def _find_topics(target: _Node) -> dict[str, Setting]:
         found |= _setting(kind, target["config"][before])
         found |= _setting(kind, target[new])
     return found
-
-
-def _to_version(node: _Node) -> tuple[int, ...] | None:
-    parts = (node.text() or "").split(".")[:2]
-    if len(parts) < 2 or not all(p.isdecimal() and len(p) < 5 for p in parts):
-        return None
-    return tuple(map(int, parts))
 
 
 def _read_settings(

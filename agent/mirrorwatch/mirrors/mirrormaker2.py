@@ -2,13 +2,14 @@
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from pydantic_core import from_json
 
 from ..domain.mirror_records import (
+    BLACKLISTS,
     REFRESH,
     Assignment,
     Checkpoint,
@@ -616,6 +617,16 @@ class MirrorMaker2:
         ValueError
             Raised if a setting is not of its kind.
         """
+        fact = self._to_fact(name, properties)
+        if BLACKLISTS.keys().isdisjoint(properties):
+            return fact
+        kept = {k: v for k, v in properties.items() if k not in BLACKLISTS}
+        since: Any = self._to_fact(name, kept)  # of the kind of the fact
+        return fact if since == fact else replace(fact, since_kafka_4=since)
+
+    def _to_fact(
+        self, name: str, properties: Mapping[str, Any]
+    ) -> Connector | Companion:
         ours = self._is_ours(name, properties)
         if ours and copies_records(properties):
             return to_connector(name, properties, self.max_in_flight)

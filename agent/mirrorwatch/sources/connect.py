@@ -33,6 +33,7 @@ __all__ = [
     "ConnectWorker",
     "TaskRestarter",
     "to_committed",
+    "to_kafka_version",
     "to_states",
 ]
 
@@ -111,6 +112,25 @@ def to_committed(
         raise ValueError(f"offsets lack {e}") from e
 
 
+def to_kafka_version(told: str | None) -> tuple[int, ...] | None:
+    """Return major and minor version of Kafka; `None` if that is not known.
+
+    Notes
+    -----
+    Confluent's workers tell the version of its platform: 7.9.0-ccs, or -ce,
+    is of Kafka 3.9.
+    """
+    text = told or ""
+    parts = text.split(".")[:2]
+    if (
+        len(parts) < 2
+        or not all(p.isdecimal() and len(p) < 5 for p in parts)
+        or text.endswith(("-ccs", "-ce"))
+    ):
+        return None
+    return tuple(map(int, parts))
+
+
 PATIENCE_SECONDS = 4.0
 """A worker that needs longer is in trouble, and the agent must be able to
 stop meanwhile."""
@@ -173,7 +193,7 @@ class ConnectApi:
         """Return the version of the worker that answers.
 
         `None` if it does not say, or a proxy does not let that be asked:
-        nothing depends on it.
+        whoever wants it does without.
         """
         try:
             found = self._ask("GET", "")
@@ -545,6 +565,9 @@ class ConnectWorker:
 
     def _ask_details(self, at: datetime) -> None:
         self._version = self._api.version()
+        version = to_kafka_version(self._version)
+        if version is not None:
+            self._positions.run_by(version)
         for connector in self._positions.connectors():
             name = connector.name
             try:

@@ -24,6 +24,7 @@ from ..domain.mirror_records import (
     Sync,
     TaskCount,
     TaskState,
+    as_read_by,
 )
 from ..exceptions import SourceError
 from ..kafka.admin import Cluster, Topic
@@ -133,6 +134,7 @@ class MirrorState:
         self._catching_up: dict[str, int] = {}
         self._due: dict[str, datetime] = {}
         self._unproved: Mapping[tuple[str, int], str] = {}
+        self._version: tuple[int, ...] | None = None
 
     def note(self, fact: MirrorFact) -> None:
         """Take a fact that was read from an internal topic."""
@@ -259,10 +261,20 @@ class MirrorState:
         with self._lock:
             return dict(self._homes)
 
+    def run_by(self, version: tuple[int, ...]) -> None:
+        """Note which version of Kafka runs the mirror, once it is known: the
+        configs topic does not say.
+        """
+        with self._lock:
+            self._version = version
+
     def connectors(self) -> tuple[Connector, ...]:
         """Return the mirror's source connectors."""
         with self._lock:
-            return tuple(self._connectors.values())
+            return tuple(
+                as_read_by(self._version, found)
+                for found in self._connectors.values()
+            )
 
     def emits_syncs(self) -> bool:
         """Return whether any connector writes syncs; yes if not known."""
@@ -274,7 +286,7 @@ class MirrorState:
         """Return the connectors beside these that are still there."""
         with self._lock:
             return tuple(
-                found
+                as_read_by(self._version, found)
                 for found in self._companions.values()
                 if found.role != "removed"
             )
