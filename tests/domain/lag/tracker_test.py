@@ -48,6 +48,59 @@ def test_a_topic_that_was_idle_for_long_is_not_stuck_at_once() -> None:
     assert lag.stuck == timedelta()
 
 
+def test_an_idle_mirror_that_is_rewound_is_not_stuck_at_once() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=100, committed=100))
+    tracker.take(a_view(7200, end=100, committed=10))
+    (wanted,) = tracker.wanted()
+    tracker.resolve([FirstRecord(wanted, 10, NOON)])
+    lag = only(tracker.take(a_view(7230, end=100, committed=10)))
+    assert (lag.seconds, lag.stuck) == (7230, timedelta(seconds=30))
+    # Nor is one that copies again.
+    lag = only(tracker.take(a_view(7260, end=100, committed=50)))
+    assert lag.status is LagStatus.MOVING
+
+
+def test_a_record_that_waits_makes_no_rewind_an_old_one() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=100, committed=100))
+    tracker.take(a_view(7200, end=101, committed=100))
+    lag = only(tracker.take(a_view(7230, end=101, committed=10)))
+    assert lag.stuck == timedelta(seconds=30)
+
+
+def test_a_rewind_sets_nothing_else_going() -> None:
+    """A mirror is stopped to be rewound: its other topics do not go on."""
+    tracker = a_tracker()
+    tracker.take(a_view_of_partitions(0, (0, 100, 100), (0, 100, 100)))
+    tracker.take(a_view_of_partitions(5, (0, 100, 110), (0, 100, 100)))
+    tracker.take(a_view_of_partitions(600, (0, 100, 110), (0, 10, 100)))
+    seen = tracker.take(a_view_of_partitions(700, (0, 100, 110), (0, 10, 100)))
+    assert [
+        (each.status, each.stuck.total_seconds())
+        for each in only(seen).standing
+    ] == [(LagStatus.STOPPED, 695), (LagStatus.STOPPED, 100)]
+
+
+def test_what_only_goes_back_is_stuck() -> None:
+    tracker = a_tracker()
+    for seconds in range(0, 300, 30):
+        view = a_view(seconds, end=100, committed=100 - seconds // 30)
+        lag = only(tracker.take(view))
+    # It was idle before the first time.
+    assert lag.stuck == timedelta(seconds=240)
+
+
+def test_an_estimate_that_is_given_up_moves_nothing() -> None:
+    tracker = a_tracker()
+    view = a_view(0, end=85, sync=(79, 79), committed=80, copied=85)
+    assert only(tracker.take(view)).records == 0
+    for seconds in range(5, 300, 5):
+        at = NOON + timedelta(seconds=seconds)
+        lag = only(tracker.take(replace(view, at=at)))
+    assert (lag.position, lag.stuck) == (80, timedelta(seconds=295))
+
+
 def test_a_topic_that_was_never_copied_says_so() -> None:
     lag = only(a_tracker().take(a_view(0, end=100, start=40)))
     assert lag.status is LagStatus.NOT_BEGUN

@@ -126,6 +126,30 @@ def test_an_idle_group_is_not_stopped_when_records_come(
     assert target.run(4, written=0).health is Health.OK
 
 
+def test_an_idle_group_that_is_reset_has_time_to_read_again(
+    target: Target,
+) -> None:
+    target.run(60)
+    target.offsets[G] = 0
+    assert target.look().health is Health.OK
+    (wanted,) = target.tracker.wanted()
+    target.tracker.resolve([FirstRecord(wanted, 0, NOON)])
+    # Time in which nobody looks is none.
+    assert target.look(timedelta(minutes=20)).health is Health.OK
+    assert target.run(4).health is Health.OK
+    target.restart()
+    found = target.run(1.25)
+    assert found.health is Health.CRITICAL
+    assert "t[0] stuck at offset 0 for 5 min" in found.reason
+
+
+def test_a_group_that_only_goes_back_is_stopped(target: Target) -> None:
+    for _ in range(8):
+        target.offsets[G] -= 1
+        verdict = target.run(1)
+    assert verdict.health is Health.CRITICAL
+
+
 def test_markers_behind_the_last_record_stop_nobody(target: Target) -> None:
     target.ends["t", 0] += 2
     target.run(1)

@@ -1,7 +1,7 @@
 """Lag of one partition."""
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 from ..cluster_view import Position, PositionSource
 from .model import EstimateBounds, FirstRecord
@@ -77,6 +77,10 @@ class PartitionLag:
     moved_at: datetime
     """When the position last went on; at first, when it was first seen."""
 
+    rewound_at: datetime | None = None
+    """When it last went back, or since when records had waited then: it has
+    stood for no longer. `None` if it has gone on since."""
+
     position: Position | None = None
     """Where the mirror is, by what it says."""
 
@@ -125,7 +129,9 @@ class PartitionLag:
             return  # most partitions, most of the time
         if before is None or position.offset != before.offset:
             if before is not None and position.offset > before.offset:
-                self.moved_at = moved_at or now
+                self.moved_at, self.rewound_at = moved_at or now, None
+            elif before is not None:
+                self._note_rewind(before, moved_at or now)
             self.nothing_until, self.head_at, self.read_for = 0, None, None
         self.position, self.end = position, end
         if moved_at is not None and self.ends.last <= self.next_offset:
@@ -133,6 +139,28 @@ class PartitionLag:
             self.ends = EndHistory()
         self.ends.see(end, now.timestamp())
         self.ends.pass_(self.next_offset)
+
+    def _note_rewind(self, before: Position, at: datetime) -> None:
+        """Take that the position went back: what it has to copy again has
+        not waited since it was first copied.
+        """
+        if before.origin is PositionSource.ESTIMATE:
+            return  # it claimed too much, and nothing moved
+        since = self.waiting_since()
+        if since is not None:
+            at = min(at, datetime.fromtimestamp(since[0], UTC))
+        self.rewound_at = max(self.stands_since, at)
+
+    def pass_over(self, gap: timedelta, now: datetime) -> None:
+        """Count a time in which nobody could move as none."""
+        self.moved_at = min(now, self.moved_at + gap)
+        if self.rewound_at is not None:
+            self.rewound_at = min(now, self.rewound_at + gap)
+
+    @property
+    def stands_since(self) -> datetime:
+        """When the position last moved, to where it is now."""
+        return max(self.moved_at, self.rewound_at or self.moved_at)
 
     def wants_head(self, at: datetime | None) -> bool:
         """Whether the record that is next should be read.

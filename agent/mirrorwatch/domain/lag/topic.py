@@ -356,7 +356,7 @@ def _stuck(track: PartitionLag, now: datetime) -> timedelta:
     """Return how long a partition has not moved while records waited."""
     since = track.waiting_since()
     waited = 0.0 if since is None else now.timestamp() - since[0]
-    stood = now - track.moved_at
+    stood = now - track.stands_since
     return max(timedelta(), min(stood, timedelta(seconds=waited)))
 
 

@@ -96,7 +96,7 @@ class ReadersTracker:
                 continue
             track = self._track(key, target.topics[topic].id, offset, now)
             if gap > PAUSE:
-                track.moved_at = min(now, track.moved_at + gap)
+                track.pass_over(gap, now)
             track.move(Position(offset, PositionSource.COMMITTED), end, now)
             own[partition] = track
         self._restored = {}
@@ -147,13 +147,14 @@ class ReadersTracker:
                     partition=partition,
                     offset=track.position.offset,
                     since=max(
-                        track.moved_at, datetime.fromtimestamp(since[0], UTC)
+                        track.stands_since,
+                        datetime.fromtimestamp(since[0], UTC),
                     ),
                 )
                 for (group, topic, partition), track in self._tracks.items()
                 if now is not None
                 and track.position is not None
-                and now - track.moved_at > LOOK_TWICE
+                and now - track.stands_since > LOOK_TWICE
                 and (since := track.waiting_since()) is not None
             )
         )
