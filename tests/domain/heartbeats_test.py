@@ -5,6 +5,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
+import pytest
+
 from mirrorwatch.domain.heartbeats import (
     HeartbeatsLimits,
     HeartbeatsObservation,
@@ -75,7 +77,9 @@ def carried(source: float, target: float) -> Verdict:
     return judged(carried=book.carried())
 
 
-def followed(made: Iterable[int], copied: Iterable[int]) -> Verdict:
+def followed(
+    made: Iterable[int], copied: Iterable[int], **more: Any
+) -> Verdict:
     """Judge heartbeats that were made and copied so many seconds ago, each
     seen at that time.
     """
@@ -90,7 +94,7 @@ def followed(made: Iterable[int], copied: Iterable[int]) -> Verdict:
             newest = now
         if newest is not None:
             book.note([beat(newest, "carried", PAIR)], now)
-    return judged(carried=book.carried())
+    return judged(carried=book.carried(), **more)
 
 
 def test_copies_that_are_late_are_a_warning() -> None:
@@ -110,6 +114,30 @@ def test_copies_that_go_on_and_stay_behind_are_a_warning() -> None:
     late = judged(carried=book.carried())
     assert late.health is Health.WARNING
     assert "replicated with a lag of 2 min" in late.reason
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        pytest.param(range(240, 2401, 300), id="one in five minutes"),
+        pytest.param(range(240, 2401), id="none for four minutes"),
+    ],
+)
+def test_copies_stay_late_between_two_heartbeats(made: range) -> None:
+    verdict = followed(made, [made[-1]])
+    assert verdict.health is Health.WARNING
+    assert "replicated with a lag of 3" in verdict.reason
+    assert followed(made, made).health is Health.OK
+
+
+def test_heartbeats_that_ceased_uncopied_are_not_on_time() -> None:
+    """Whatever those that its own worker writes prove."""
+    own: dict[str, Any] = {"interval": SECOND, "worker": alive(1)}
+    made = range(660, 2401)
+    assert followed(made, made, **own).health is Health.OK
+    verdict = followed(made, [made[-1]], **own)
+    assert verdict.health is Health.UNKNOWN
+    assert "emitted at the source for 11 min" in verdict.reason
 
 
 def test_the_first_heartbeat_after_a_pause_is_not_called_late() -> None:

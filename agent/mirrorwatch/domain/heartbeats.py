@@ -225,22 +225,23 @@ def _find(
     for problem in seen.problems:
         yield CheckFinding(Health.UNKNOWN, problem)
     yield from _judge_worker(seen, limits, now)
-    for pair in seen.carried:
-        late = pair.late(now)
-        waits = now - pair.source.seen_at <= limits.stale
-        if waits and late > limits.stale:
+    ceased = max(limits.stale, CEASED)
+    waiting = [p for p in seen.carried if p.late(now) > limits.stale]
+    for pair in waiting:
+        # Where nobody makes any more, it is nobody's fault.
+        if now - pair.source.seen_at <= ceased:
             yield CheckFinding(
                 Health.WARNING,
                 f"Heartbeats of {pair.pair[0]}->{pair.pair[1]} are "
-                f"replicated with a lag of {seconds(late)}: MirrorMaker is "
-                "slow on their topic, or no longer copies it",
+                f"replicated with a lag of {seconds(pair.late(now))}: "
+                "MirrorMaker is slow on their topic, or no longer copies it",
             )
     ages = [now - pair.source.seen_at for pair in seen.carried]
-    if any(age <= max(limits.stale, CEASED) for age in ages):
+    if any(age <= ceased for age in ages):
         yield CheckFinding(
             Health.OK, "Heartbeats are emitted and replicated on time"
         )
-    elif seen.interval is not None:
+    elif seen.interval is not None and not waiting:
         yield CheckFinding(
             Health.OK,
             "Heartbeats are emitted on time. None are replicated from the "
