@@ -259,6 +259,8 @@ class SimAdmin(_Client):
             found = self._topic(resource.name)
             if isinstance(found, KafkaError):
                 return found
+            if resource.name in self._cluster.denied_configs:
+                return error(KafkaError.TOPIC_AUTHORIZATION_FAILED)
             return {
                 name: ConfigEntry(
                     name,

@@ -275,6 +275,8 @@ class SimCluster:
         Whether the mirror and the producers reach it.
     denied
         Topics of which the agent may know nothing.
+    denied_configs
+        Topics of which the agent may not know the configurations.
     hidden
         Topics that one listing leaves out, as metadata in motion does.
     throttled
@@ -291,6 +293,7 @@ class SimCluster:
         self.reachable: bool | None = True
         self.up = True
         self.denied: set[str] = set()
+        self.denied_configs: set[str] = set()
         self.hidden: set[str] = set()
         self.throttled: set[str] = set()
         self.on_gone: Callable[[tuple[str, int], Iterable[Numbered]], None] = (

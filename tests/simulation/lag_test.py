@@ -228,6 +228,34 @@ def test_time_to_loss_is_not_known_where_a_partition_has_no_leader() -> None:
         assert health(world, "retention") is Health.OK
 
 
+@pytest.mark.parametrize("restarts", [proof(value=False), True])
+def test_time_to_loss_of_a_topic_whose_configs_are_denied_is_not_known(
+    restarts: bool,
+) -> None:
+    with running("a", "b") as world:
+        world.source.denied_configs.add("a")
+        if restarts:
+            restart(world)
+        world.run(6 * MINUTE)
+        since = world.schedule.elapsed
+        world.source.create("c", 1)
+        world.mirror.frozen = True
+        world.run(HOUR)
+        assert healths(world, "retention", since) == []
+        assert health(world, "retention") is Health.UNKNOWN
+        assert reason(world, "retention").startswith(
+            "Retention of a at the source is not known: mirrorwatch could "
+        )
+        world.source.denied_configs.clear()
+        world.run(6 * MINUTE)
+        assert health(world, "retention") is Health.OK
+        # One that is new is read before anybody misses it.
+        since = world.schedule.elapsed
+        world.source.create("d", 1)
+        world.run(2 * MINUTE)
+        assert healths(world, "retention", since) == []
+
+
 def write_old_records(world: World, topic: str, hours: float) -> None:
     """Write records that expire in so many hours, by their timestamps: as a
     mirror does that copies what was written days ago.

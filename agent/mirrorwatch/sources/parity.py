@@ -1,6 +1,7 @@
 """Whether the target has what a flow carries, by the surveys of both."""
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -228,6 +229,8 @@ class FlowConfigs:
 
     source: Mapping[str, TopicConfigs] = field(default_factory=dict)
     target: Mapping[str, TopicConfigs] = field(default_factory=dict)
+    refused: AbstractSet[str] = frozenset()
+    """Source topics that were asked for in vain."""
 
 
 MISSED = 3
@@ -283,6 +286,8 @@ class ConfigsWorker:
         self._standing = FirstSeen(store.load())
         self._read_at: datetime | None = None
         self._denied: dict[str, list[str]] = {}
+        self._unanswered: AbstractSet[str] = frozenset()
+        """Source topics that the last reading asked for, and did not get."""
         self._seen = Latest[ConfigsObservation | None](None)
 
     def step(self) -> None:
@@ -354,8 +359,14 @@ class ConfigsWorker:
         theirs, denied_there = read_configs(self._target, there)
         self._denied.setdefault("source", []).extend(denied_here)
         self._denied.setdefault("target", []).extend(denied_there)
+        before, self._unanswered = self._unanswered, {*here} - ours.keys()
         self._configs.set(
-            FlowConfigs({**known.source, **ours}, {**known.target, **theirs})
+            FlowConfigs(
+                {**known.source, **ours},
+                {**known.target, **theirs},
+                # One that has just come, or gone, is asked for twice.
+                {*self._denied["source"]} | (before & self._unanswered),
+            )
         )
 
     def _compare(

@@ -332,7 +332,7 @@ def _topics(
         "observed_at": time_text(seen.at),
         "problems": list(seen.problems),
         "unknown_partitions": seen.unknown_partitions,
-        "retention_known": seen.configs_known,
+        "retention_known": seen.configs_known and not seen.configs_refused,
         **losses_document(seen.topics),
         "totals": _sums(seen.topics) | _count_sums(counts),
         "statuses": {status: statuses[status] for status in LagStatus},

@@ -75,6 +75,7 @@ def wire_lag(parts: FlowParts, around: WiringContext) -> WiredParts:
             flow=flow.name,
             class_of=_class_finder(flow.classes),
             configs=lambda: parts.configs.get().source,
+            refused=lambda: parts.configs.get().refused,
         ),
         positions=parts.positions,
         source=around.clusters[flow.source],

@@ -328,6 +328,17 @@ def test_a_retention_that_is_not_known_is_not_called_long() -> None:
     assert verdict.health is Health.UNKNOWN
 
 
+def test_a_retention_that_could_not_be_read_is_named() -> None:
+    verdict = retention(replace(SEEN, configs_refused=("a", "b", "c")))
+    assert verdict.health is Health.UNKNOWN
+    assert verdict.reason == (
+        "Retention of a (and 2 more) at the source is not known: mirrorwatch "
+        "could not read its topic configs"
+    )
+    none = replace(SEEN, configs_refused=("a",), configs_known=False)
+    assert retention(none).reason.startswith("Retention of a at the source")
+
+
 def test_what_cannot_be_counted_may_be_lost_sooner_than_is_known() -> None:
     assert retention(SEEN).health is Health.OK
     verdict = retention(replace(SEEN, unknown_partitions=2))

@@ -173,6 +173,9 @@ class LagObservation:
     configs_known: bool = False
     """Whether it is known how long the source keeps records."""
 
+    configs_refused: tuple[str, ...] = ()
+    """Topics of which that was asked in vain, by name."""
+
     problems: tuple[str, ...] = ()
     """What keeps lag from being known, in sentences."""
 

@@ -105,6 +105,13 @@ def _find(
         )
     for problem in seen.problems:
         yield CheckFinding(Health.UNKNOWN, problem)
+    if refused := seen.configs_refused:
+        more = f" (and {len(refused) - 1:,} more)" if len(refused) > 1 else ""
+        yield CheckFinding(
+            Health.UNKNOWN,
+            f"Retention of {refused[0]}{more} at the source is not known: "
+            "mirrorwatch could not read its topic configs",
+        )
     if not seen.configs_known:
         yield CheckFinding(
             Health.UNKNOWN,

@@ -45,6 +45,8 @@ class LagTracker:
         Class of a source topic, empty if it has none.
     configs
         How source topics are configured, as far as that is known.
+    refused
+        Source topics of which that was asked in vain.
     """
 
     def __init__(
@@ -53,9 +55,11 @@ class LagTracker:
         flow: str,
         class_of: Callable[[str], str],
         configs: Callable[[], Mapping[str, TopicConfigs]],
+        refused: Callable[[], Container[str]] = frozenset,
     ) -> None:
         self._flow = flow
         self._configs = configs
+        self._refused = refused
         self._tracks: dict[TopicPartition, PartitionLag] = {}
         self._summaries = TopicSummaries(class_of)
         self._unknown = 0
@@ -117,6 +121,7 @@ class LagTracker:
             )
         else:
             self._missed = True
+        refused = self._refused()
         return LagObservation(
             flow=self._flow,
             at=view.at,
@@ -125,6 +130,9 @@ class LagTracker:
             refresh=refresh,
             unknown_partitions=self._unknown,
             configs_known=bool(self._configs()) or not topics,
+            configs_refused=tuple(
+                t.topic for t in topics if t.topic in refused
+            ),
             problems=tuple(problems),
         )
 
