@@ -572,6 +572,45 @@ def test_headroom_by_size_is_an_estimate() -> None:
     assert lag.headroom.share == 0.8
 
 
+@pytest.mark.parametrize("waits", [0, 900])
+def test_how_fast_a_topic_fills_up_is_not_known_at_once(waits: int) -> None:
+    known: dict[str, TopicConfigs] = {}
+    tracker = LagTracker(
+        flow="f", class_of=lambda _: "", configs=lambda: known
+    )
+
+    def look(seconds: float) -> Verdict:
+        end = 10_000 + round(10 * seconds)
+        view = a_view(
+            seconds, end=end, committed=end - waits, start=end - 1000
+        )
+        seen = tracker.take(view)
+        return judge_retention("f", seen, RetentionLimits(), seen.at)
+
+    assert look(0).health is Health.UNKNOWN
+    known["t"] = TopicConfigs(retention_ms=-1, retention_bytes=1000)
+    verdict = look(5)
+    assert verdict.health is Health.UNKNOWN
+    assert verdict.reason.startswith("When t loses records is not known yet")
+    assert look(10).health is (Health.CRITICAL if waits else Health.OK)
+
+
+def test_a_topic_that_stands_is_soon_known_not_to_fill_up() -> None:
+    configs = TopicConfigs(retention_ms=-1, retention_bytes=1000)
+    tracker = a_tracker(configs)
+    found = []
+    for seconds in (0, 5, 10):
+        view = a_view(seconds, end=1000, committed=1000, start=500)
+        found.append(only(tracker.take(view)).unmeasured)
+    assert found == [True, False, False]
+
+
+def test_a_topic_that_never_lost_records_by_size_waits_for_nothing() -> None:
+    configs = TopicConfigs(retention_ms=-1, retention_bytes=1000)
+    lag = only(a_tracker(configs).take(a_view(0, end=1000, committed=10)))
+    assert not lag.unmeasured
+
+
 def a_view_of_partitions(
     seconds: float, *logs: tuple[int, int, int]
 ) -> FlowView:

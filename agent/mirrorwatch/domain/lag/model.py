@@ -146,6 +146,10 @@ class TopicLag:
     """Whether the agent has just begun to look at what waits, so that it may
     be what a mirror that keeps up has not committed yet."""
 
+    unmeasured: bool = False
+    """Whether it loses records by its size, and it is not known yet how fast
+    it is written."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LagObservation:

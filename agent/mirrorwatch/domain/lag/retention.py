@@ -1,6 +1,6 @@
 """The check ``retention``: how long until records are lost for good."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -106,10 +106,9 @@ def _find(
     for problem in seen.problems:
         yield CheckFinding(Health.UNKNOWN, problem)
     if refused := seen.configs_refused:
-        more = f" (and {len(refused) - 1:,} more)" if len(refused) > 1 else ""
         yield CheckFinding(
             Health.UNKNOWN,
-            f"Retention of {refused[0]}{more} at the source is not known: "
+            f"Retention of {_name(refused)} at the source is not known: "
             "mirrorwatch could not read its topic configs",
         )
     if not seen.configs_known:
@@ -121,6 +120,7 @@ def _find(
     for topic in seen.topics:
         if topic.records and topic.headroom is not None:
             yield from _judge_worst(topic, topic.headroom, limits)
+    yield from _find_unmeasured(seen, worst)
     if worst is None:
         yield CheckFinding(Health.OK, "No source topic deletes records")
         return
@@ -135,6 +135,31 @@ def _find(
         f"If replication stopped now, {worst.topic.topic} would lose "
         f"records first, in {seconds(worst.headroom.remaining)}",
     )
+
+
+def _find_unmeasured(
+    seen: LagObservation, worst: FirstLoss | None
+) -> Iterator[CheckFinding]:
+    """Yield what may lose records sooner than is known. Where nothing waits,
+    what is known is enough.
+    """
+    found = [
+        t.topic
+        for t in seen.topics
+        if t.unmeasured and (t.records or worst is None)
+    ]
+    if found:
+        yield CheckFinding(
+            Health.UNKNOWN,
+            f"When {_name(found)} loses records is not known yet: it is "
+            "limited by size, and mirrorwatch has just begun to measure how "
+            "fast it is written",
+        )
+
+
+def _name(topics: Sequence[str]) -> str:
+    more = f" (and {len(topics) - 1:,} more)" if len(topics) > 1 else ""
+    return f"{topics[0]}{more}"
 
 
 def _judge_worst(

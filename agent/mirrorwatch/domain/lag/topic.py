@@ -85,20 +85,33 @@ def _by_size(
     Notes
     -----
     Each partition is as full as its own records make it: keys may send nearly
-    all to one. Where some wait, the others lose nothing.
+    all to one.
     """
-    if not is_bounded_by_size(configs):
-        return
-    waiting = {p: track for p, track in tracks.items() if track.records}
-    for partition, track in (waiting or tracks).items():
-        start, rate = starts.get(partition, 0), rates.get(partition, 0.0)
-        if rate > 0 and start > 0 and track.end > start:
+    for partition, track in _find_full(configs, tracks, starts):
+        start, rate = starts[partition], rates.get(partition, 0.0)
+        if rate > 0:
             left = max(0, track.next_offset - start)
             yield Headroom(
                 remaining=timedelta(seconds=left / rate),
                 share=left / (track.end - start),
                 estimated=True,
             )
+
+
+def _find_full(
+    configs: TopicConfigs | None,
+    tracks: Mapping[int, PartitionLag],
+    starts: Mapping[int, int],
+) -> Iterator[tuple[int, PartitionLag]]:
+    """Yield the partitions that lose records by their size. Where some wait,
+    the others lose nothing.
+    """
+    if not is_bounded_by_size(configs):
+        return
+    waiting = {p: track for p, track in tracks.items() if track.records}
+    for partition, track in (waiting or tracks).items():
+        if 0 < starts.get(partition, 0) < track.end:
+            yield partition, track
 
 
 def is_bounded_by_size(configs: TopicConfigs | None) -> bool:
@@ -268,12 +281,13 @@ def summarize(
         else NO_ENDS,
     )
     age, just_seen = _expiry_age(waiting.values(), around)
+    rates = trend.end_rates()
     headroom = find_headrooms(
         around.configs,
         age=age,
         tracks=tracks,
         starts=around.starts,
-        rates=trend.end_rates(),
+        rates=rates,
     )
     lag = TopicLag(
         topic=topic,
@@ -284,6 +298,10 @@ def summarize(
         headroom=next(iter(headroom), None),
         scarcer=headroom[1:],
         just_seen=just_seen,
+        unmeasured=any(
+            p not in rates
+            for p, _ in _find_full(around.configs, tracks, around.starts)
+        ),
     )
     if not waiting:
         return lag
@@ -402,6 +420,7 @@ class _Kept:
         return (
             self.lag is not None
             and not self.lag.records
+            and not self.lag.unmeasured
             and marks == self.marks
             and configs is self.configs
             and self.trend.stands()
