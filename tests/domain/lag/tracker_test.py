@@ -343,6 +343,36 @@ def test_an_idle_topic_whose_records_come_after_all_stopped_is_stopped() -> (
     assert lag.status is LagStatus.STOPPED
 
 
+def statuses(flush: int, copied: float) -> list[LagStatus]:
+    """Follow for twenty commits a topic that gets ten records a second, of
+    which so many are copied; only commits show that.
+    """
+    tracker = a_tracker()
+    found = []
+    for seconds in range(0, 20 * flush, flush // 8):
+        committed = round(copied * (seconds - seconds % flush))
+        # Learned, and never twice the same.
+        cadence = timedelta(seconds=flush + seconds % 70 / 100)
+        view = a_view(seconds, end=10 * seconds, committed=committed)
+        found.append(only(tracker.take(view, cadence=cadence)).status)
+    return found
+
+
+@pytest.mark.parametrize("flush", [60, 90, 120, 300, 600])
+def test_a_topic_falls_behind_however_seldom_positions_are_committed(
+    flush: int,
+) -> None:
+    found = statuses(flush, 4.5)
+    first = found.index(LagStatus.FALLING_BEHIND)
+    assert first <= 8 * 12
+    assert {*found[first:]} == {LagStatus.FALLING_BEHIND}
+
+
+@pytest.mark.parametrize("flush", [60, 300, 900])
+def test_a_topic_does_not_fall_behind_between_two_commits(flush: int) -> None:
+    assert LagStatus.FALLING_BEHIND not in statuses(flush, 10)
+
+
 def test_stretches_that_were_not_seen_make_no_trend() -> None:
     trend = LagTrend()
     for n in range(7):

@@ -131,8 +131,12 @@ DRAIN_OVER = 10.0
 is one batch of it."""
 
 BUCKET = 120.0
-"""Seconds of one period whose smallest lag counts: bursts come and go within
-it, so its minimum grows only if the mirror never catches up."""
+"""Seconds of one period whose smallest lag counts, at least: bursts come and
+go within it, so its minimum grows only if the mirror never catches up."""
+
+KEEPS = 0.75, 1.5
+"""Shares of the length that a period should have within which it keeps its
+own: how often a mirror commits is measured, and never twice the same."""
 
 BUCKETS = 5
 """Stretches in a row, each worse than the one before, that make a trend."""
@@ -159,6 +163,19 @@ class LagTrend:
     )
     """Stretch by its number, and the smallest lag in it, in seconds."""
 
+    period: float = BUCKET
+    """Seconds of a stretch."""
+
+    def expect_commits(self, within: timedelta) -> None:
+        """Let each stretch be so long that positions are committed in it:
+        between two commits lag grows, and with each one it falls.
+        """
+        wanted = max(BUCKET, within.total_seconds())
+        low, high = KEEPS
+        if not low * wanted <= self.period <= high * wanted:
+            self.period = wanted
+            self.least.clear()
+
     def see(
         self,
         now: float,
@@ -171,7 +188,7 @@ class LagTrend:
         self.rates.append((now, positions, ends, by_partition))
         while now - self.rates[0][0] > RATES_OVER and len(self.rates) > 2:
             self.rates.popleft()
-        stretch = int(now // BUCKET)
+        stretch = int(now // self.period)
         if self.least and self.least[-1][0] == stretch:
             seconds = min(seconds, self.least.pop()[1])
         self.least.append((stretch, seconds))
@@ -271,6 +288,7 @@ def summarize(
     records = sum(t.records for t in waiting.values())
     seconds, at_least = _age(waiting, around.now)
     trend = around.trend
+    trend.expect_commits(around.patience)
     trend.see(
         around.now.timestamp(),
         sum(t.next_offset for t in tracks.values()),
