@@ -182,6 +182,26 @@ def test_a_start_that_stays_while_the_group_reads_on_is_old(
     assert flow.step().health is Health.OK
 
 
+def test_a_restart_does_not_silence_an_old_start(flow: Flow) -> None:
+    flow.copied = CopiedPartition(copies=None, end=5000)
+    flow.put("rests", 150, (120, 110))
+    for _ in range(4):
+        for more in range(3):
+            flow.put("efd", 1200 + flow.now.minute + more, (120, 110))
+            found = flow.step()
+        flow.restart()
+    assert found.health is Health.WARNING
+    assert found.reason == (
+        "Group efd would read records again after a failover: its start at "
+        "the target on t[0], offset 110, has not moved for 11 min while the "
+        "group reads on"
+    )
+    # It moved while nobody looked.
+    flow.put("efd", 1300, (130, 120))
+    assert flow.step().health is Health.OK
+    assert flow.kept == {}
+
+
 def test_a_start_that_stays_while_the_group_rests_is_not_old(
     flow: Flow,
 ) -> None:

@@ -1,5 +1,6 @@
 """The check ``failover``: whether groups could go on at the target."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -188,12 +189,22 @@ class _Due:
 
     offset: int
     since: datetime
-    committed: int | None
+    committed: int | None = None
     """Where the group was when it was first seen."""
+
+    moved: bool = False
+    """Whether it had read on before a restart."""
 
 
 _MOVED = " moved"
 """Ends the condition that a group read on while it had no start."""
+
+_STANDS = re.compile(r"(.*\]) start (\d+)", re.DOTALL)
+"""The condition that a group read on while its start did not move."""
+
+KEPT_AFTER = timedelta(minutes=2)
+"""How long a start stands before that is kept: with MirrorMaker's next
+checkpoints, once a minute, most have moved."""
 
 
 class FailoverTracker:
@@ -212,10 +223,16 @@ class FailoverTracker:
     """
 
     def __init__(self, since: Mapping[str, datetime]) -> None:
-        self._first = FirstSeen(since)
+        found = {name: _STANDS.fullmatch(name) for name in since}
+        self._first = FirstSeen({n: since[n] for n in since if not found[n]})
+        self._old = {n: since[n] for n in since if found[n]}
         self._moved = {name for name in since if name.endswith(_MOVED)}
         self._committed: dict[str, int | None] = {}
-        self._due: dict[str, _Due] = {}
+        self._due = {
+            match[1]: _Due(int(match[2]), since[name], moved=True)
+            for name, match in found.items()
+            if match
+        }
 
     def look(
         self,
@@ -244,6 +261,16 @@ class FailoverTracker:
         """
         missing = {_name(g, s): (g, s) for g, s in starts if not s.chosen}
         changes = self._first.update(self._conditions(missing), now)
+        old = dict(self._find_old(starts, now))
+        before, self._old = (
+            self._old,
+            {
+                n: o.since
+                for n, o in old.items()
+                if now - o.since >= KEPT_AFTER
+            },
+        )
+        began = {n: t for n, t in self._old.items() if before.get(n) != t}
         return (
             tuple(
                 MissingStart(
@@ -257,8 +284,11 @@ class FailoverTracker:
                 )
                 for name, (group, start) in missing.items()
             ),
-            tuple(self._find_old(starts, now)),
-            changes,
+            tuple(old.values()),
+            FirstSeenChanges(
+                {**changes.began, **began},
+                changes.ended | (before.keys() - self._old.keys()),
+            ),
         )
 
     def _conditions(
@@ -276,7 +306,8 @@ class FailoverTracker:
 
     def _find_old(
         self, starts: Iterable[tuple[str, Start]], now: datetime
-    ) -> Iterator[OldStart]:
+    ) -> Iterator[tuple[str, OldStart]]:
+        """Yield starts that do not move, each with its condition."""
         before, self._due = self._due, {}
         for group, start in starts:
             chosen, place = start.chosen, start.place
@@ -287,14 +318,17 @@ class FailoverTracker:
             if due is None or due.offset != chosen.offset:
                 due = _Due(chosen.offset, now, place.committed)
             self._due[name] = due
-            if place.committed != due.committed:
-                yield OldStart(
-                    group=group,
-                    topic=place.topic,
-                    partition=place.partition,
-                    offset=chosen.offset,
-                    repeated=chosen.repeated,
-                    since=due.since,
+            if due.moved or place.committed != due.committed:
+                yield (
+                    f"{name} start {chosen.offset}",
+                    OldStart(
+                        group=group,
+                        topic=place.topic,
+                        partition=place.partition,
+                        offset=chosen.offset,
+                        repeated=chosen.repeated,
+                        since=due.since,
+                    ),
                 )
 
 
