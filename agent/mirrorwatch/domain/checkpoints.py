@@ -94,6 +94,9 @@ class CheckpointsObservation:
     unasked: int = 0
     """More groups with checkpoints, which were not asked for."""
 
+    denied: int = 0
+    """More groups with checkpoints, which mirrorwatch may not describe."""
+
     overdue: tuple[StaleCheckpoint, ...] = ()
     """Those whose checkpoints are stale."""
 
@@ -241,6 +244,11 @@ def _find(
             if seen.unasked
             else ""
         )
+        if seen.denied:
+            more += (
+                "; mirrorwatch lacks DESCRIBE on "
+                f"{counted(seen.denied, 'more group')}"
+            )
         yield CheckFinding(
             Health.OK,
             f"Checkpoints of {counted(seen.groups, 'group')} "
@@ -256,6 +264,8 @@ def _evidence(seen: CheckpointsObservation) -> Evidence:
     found: dict[str, str | int | float | bool | None] = {"groups": seen.groups}
     if seen.unasked:
         found["groups_not_asked"] = seen.unasked
+    if seen.denied:
+        found["groups_denied"] = seen.denied
     if seen.interval is not None:
         found["interval_seconds"] = seen.interval.total_seconds()
     for number, overdue in enumerate(seen.overdue[:SHOWN], start=1):

@@ -111,12 +111,15 @@ class CheckpointsSource:
             return replace(blank, absent=why)
         if groups and reading.problem is not None:
             return replace(blank, problems=(reading.problem,))
-        if groups & reading.denied:
+        denied = groups & reading.denied
+        known = groups & {group for group, _, _ in reading.offsets}
+        if denied and not known:
             return replace(blank, absent=self._not_allowed())
         offsets = list(self._compare(reading, groups))
         return replace(
             blank,
-            groups=len({g for g, _, _ in reading.offsets if g in groups}),
+            groups=len(known),
+            denied=len(denied),
             unasked=len(groups - reading.asked) if reading.is_full else 0,
             overdue=self._watch.look(
                 offsets, ROUNDS * interval + FLUSH, reading.at
