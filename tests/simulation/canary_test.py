@@ -10,6 +10,7 @@ from tests.simulation.scenarios import (
     health,
     healths,
     looking_each_second,
+    move,
     reason,
     restart,
     running,
@@ -137,6 +138,50 @@ def test_probes_on_partitions_that_are_gone_are_not_overdue() -> None:
         restart(world)
         world.run(2 * MINUTE)
         assert health(world, "canary") is Health.OK, reason(world, "canary")
+
+
+def test_losses_are_proved_again_after_one_probe_in_another_partition() -> (
+    None
+):
+    with World(1) as world:
+        world.source.delete(CANARY)
+        world.source.create(CANARY, 2)
+        world.mirror.start()
+        world.agent.start()
+        world.run(20 * MINUTE)
+        assert health(world, "canary") is Health.OK
+        move(world, CANARY, to=1)
+        world.run(MINUTE)
+        since = world.schedule.elapsed
+        world.run(55 * MINUTE)
+        # No moment of it is ok.
+        assert healths(world, "canary", since) == []
+        assert health(world, "canary") is Health.UNKNOWN
+        assert "arrived in" in reason(world, "canary")
+        world.run(10 * MINUTE)
+        assert health(world, "canary") is Health.OK, reason(world, "canary")
+        drop(world, CANARY, 3)
+        world.run(5 * MINUTE)
+        assert health(world, "canary") is Health.CRITICAL
+        assert "3 probes confirmed lost" in reason(world, "canary")
+
+
+def test_a_stopped_mirror_is_told_while_probes_are_in_other_partitions() -> (
+    None
+):
+    with World(1, coarse=1) as world:
+        world.source.delete(CANARY)
+        world.source.create(CANARY, 2)
+        world.mirror.start()
+        world.agent.start()
+        world.run(12 * MINUTE)
+        move(world, CANARY, to=1)
+        world.run(5 * MINUTE)
+        assert health(world, "canary") is Health.UNKNOWN
+        world.mirror.frozen = True
+        world.run(5 * MINUTE)
+        assert health(world, "canary") is Health.CRITICAL
+        assert "are overdue" in reason(world, "canary")
 
 
 def test_probes_are_overdue_though_the_agent_got_no_time() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mirrorwatch.domain.report import Health
-from tests.simulation.cluster import Record
+from tests.simulation.cluster import Log, Record
 from tests.simulation.mirrormaker import MirrorSettings
 from tests.simulation.world import World
 
@@ -27,6 +27,7 @@ __all__ = [
     "healths",
     "late_sync",
     "looking_each_second",
+    "move",
     "proof",
     "reason",
     "restart",
@@ -123,6 +124,22 @@ def drop(world: World, topic: str, count: int) -> None:
         return False
 
     world.mirror.drops = drops
+
+
+def move(world: World, topic: str, to: int) -> None:
+    """Let one record of a topic be copied to another partition."""
+    left = [1]
+
+    def to_log(name: str, copies: Log, _: Record) -> Log:
+        other = world.target.log(world.remote(topic), to)
+        if name == topic and left[0] and other not in {None, copies}:
+            left[0] = 0
+            assert other is not None
+            return other
+        return copies
+
+    # A transform does that; no other record is touched.
+    vars(world.mirror)["_to_log"] = to_log
 
 
 @contextmanager

@@ -60,14 +60,19 @@ class Canary:
             )
         )
 
-    def send(self, partition: int) -> ProbeMessage:
-        message = self.keeper.make_probe(partition, NOON)
-        sent = SendResult(message=message, source_offset=0, took=SECOND)
-        self.keeper.note_result(sent, NOON + SECOND)
+    def send(
+        self, partition: int, after: int = 0, at: int = 0
+    ) -> ProbeMessage:
+        now = NOON + after * SECOND
+        message = self.keeper.make_probe(partition, now)
+        sent = SendResult(message=message, source_offset=at, took=SECOND)
+        self.keeper.note_result(sent, now + SECOND)
         return message
 
-    def arrive(self, message: ProbeMessage, partition: int, at: int) -> None:
-        seen_at = NOON + 2 * SECOND
+    def arrive(
+        self, message: ProbeMessage, partition: int, at: int, after: int = 2
+    ) -> None:
+        seen_at = NOON + after * SECOND
         self.keeper.read(
             ReadProbe(
                 partition=partition,
@@ -114,3 +119,22 @@ def test_one_that_arrives_at_home_is_as_ever(keeps: bool) -> None:
     assert ledger.counts.delivered == 1
     assert ledger.next_offset == 1
     assert canary.keeper.stray is None
+
+
+def test_losses_are_proved_again_an_hour_after_the_last_one() -> None:
+    canary = Canary()
+    ledger = canary.keeper.tracker.ledgers[1]
+    canary.arrive(canary.send(1), 1, 0)
+    canary.arrive(canary.send(0), 1, 1)
+    canary.send(1, 10, 1)
+    canary.arrive(canary.send(0, 1800, 1), 1, 2, 1802)
+    canary.send(1, 1900, 2)
+    for seconds in (1800, 3600, 5402):
+        canary.survey(seconds, copied=3)
+        canary.keeper.settle(NOON + seconds * SECOND, None)
+        assert canary.keeper.stray is not None
+        assert ledger.counts.lost == 0
+    # Where those went that were sent until then, nobody knows.
+    canary.keeper.settle(NOON + 5403 * SECOND, None)
+    assert canary.keeper.stray is None
+    assert (ledger.counts.unverifiable, ledger.counts.lost) == (1, 1)

@@ -37,6 +37,10 @@ ARRIVALS_KEPT = 20_000
 GAPS_KEPT = 20
 """Gaps that wait to be looked into. One shows a circle as well as many."""
 
+STRAY_FOR = timedelta(hours=1)
+"""How long a probe that arrived in another partition than its own keeps
+losses from being proved: as long as a lost one is reported by default."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CanarySnapshot:
@@ -110,6 +114,8 @@ class LedgerKeeper:
         self._settings = settings
         self.stray: Problem | None = None
         """That the mirror moves probes to other partitions, if it does."""
+        self._strayed_at: datetime | None = None
+        """When the last of them arrived."""
         self._store = store
         self._changed: set[int] = set()
         self._acked: dict[int, set[int]] = {}
@@ -252,6 +258,7 @@ class LedgerKeeper:
             f"{self._settings.topic}[{probe.partition}] arrived in "
             f"{self._settings.remote_topic}[{event.partition}]. {remedy}"
         )
+        self._strayed_at = event.seen_at
         return True
 
     def skip(self, partition: int, offset: int) -> None:
@@ -276,14 +283,29 @@ class LedgerKeeper:
 
     def settle(self, now: datetime, grace: timedelta | None) -> None:
         """Give up what is proved lost."""
-        if self.stray is not None:
-            return  # what is missing in one partition may be in another
+        if self._strayed_at is not None:
+            # What is missing in one partition may be in another.
+            self._give_up_before(now - STRAY_FOR)
+            if now - self._strayed_at <= STRAY_FOR:
+                return
+            self.stray = self._strayed_at = None
         self._losses += self.tracker.settle(now, grace)
         self._changed |= {
             p
             for p, ledger in self.tracker.ledgers.items()
             if ledger.touched - self._acked.get(p, set())
         }
+
+    def _give_up_before(self, sent_before: datetime) -> None:
+        """Give up the probes that were sent before a time, and arrived in no
+        partition that is read.
+        """
+        for ledger in self.tracker.ledgers.values():
+            for probe in list(ledger.outstanding.values()):
+                if probe.sent_at >= sent_before:
+                    break
+                ledger.give_up(probe.sequence)
+                self._changed.add(ledger.partition)
 
     def save(
         self, looked_at: datetime | None
@@ -433,7 +455,7 @@ class CanaryWorker:
             self._settle_at = now + SETTLE_EVERY
             # What was overtaken may be in a backlog that is yet to be read.
             grace = None if self._unread() else self._survey.grace
-            if not self._unread():
+            if not self._unread() and self._keeper.stray is None:
                 self._keeper.note_overdue(now, self._reading)
             self._keeper.settle(now, grace)
         if now >= self._save_at:
@@ -448,9 +470,7 @@ class CanaryWorker:
         return min(due + MILLISECOND, LOOK) if due > 0 else LOOK
 
     def _follow(self, survey: CanarySurvey) -> None:
-        self._mistaken = (
-            self._keeper.tracker.mistaken(survey) or self._keeper.stray
-        )
+        self._mistaken = self._keeper.tracker.mistaken(survey)
         if not self._settings.keeps_partitions and survey.source is not None:
             self._sender.partitions = len(survey.source.partitions)
         self._survey = None if self._mistaken else survey
@@ -581,7 +601,8 @@ class CanaryWorker:
         return frozenset(unread & known)
 
     def _problems(self) -> tuple[Problem, ...]:
-        problems = [self._mistaken] if self._mistaken else []
+        known = (self._mistaken, self._keeper.stray)
+        problems = [problem for problem in known if problem is not None]
         if self._receiver.problem is not None:
             problems.append(Problem.unknown(self._receiver.problem))
         return tuple(problems)
