@@ -140,10 +140,15 @@ NEW_OF_LAG = {"scarcer", "just_seen", "unmeasured"}
 """What lags have now and the recording has not."""
 
 
-A_SECOND = {"headroom/remaining": 1_000_000, "headroom/share": 1 / 60}
+A_SECOND = {
+    "headroom/remaining": 1_000_000,
+    "headroom/share": 1 / 60,
+    "topics/seconds": 1.0,
+}
 """A second, and its share of a minute, the shortest retention. Today time to
 loss is counted from the timestamp of a record that waits for long, and not
-from when it was first seen."""
+from when it was first seen; and where there are more ends of a partition than
+are kept, how long records have waited from other ends."""
 
 
 def _known(returned: Any) -> Any:
@@ -184,6 +189,11 @@ def _known(returned: Any) -> Any:
             return returned
 
 
+def _name(place: str) -> str:
+    """Return what a place is called, whichever of a list it is."""
+    return "/".join([p for p in place.split("/") if not p.isdigit()][-2:])
+
+
 def _compare(was: Any, now: Any, place: str) -> Iterator[str]:
     match was, now:
         case dict(), dict() if was.keys() == now.keys():
@@ -194,7 +204,7 @@ def _compare(was: Any, now: Any, place: str) -> Iterator[str]:
                 yield from _compare(one, other, f"{place}/{n}")
         case ((int() | float()), (int() | float())) if abs(
             was - now
-        ) <= A_SECOND.get("/".join(place.split("/")[-2:]), 0):
+        ) <= A_SECOND.get(_name(place), 0):
             pass
         case _ if was != now:
             yield f"{place}: was {was!r}, is {now!r}"

@@ -373,6 +373,20 @@ def test_a_topic_does_not_fall_behind_between_two_commits(flush: int) -> None:
     assert LagStatus.FALLING_BEHIND not in statuses(flush, 10)
 
 
+def test_a_topic_falls_behind_for_as_long_as_it_does() -> None:
+    tracker = a_tracker()
+    found = []
+    for seconds in range(0, 3 * 3600, 5):
+        committed = round(4.5 * (seconds - seconds % 60))
+        view = a_view(seconds, end=10 * seconds, committed=committed)
+        lag = only(tracker.take(view))
+        found.append(lag.status)
+        # What waits was written when a tenth of its offset had passed.
+        assert lag.seconds == pytest.approx(seconds - committed / 10, abs=20)
+    first = found.index(LagStatus.FALLING_BEHIND)
+    assert {*found[first:]} == {LagStatus.FALLING_BEHIND}
+
+
 def test_stretches_that_were_not_seen_make_no_trend() -> None:
     trend = LagTrend()
     for n in range(7):
@@ -480,6 +494,7 @@ def test_the_age_of_what_waits_is_never_lost(
         position_now = min(position, end)
         ends.pass_(position_now)
         assert len(ends.entries) <= KEPT
+        assert ends.last == end
         if position_now < end:
             found = ends.written_at(position_now)
             assert found is not None
@@ -497,11 +512,24 @@ def test_a_record_that_waits_keeps_its_age_however_much_follows() -> None:
     assert len(ends.entries) <= KEPT
 
 
+def test_a_record_between_ends_that_became_one_is_about_as_old_as_it_is() -> (
+    None
+):
+    ends = EndHistory()
+    for second in range(KEPT * 20):
+        ends.see(10 * (second + 1), float(second))
+    for position in range(10, KEPT * 200, 10):
+        about = ends.written_about(position)
+        assert about == pytest.approx(position // 10, abs=1)
+    # Before the first end that was seen nothing is known.
+    assert ends.written_about(0) == 0
+
+
 def test_an_end_that_stands_is_one_entry() -> None:
     ends = EndHistory()
     for second in range(9):
         ends.see(10, float(second))
-    assert ends.entries == [(10, 0.0)]
+    assert ends.entries == [(10, 0.0, 0.0)]
 
 
 def test_the_age_of_what_was_passed_before_is_a_lower_bound() -> None:

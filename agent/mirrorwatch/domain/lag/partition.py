@@ -10,16 +10,17 @@ __all__ = ["EndHistory", "PartitionLag"]
 
 
 KEPT = 64
-"""Entries for each partition. When there are more, every other one goes but
-the first, whose record is the one that waits."""
+"""Entries for each partition. When there are more, every other one becomes
+part of the next but the first, whose record is the one that waits."""
 
 
 @dataclass(slots=True)
 class EndHistory:
     """The ends of one partition that were seen, and when first."""
 
-    entries: list[tuple[int, float]] = field(default_factory=list)
-    """End offset and time in seconds since 1970, both growing."""
+    entries: list[tuple[int, float, float]] = field(default_factory=list)
+    """End offset, time in seconds since 1970, both growing, and when the first
+    of the ends was seen that became part of it."""
 
     floor: int | None = None
     """Highest end that was seen before those; `None` at first."""
@@ -35,9 +36,12 @@ class EndHistory:
             self.entries.clear()
             self.floor = None
         if not self.entries or end > self.entries[-1][0]:
-            self.entries.append((end, now))
+            self.entries.append((end, now, now))
         if len(self.entries) > KEPT:
-            self.entries[1:] = self.entries[1::2]
+            pairs = zip(self.entries[1::2], self.entries[2::2], strict=True)
+            self.entries[1:] = [
+                (end, at, first) for (_, _, first), (end, at, _) in pairs
+            ]
 
     def pass_(self, position: int) -> None:
         """Forget what lies at or below a position."""
@@ -60,10 +64,33 @@ class EndHistory:
             The time, and whether the record may be older than that: it was
             there when the agent first looked. `None` if there is no record.
         """
-        for index, (end, at) in enumerate(self.entries):
-            if end > position:
-                before = self.entries[index - 1][0] if index else self.floor
-                return at, before is None or before > position
+        found = self._find(position)
+        if found is None:
+            return None
+        before, (_, at, _) = found
+        return at, before is None or before > position
+
+    def written_about(self, position: int) -> float | None:
+        """Return about when the record at a position was written: as if all
+        had come evenly, where several ends became one.
+        """
+        found = self._find(position)
+        if found is None:
+            return None
+        before, (end, at, first) = found
+        if before is None or before > position:
+            return at
+        return first + (at - first) * (position - before) / (end - before)
+
+    def _find(
+        self, position: int
+    ) -> tuple[int | None, tuple[int, float, float]] | None:
+        """Return the entry of a record, and the end before it."""
+        before = self.floor
+        for entry in self.entries:
+            if entry[0] > position:
+                return before, entry
+            before = entry[0]
         return None
 
 
@@ -228,6 +255,14 @@ class PartitionLag:
         if may_be_older and self.head_at is not None:
             return min(at, self.head_at), False
         return at, may_be_older
+
+    def waiting_about(self) -> tuple[float, bool] | None:
+        """Return the same as near as is known: it may be earlier or later."""
+        found = self.waiting_since()
+        if found is None or found[1]:
+            return found
+        about = self.ends.written_about(self.next_offset)
+        return (found[0] if about is None else min(found[0], about)), False
 
     def seen_since(self) -> float | None:
         """Return when the oldest record that waits was first seen to be

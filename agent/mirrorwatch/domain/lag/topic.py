@@ -354,7 +354,7 @@ def _age(
     ages = [
         (max(0.0, now.timestamp() - since[0]), since[1])
         for track in waiting.values()
-        if (since := track.waiting_since()) is not None
+        if (since := track.waiting_about()) is not None
     ]
     return max(ages, default=(0.0, False))
 
@@ -374,7 +374,7 @@ def _expiry_age(
     now, patience = around.now.timestamp(), around.patience.total_seconds()
     ages = []
     for track in waiting:
-        if (found := track.waiting_since()) is None:
+        if (found := track.waiting_about()) is None:
             continue
         since, _ = found
         followed = (
