@@ -1,6 +1,8 @@
 """What the balance worker reads, keeps and reports."""
 
+from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -82,3 +84,29 @@ def test_too_much_to_read_cannot_be_verified() -> None:
     verdict = agent.verdict()
     assert verdict.health is Health.WARNING
     assert "1 record of x cannot be verified" in verdict.reason
+
+
+NOT_READ = "MirrorMaker's internal topics have not been read to their ends"
+
+
+@pytest.mark.parametrize(
+    ("missing", "reason"),
+    [
+        ({"source": None, "names": {}, "problems": ("a is down",)}, "a is"),
+        ({"target": None, "problems": ("b is down",)}, "b is down"),
+        ({"caught_up": False}, NOT_READ),
+    ],
+)
+def test_it_is_unknown_while_both_sides_cannot_be_compared(
+    missing: dict[str, Any], reason: str
+) -> None:
+    agent = Agent(Database(None), World())
+    agent.rest()
+    for _ in range(20):
+        agent.world.now += timedelta(seconds=10)
+        agent.worker.take(replace(agent.world.view(), **missing))
+        verdict = agent.verdict()
+        assert verdict.health is Health.UNKNOWN
+        assert reason in verdict.reason
+    agent.rest()
+    assert agent.verdict().health is Health.OK

@@ -297,6 +297,16 @@ class FlowView:
     """Source partitions of which the newest copies do not prove how far they
     are, with the reason, where that is what shows it."""
 
+    @property
+    def comparison_problems(self) -> tuple[str, ...]:
+        """What keeps both sides from being compared, in sentences."""
+        if self.problems or self.caught_up:
+            unproved = self.unproved_problem
+            return (*self.problems, *([unproved] if unproved else ()))
+        return (
+            "MirrorMaker's internal topics have not been read to their ends",
+        )
+
     @cached_property
     def unproved_problem(self) -> str | None:
         """What copies do not prove, in a sentence: for each reason, one

@@ -76,6 +76,7 @@ class BalanceWorker:
         self._saved_at: datetime | None = None
         self._problem: str | None = None
         self._at: datetime | None = None
+        self._not_compared: tuple[str, ...] = ()
 
     def take(self, view: FlowView) -> None:
         """Learn from a survey.
@@ -89,6 +90,8 @@ class BalanceWorker:
             for request in self._tracker.take(view):
                 self._requests.setdefault(request.topic, request)
             self._at = view.at
+            # Topics that rested before say nothing of what comes meanwhile.
+            self._not_compared = view.comparison_problems
             self._save(view.at)
 
     def step(self) -> None:
@@ -161,6 +164,7 @@ class BalanceWorker:
                         unread=len(self._requests),
                         problem=self._problem,
                     ),
+                    problems=self._not_compared,
                 )
             ]
 

@@ -709,7 +709,7 @@ class SkipsWorker:
             unread=self._batches.unread(),
             blind=tracker.blind,
             merged=len(view.names) - len(topics),
-            problems=_problems(view),
+            problems=view.comparison_problems,
         )
         missing = MissingCopies(
             accounted=tracker.unaccounted(),
@@ -750,10 +750,3 @@ def _is_alike(copy: SkipCounters, tally: SkipCounters) -> bool:
         and copy.passed == tally.passed
         and copy.samples is tally.samples
     )
-
-
-def _problems(view: FlowView) -> tuple[str, ...]:
-    if view.problems or view.caught_up:
-        unproved = view.unproved_problem
-        return (*view.problems, *([unproved] if unproved else ()))
-    return ("MirrorMaker's internal topics have not been read to their ends",)
