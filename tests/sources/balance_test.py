@@ -110,3 +110,70 @@ def test_it_is_unknown_while_both_sides_cannot_be_compared(
         assert reason in verdict.reason
     agent.rest()
     assert agent.verdict().health is Health.OK
+
+
+def pending(agent: Agent) -> None:
+    """Let 2 of 10 records be left out, and the source not be readable."""
+    agent.rest()
+    agent.world.write(10, copied=8)
+    agent.rest()
+    error = SourceUnavailableError("a is slow", source="kafka", cluster="a")
+    with (
+        patch.object(balance, "count_committed", side_effect=error),
+        pytest.raises(SourceError),
+    ):
+        agent.worker.step()
+
+
+def test_what_is_copied_before_it_is_read_is_not_missing() -> None:
+    agent = Agent(Database(None), World())
+    pending(agent)
+    # The mirror was rewound: it copies all 10 again.
+    agent.world.copies[1] += 10
+    agent.rest()
+    with patch.object(balance, "count_committed", return_value=10):
+        agent.worker.step()
+    agent.rest()
+    (seen,) = agent.worker.observe(agent.world.now)
+    ((_, counts),) = seen.tallies
+    assert (counts.skipped, counts.repeated) == (0, 8)
+    assert agent.verdict().health is Health.WARNING
+
+
+def test_only_what_is_still_missing_when_it_is_read_is_called_so() -> None:
+    agent = Agent(Database(None), World())
+    pending(agent)
+    agent.world.copies[1] += 1
+    agent.rest()
+    with patch.object(balance, "count_committed", return_value=10):
+        agent.worker.step()
+    agent.rest()
+    (seen,) = agent.worker.observe(agent.world.now)
+    ((_, counts),) = seen.tallies
+    assert (counts.skipped, counts.repeated) == (1, 0)
+
+
+@pytest.mark.parametrize("ids", [("s2", "t"), ("s", "t2")])
+def test_what_is_read_of_another_topic_says_nothing(
+    ids: tuple[str, str],
+) -> None:
+    agent = Agent(Database(None), World())
+    pending(agent)
+    agent.world.ids = ids
+    agent.rest()
+    with patch.object(balance, "count_committed", return_value=10):
+        agent.worker.step()
+    agent.rest()
+    (seen,) = agent.worker.observe(agent.world.now)
+    ((_, counts),) = seen.tallies
+    assert counts.skipped == 0
+    assert agent.verdict().health is Health.OK
+
+
+def test_a_deleted_topic_is_not_waited_for() -> None:
+    agent = Agent(Database(None), World())
+    pending(agent)
+    assert agent.verdict().health is Health.UNKNOWN
+    agent.worker.take(replace(agent.world.view(), names={}))
+    agent.worker.step()
+    assert agent.verdict().health is not Health.UNKNOWN

@@ -88,7 +88,14 @@ class BalanceWorker:
         """
         with self._lock:
             for request in self._tracker.take(view):
-                self._requests.setdefault(request.topic, request)
+                # Also instead of an older one that is not read yet.
+                self._requests[request.topic] = request
+            if view.source is not None:
+                self._requests = {
+                    topic: request
+                    for topic, request in self._requests.items()
+                    if self._tracker.awaits(request, view.names)
+                }
             self._at = view.at
             # Topics that rested before say nothing of what comes meanwhile.
             self._not_compared = view.comparison_problems
@@ -117,6 +124,8 @@ class BalanceWorker:
                 raise
             self._problem = None
             with self._lock:
+                if self._requests.get(request.topic) != request:
+                    continue  # both sides went on while it was read
                 if request.size <= MOST:
                     self._tracker.resolve(request, records, self._clock())
                 else:
@@ -162,7 +171,7 @@ class BalanceWorker:
                         moving=len(tracker.moving),
                         found=state.found,
                         unread=len(self._requests),
-                        problem=self._problem,
+                        problem=self._problem if self._requests else None,
                     ),
                     problems=self._not_compared,
                 )

@@ -6,7 +6,7 @@ committed offsets have grown by as many offsets as the mirror has passed, and
 the target's ends by as many records as it wrote. Partitions need not be kept.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -119,6 +119,9 @@ class BalanceRequest:
     now: TopicBalance
     """Both sides as they are now."""
 
+    before: TopicBalance
+    """Both sides when the topic had rested before."""
+
     @property
     def size(self) -> int:
         """Offsets to read."""
@@ -224,6 +227,22 @@ class BalanceTracker:
         self.rested, self.moving = frozenset(rested), frozenset(moving)
         return requests
 
+    def awaits(self, request: BalanceRequest, names: Container[str]) -> bool:
+        """Return whether an answer is still of use: not where the topic was
+        deleted, or what was missing has been copied meanwhile.
+
+        Parameters
+        ----------
+        request
+            What has to be read.
+        names
+            Topics that the flow carries.
+        """
+        topic = request.topic
+        return topic in names and (
+            self.state.topics.get(topic) == request.before
+        )
+
     def resolve(
         self, request: BalanceRequest, records: int, at: datetime
     ) -> None:
@@ -286,6 +305,7 @@ class BalanceTracker:
                 for first, after, start in passed
             ),
             now=now,
+            before=before,
         )
 
     def _settle(self, topic: str, now: TopicBalance, found: Shortfall) -> None:
