@@ -1,5 +1,6 @@
 """What the balance worker reads, keeps and reports."""
 
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -177,3 +178,57 @@ def test_a_deleted_topic_is_not_waited_for() -> None:
     agent.worker.take(replace(agent.world.view(), names={}))
     agent.worker.step()
     assert agent.verdict().health is not Health.UNKNOWN
+
+
+def test_no_topic_waits_for_another_that_cannot_be_read() -> None:
+    agent = Agent(Database(None), World())
+    pending(agent)
+
+    def both(one: Any) -> Any:
+        """Return what is known of a topic, of another one as well."""
+        if isinstance(next(iter(one)), str):
+            return one | {"y": one["x"]}
+        return one | {("y", p): fact for (_, p), fact in one.items()}
+
+    def take(more: int) -> None:
+        for _ in range(5):
+            agent.world.now += timedelta(seconds=10)
+            seen = agent.world.view()
+            assert seen.source is not None
+            assert seen.target is not None
+            ends = both(seen.target.ends)
+            ends["y", 0] += more
+            agent.worker.take(
+                replace(
+                    seen,
+                    committed=both(seen.committed),
+                    names={"x": "x", "y": "y"},
+                    source=replace(
+                        seen.source,
+                        topics=both(seen.source.topics),
+                        ends=both(seen.source.ends),
+                        starts=both(seen.source.starts),
+                    ),
+                    target=replace(
+                        seen.target, topics=both(seen.target.topics), ends=ends
+                    ),
+                )
+            )
+
+    take(10)
+    agent.world.write(10, copied=10)
+    take(3)
+    denied = SourceError("no READ on x", source="kafka", cluster="a")
+
+    def count(*_: object, partition: tuple[str, int], **__: object) -> int:
+        if partition[0] == "x":
+            raise denied
+        return 10
+
+    with patch.object(balance, "count_committed", side_effect=count):
+        for _ in range(2):
+            with suppress(SourceError):
+                agent.worker.step()
+    verdict = agent.verdict()
+    assert verdict.health is Health.CRITICAL
+    assert "At least 7 records of y are missing" in verdict.reason

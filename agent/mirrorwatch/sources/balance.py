@@ -121,6 +121,7 @@ class BalanceWorker:
                     )
             except SourceError as e:
                 self._problem = str(e)
+                self._put_last(request.topic)
                 raise
             self._problem = None
             with self._lock:
@@ -131,6 +132,13 @@ class BalanceWorker:
                 else:
                     self._tracker.give_up(request, self._clock())
                 del self._requests[request.topic]
+
+    def _put_last(self, topic: str) -> None:
+        """Let others not wait for a topic that cannot be read."""
+        with self._lock:
+            request = self._requests.pop(topic, None)
+            if request is not None:
+                self._requests[topic] = request
 
     def close(self) -> None:
         """Do nothing: a reading ends with its step."""
