@@ -131,6 +131,25 @@ def test_what_is_dropped_is_counted_by_topic_at_rest(kind: str) -> None:
         assert health(world, "position") is Health.OK
 
 
+def test_what_expires_before_it_is_read_cannot_be_verified() -> None:
+    with running("mirrormaker1") as world:
+        drop(world, 7)
+        world.run(MINUTE)
+        world.source.throttled.add("a")
+        rest(world)
+        assert world.oracle.lost() == 7
+        assert health(world, "skips") is Health.UNKNOWN
+        assert "could not be read to" in reason(world, "skips")
+        # It moves on, and so is not compared anew.
+        world.quiet = False
+        world.run(MINUTE)
+        world.expire("a", 0, 0)
+        world.source.throttled.discard("a")
+        world.run(2 * MINUTE)
+        assert health(world, "skips") is Health.WARNING
+        assert "7 records of a cannot be verified" in reason(world, "skips")
+
+
 @pytest.mark.parametrize("kind", BY_COPIES)
 def test_what_is_dropped_is_counted_between_newest_copies(kind: str) -> None:
     with running(kind) as world:

@@ -64,7 +64,7 @@ def test_what_is_missing_is_read_reported_and_kept() -> None:
     ):
         agent.worker.step()
     assert "a does not answer" in agent.verdict().reason
-    with patch.object(balance, "count_committed", return_value=10):
+    with patch.object(balance, "count_committed", return_value=(10, 0)):
         agent.worker.step()
     agent.rest()
     for known in (agent, Agent(database, world)):
@@ -132,7 +132,7 @@ def test_what_is_copied_before_it_is_read_is_not_missing() -> None:
     # The mirror was rewound: it copies all 10 again.
     agent.world.copies[1] += 10
     agent.rest()
-    with patch.object(balance, "count_committed", return_value=10):
+    with patch.object(balance, "count_committed", return_value=(10, 0)):
         agent.worker.step()
     agent.rest()
     (seen,) = agent.worker.observe(agent.world.now)
@@ -146,7 +146,7 @@ def test_only_what_is_still_missing_when_it_is_read_is_called_so() -> None:
     pending(agent)
     agent.world.copies[1] += 1
     agent.rest()
-    with patch.object(balance, "count_committed", return_value=10):
+    with patch.object(balance, "count_committed", return_value=(10, 0)):
         agent.worker.step()
     agent.rest()
     (seen,) = agent.worker.observe(agent.world.now)
@@ -162,7 +162,7 @@ def test_what_is_read_of_another_topic_says_nothing(
     pending(agent)
     agent.world.ids = ids
     agent.rest()
-    with patch.object(balance, "count_committed", return_value=10):
+    with patch.object(balance, "count_committed", return_value=(10, 0)):
         agent.worker.step()
     agent.rest()
     (seen,) = agent.worker.observe(agent.world.now)
@@ -220,10 +220,12 @@ def test_no_topic_waits_for_another_that_cannot_be_read() -> None:
     take(3)
     denied = SourceError("no READ on x", source="kafka", cluster="a")
 
-    def count(*_: object, partition: tuple[str, int], **__: object) -> int:
+    def count(
+        *_: object, partition: tuple[str, int], **__: object
+    ) -> tuple[int, int]:
         if partition[0] == "x":
             raise denied
-        return 10
+        return 10, 0
 
     with patch.object(balance, "count_committed", side_effect=count):
         for _ in range(2):

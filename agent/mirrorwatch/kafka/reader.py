@@ -340,7 +340,7 @@ def count_committed(
     cluster: str,
     partition: TopicPartition,
     offsets: OffsetRange,
-) -> int:
+) -> tuple[int, int]:
     """Count the records of a range, without those of aborted transactions.
 
     Parameters
@@ -354,18 +354,31 @@ def count_committed(
     offsets
         Which; their end is at most that of the partition.
 
+    Returns
+    -------
+    tuple
+        How many records there are, and how many offsets have expired: whether
+        these were records is not known.
+
     Raises
     ------
     SourceError
-        Raised if the range cannot be read to its end.
+        Raised if the range cannot be read to its end, or expires meanwhile.
     """
     count, left = 0, {partition: offsets.end}
     if offsets.first >= offsets.end:
-        return 0
+        return 0, 0
     with OffsetConsumer(
-        properties, cluster=cluster, read_committed=True
+        properties, cluster=cluster, read_committed=True, own=EXACTLY
     ) as consumer:
-        consumer.assign({partition: offsets.first})
+        try:
+            start, _ = consumer.bounds(partition)
+        except KafkaException as e:
+            raise consumer.to_error(e.args[0], partition[0]) from e
+        first = max(offsets.first, start)
+        if first >= offsets.end:
+            return 0, len(offsets)
+        consumer.assign({partition: first})
         for event in consumer.read(left, patience=RANGE_PATIENCE):
             if isinstance(event, PartitionEnd):
                 if event.offset < offsets.end:
@@ -380,7 +393,7 @@ def count_committed(
             f"{offsets.end}",
             cluster,
         )
-    return count
+    return count, first - offsets.first
 
 
 def read_range(

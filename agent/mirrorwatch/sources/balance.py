@@ -112,13 +112,13 @@ class BalanceWorker:
         with self._lock:
             requests = list(self._requests.values())
         for request in requests:
-            records = 0
+            found: list[tuple[int, int]] = []
             try:
                 if request.size <= MOST:
-                    records = sum(
+                    found = [
                         self._count((request.topic, partition), span)
                         for partition, span in request.ranges
-                    )
+                    ]
             except SourceError as e:
                 self._problem = str(e)
                 self._put_last(request.topic)
@@ -128,7 +128,12 @@ class BalanceWorker:
                 if self._requests.get(request.topic) != request:
                     continue  # both sides went on while it was read
                 if request.size <= MOST:
-                    self._tracker.resolve(request, records, self._clock())
+                    self._tracker.resolve(
+                        request,
+                        sum(records for records, _ in found),
+                        self._clock(),
+                        expired=sum(expired for _, expired in found),
+                    )
                 else:
                     self._tracker.give_up(request, self._clock())
                 del self._requests[request.topic]
@@ -185,7 +190,9 @@ class BalanceWorker:
                 )
             ]
 
-    def _count(self, partition: TopicPartition, span: OffsetRange) -> int:
+    def _count(
+        self, partition: TopicPartition, span: OffsetRange
+    ) -> tuple[int, int]:
         return count_committed(
             self._properties,
             cluster=self._cluster,

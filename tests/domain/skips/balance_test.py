@@ -164,6 +164,28 @@ def test_what_expired_cannot_be_verified(world: World) -> None:
     assert "12 records of x cannot be verified" in verdicts[Health.WARNING]
 
 
+@pytest.mark.parametrize(
+    ("expired", "records", "told"),
+    [
+        (10, 0, (0, 3)),
+        (8, 2, (0, 3)),
+        (2, 8, (1, 2)),
+        # One of those that are left is a marker, and two.
+        (2, 7, (0, 2)),
+        (2, 6, (0, 1)),
+        (2, 5, (0, 0)),
+    ],
+)
+def test_what_expires_before_it_is_read_is_no_marker(
+    world: World, expired: int, records: int, told: tuple[int, int]
+) -> None:
+    world.write(10, copied=7)
+    (request,) = world.rest()
+    world.tracker.resolve(request, records, world.now, expired=expired)
+    found = world.state.topics["x"]
+    assert (found.missing, found.unverifiable) == told
+
+
 def test_an_end_that_is_too_low_for_a_while_is_no_loss(world: World) -> None:
     world.rest()
     world.write(8, copied=8)

@@ -244,11 +244,28 @@ class BalanceTracker:
         )
 
     def resolve(
-        self, request: BalanceRequest, records: int, at: datetime
+        self,
+        request: BalanceRequest,
+        records: int,
+        at: datetime,
+        expired: int = 0,
     ) -> None:
-        """Take how many committed records were found at the source."""
-        unexplained = request.missing - (request.size - records)
-        missing = max(0, unexplained - request.expired)
+        """Take what was found at the source.
+
+        Parameters
+        ----------
+        request
+            What was asked.
+        records
+            Committed records that were found.
+        at
+            When they were.
+        expired
+            Offsets that have expired since it was asked.
+        """
+        markers = request.size - expired - records
+        unexplained = request.missing - markers
+        missing = max(0, unexplained - request.expired - expired)
         doubtful = max(0, unexplained) - missing
         self._settle(
             request.topic,
