@@ -8,6 +8,7 @@ from unittest.mock import patch
 
 import pytest
 
+from mirrorwatch.domain.levels.model import LevelCounts
 from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch.domain.skips.balance import BalanceState, BalanceTracker
 from mirrorwatch.domain.skips.check import SkipsLimits, judge_skips
@@ -16,7 +17,9 @@ from mirrorwatch.sources import balance
 from mirrorwatch.sources.balance import BalanceWorker
 from mirrorwatch.state import Database
 from mirrorwatch.state.documents import DocumentStore
+from mirrorwatch.state.levels import LevelHistory
 from tests.domain.skips.balance_test import World
+from tests.support.builders import FLOW, a_report
 
 
 class Agent:
@@ -234,3 +237,27 @@ def test_no_topic_waits_for_another_that_cannot_be_read() -> None:
     verdict = agent.verdict()
     assert verdict.health is Health.CRITICAL
     assert "At least 7 records of y are missing" in verdict.reason
+
+
+def test_the_level_of_verified_records_is_of_all_that_were_passed() -> None:
+    history, agent = (
+        LevelHistory(Database(None)),
+        Agent(Database(None), World()),
+    )
+
+    def count() -> LevelCounts:
+        (seen,) = agent.worker.observe(agent.world.now)
+        seen = replace(seen, flow=FLOW.name)
+        history.record(a_report(agent.world.now, observations=[seen]))
+        return history.totals(FLOW.name)["verified"]
+
+    agent.rest()
+    assert count() == LevelCounts()
+    agent.world.write(100, copied=99)
+    agent.rest()
+    with patch.object(balance, "count_committed", return_value=(100, 0)):
+        agent.worker.step()
+    assert count() == LevelCounts(good=99, bad=1)
+    agent.world.write(50, copied=50)
+    agent.rest()
+    assert count() == LevelCounts(good=149, bad=1)

@@ -115,6 +115,17 @@ def test_records_count_as_they_are_accounted_for() -> None:
     assert verified.total == LevelCounts(good=963, bad=10, unknown=7)
 
 
+def test_skips_of_before_it_was_counted_what_was_passed_hide_no_records() -> (
+    None
+):
+    history = LevelHistory(Database(None))
+    for passed in (0, 60):
+        tally = SkipCounters(skipped=100, passed=passed)
+        history.record(a_record_tick(NOON, events=tally))
+    _, verified = observed(history, NOON).levels
+    assert verified.total == LevelCounts(good=60)
+
+
 def test_what_is_older_than_30_days_is_let_go() -> None:
     database = Database(None)
     history = LevelHistory(database)

@@ -174,6 +174,7 @@ class BalanceWorker:
                                 skipped=known.missing,
                                 repeated=known.surplus,
                                 unverifiable=known.unverifiable,
+                                passed=known.passed,
                             ),
                         )
                         for topic, known in sorted(state.topics.items())

@@ -59,8 +59,10 @@ def _of_records(tally: SkipCounters) -> LevelCounts:
     What a transform drops as configured does not count at all.
     """
     bad = max(0, tally.skipped - tally.filtered)
+    # Below zero where some were counted before it was known what was passed:
+    # only the rise of it counts.
     good = tally.passed - tally.skipped - tally.unverifiable
-    return LevelCounts(good=max(0, good), bad=bad, unknown=tally.unverifiable)
+    return LevelCounts(good=good, bad=bad, unknown=tally.unverifiable)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -114,6 +114,23 @@ def test_what_is_copied_adds_up(world: World) -> None:
     assert set(world.verdicts()) == {Health.OK}
 
 
+def test_what_was_passed_is_counted_without_markers(world: World) -> None:
+    # Where it was first seen, nobody knows what was copied.
+    assert world.state.topics["x"].passed == 0
+    world.write(7, copied=7)
+    world.write(5, copied=6, partition=1)
+    assert world.rest() == []
+    assert world.state.topics["x"].passed == 12
+    world.write(10, copied=6)
+    (request,) = world.rest()
+    world.tracker.resolve(request, 8, world.now)
+    assert world.state.topics["x"].passed == 20
+    world.write(10, copied=6)
+    (request,) = world.rest()
+    world.tracker.give_up(request, world.now)
+    assert world.state.topics["x"].passed == 30
+
+
 def test_what_was_dropped_is_counted_and_proved_by_reading(
     world: World,
 ) -> None:

@@ -52,6 +52,9 @@ class TopicBalance:
     unverifiable: int = 0
     """Offsets that expired before it was known whether they were copied."""
 
+    passed: int = 0
+    """Records that the mirror has passed, copied or not, since then."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Shortfall:
@@ -126,6 +129,11 @@ class BalanceRequest:
     def size(self) -> int:
         """Offsets to read."""
         return sum(len(span) for _, span in self.ranges)
+
+    @property
+    def passed(self) -> int:
+        """Offsets that the mirror has passed between both rests."""
+        return sum(self.now.committed) - sum(self.before.committed)
 
 
 FRESH = timedelta(hours=1)
@@ -276,6 +284,7 @@ class BalanceTracker:
                 missing=missing,
                 unverifiable=doubtful,
             ),
+            passed=request.passed - markers,
         )
 
     def give_up(self, request: BalanceRequest, at: datetime) -> None:
@@ -286,6 +295,7 @@ class BalanceTracker:
             Shortfall(
                 topic=request.topic, at=at, unverifiable=request.missing
             ),
+            passed=request.passed,
         )
 
     def _compare(
@@ -307,7 +317,7 @@ class BalanceTracker:
         if missing <= 0:
             if grown or missing:
                 found = Shortfall(topic=topic, at=at, surplus=-missing)
-                self._settle(topic, now, found)
+                self._settle(topic, now, found, passed=grown)
             return
         yield BalanceRequest(
             topic=topic,
@@ -325,13 +335,16 @@ class BalanceTracker:
             before=before,
         )
 
-    def _settle(self, topic: str, now: TopicBalance, found: Shortfall) -> None:
+    def _settle(
+        self, topic: str, now: TopicBalance, found: Shortfall, *, passed: int
+    ) -> None:
         before = self.state.topics[topic]
         self.state.topics[topic] = replace(
             now,
             missing=before.missing + found.missing,
             surplus=before.surplus + found.surplus,
             unverifiable=before.unverifiable + found.unverifiable,
+            passed=before.passed + passed,
         )
         if found.missing or found.surplus or found.unverifiable:
             self.state.found = (*self.state.found, found)[-KEPT:]
