@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -16,9 +17,11 @@ from mirrorwatch.domain.levels.model import (
     sentence,
 )
 from mirrorwatch.domain.skips.model import SkipCounters, SkipsObservation
+from mirrorwatch.exceptions import StateError
 from mirrorwatch.ports import Report
 from mirrorwatch.sources.levels import LevelsSource
 from mirrorwatch.state import Database
+from mirrorwatch.state.documents import DocumentStore
 from mirrorwatch.state.levels import LevelHistory
 from tests.support.builders import (
     FLOW,
@@ -113,6 +116,22 @@ def test_records_count_as_they_are_accounted_for() -> None:
     _, verified = observed(history, NOON).levels
     # Of 1,000 that the mirror passed, 20 were dropped as configured.
     assert verified.total == LevelCounts(good=963, bad=10, unknown=7)
+
+
+def test_what_could_not_be_written_counts_with_the_next_report() -> None:
+    history = LevelHistory(Database(None))
+    history.record(a_record_tick(NOON, events=SkipCounters(passed=1000)))
+    tick = a_record_tick(NOON, events=SkipCounters(passed=2000, skipped=30))
+    with (
+        patch.object(DocumentStore, "save", side_effect=StateError("full")),
+        pytest.raises(StateError),
+    ):
+        history.record(tick)
+    for _ in range(2):
+        history.record(tick)
+        _, verified = observed(history, NOON).levels
+        assert verified.total == LevelCounts(good=970, bad=30)
+        assert verified.month == verified.total
 
 
 def test_skips_of_before_it_was_counted_what_was_passed_hide_no_records() -> (

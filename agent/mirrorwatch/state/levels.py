@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 
 from ..domain.canary.model import CanaryObservation
 from ..domain.levels.model import MONTH, LevelCounts, ServiceLevel
@@ -120,6 +121,7 @@ class LevelHistory:
         store = self._document(flow)
         before = store.load()
         seen = dict(before.seen)
+        topics: dict[tuple[str, str], LevelCounts] = {}
         risen: dict[str, LevelCounts] = {}
         for observation in report.observations:
             if observation.flow != flow:
@@ -131,10 +133,12 @@ class LevelHistory:
                     seen[part] = counts
                 else:
                     last = self._topics.get((flow, part), counts)
-                    self._topics[flow, part] = counts.copy()
+                    topics[flow, part] = counts.copy()
                 of_level.add(counts.risen_since(last))
         if not risen:
             return risen
+        # Only then: what could not be written rises once more.
+        self._database.after_commit(partial(self._topics.update, topics))
         total = {level: c.copy() for level, c in before.total.items()}
         for name, counts in risen.items():
             total.setdefault(name, LevelCounts()).add(counts)
