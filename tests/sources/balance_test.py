@@ -12,6 +12,7 @@ from mirrorwatch.domain.levels.model import LevelCounts
 from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch.domain.skips.balance import BalanceState, BalanceTracker
 from mirrorwatch.domain.skips.check import SkipsLimits, judge_skips
+from mirrorwatch.domain.skips.metrics import samples
 from mirrorwatch.exceptions import SourceError, SourceUnavailableError
 from mirrorwatch.sources import balance
 from mirrorwatch.sources.balance import BalanceWorker
@@ -261,3 +262,40 @@ def test_the_level_of_verified_records_is_of_all_that_were_passed() -> None:
     agent.world.write(50, copied=50)
     agent.rest()
     assert count() == LevelCounts(good=149, bad=1)
+
+
+@pytest.mark.parametrize("kind", ["recreated", "copy recreated", "truncated"])
+def test_no_counter_falls_where_a_topic_begins_anew(kind: str) -> None:
+    agent = Agent(Database(None), World())
+    world = agent.world
+
+    def counters() -> list[Any]:
+        (seen,) = agent.worker.observe(world.now)
+        return [s.value for s in samples(seen, world.now)] + [
+            tally.passed for _, tally in seen.tallies
+        ]
+
+    agent.rest()
+    for written, copied in (
+        (20, 17),
+        (20, 25),
+        (balance.MOST + 1, balance.MOST),
+    ):
+        world.write(written, copied=copied)
+        agent.rest()
+        with patch.object(balance, "count_committed", return_value=(20, 0)):
+            agent.worker.step()
+    before = counters()
+    assert sorted(before)[-4:] == [1, 3, 5, balance.MOST + 41]
+    if kind == "truncated":
+        world.ends[0] -= 8
+        world.committed[0] = world.ends[0]
+    else:
+        world.ids = ("s2", "t") if kind == "recreated" else ("s", "t2")
+    agent.rest()
+    assert counters() == before
+    world.write(20, copied=18)
+    agent.rest()
+    with patch.object(balance, "count_committed", return_value=(20, 0)):
+        agent.worker.step()
+    assert sorted(counters())[-4:] == [1, 5, 5, balance.MOST + 61]

@@ -306,9 +306,14 @@ class BalanceTracker:
         at: datetime,
     ) -> Iterator[BalanceRequest]:
         before = self.state.topics.get(topic)
-        if before is None or not _is_same(before, now):
+        if before is None:
             self.state.topics[topic] = now
             self.changed = True
+            return
+        if not _is_same(before, now):
+            # Compared anew from here on; what was counted stays.
+            nothing = Shortfall(topic=topic, at=at)
+            self._settle(topic, now, nothing, passed=0)
             return
         old = (*before.committed, *(0 for _ in now.committed))
         passed = list(zip(old, now.committed, starts, strict=False))
