@@ -37,17 +37,19 @@ class World:
         self.starts = [0, 0]
         self.ids = ("s", "t")
         self.whole = True
+        self.is_copied = True
 
     def view(self) -> FlowView:
         def side(
             alias: str, id_: str, ends: list[int], starts: list[int]
         ) -> ClusterView:
             facts = TopicFacts(id=id_, partitions=2, replication_factor=1)
+            is_there = alias == "a" or self.is_copied
             return ClusterView(
                 alias=alias,
                 id=alias,
                 at=self.now,
-                topics={"x": facts},
+                topics={"x": facts} if is_there else {},
                 ends={("x", p): e for p, e in enumerate(ends)},
                 starts={("x", p): s for p, s in enumerate(starts)},
             )
@@ -293,6 +295,63 @@ def test_what_is_copied_from_the_beginning_adds_up() -> None:
     world.starts = [4, 0]  # `position` counts what expires before
     world = World(world.state)
     world.copies = [0, 30]
+    assert world.rest() == []
+    assert world.state.found == ()
+
+
+def uncreated() -> World:
+    """Return one whose topic does not exist at the target yet."""
+    world = World()
+    world.committed, world.copies = [None, None], [0, 0]
+    world.is_copied = False
+    world.look()
+    assert world.state.topics == {}
+    return world
+
+
+@pytest.mark.parametrize("commits_first", [True, False])
+def test_what_is_left_out_before_a_topic_is_created_is_missing(
+    commits_first: bool,
+) -> None:
+    world = uncreated()
+    if commits_first:
+        world.committed = [10, None]
+        world.look()
+    world.is_copied = True
+    world.write(5, copied=5)
+    world.committed[1] = 20
+    (request,) = world.rest()
+    assert (request.missing, request.size) == (30, 35)
+
+
+def test_what_is_copied_since_a_topic_was_created_adds_up() -> None:
+    world = uncreated()
+    world.starts, world.is_copied = [4, 0], True
+    world.write(5, copied=35)
+    world.committed[1] = 20
+    assert world.rest() == []
+    assert world.state.found == ()
+    assert world.state.topics["x"].passed == 35
+
+
+@pytest.mark.parametrize("unseen", ["committed", "cluster"])
+def test_a_topic_that_does_not_exist_is_no_beginning_unless_seen_before(
+    unseen: str,
+) -> None:
+    world = World()
+    world.copies = [0, 0]
+    world.is_copied = False
+    if unseen == "committed":
+        world.look()
+    else:
+        world.committed = [None, None]
+        world.look()
+        world.whole = False
+        world.look()
+        world.whole = True
+    world.is_copied = True
+    world.write(5, copied=5)
+    world.committed[1] = 20
     assert world.rest() == []
     assert world.state.found == ()
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from ..cluster_view import STALE_END, FlowView, PartitionView
+from ..cluster_view import STALE_END, FlowView, PartitionView, TopicFacts
 from ..offsets import OffsetRange
 from ..report import CheckFinding, Evidence, Health, agree, counted, seconds
 
@@ -175,6 +175,9 @@ class BalanceTracker:
         """Topics of which nothing is copied beyond what is committed: their
         copies are as many as when they rested last."""
         self._unmoved: dict[str, datetime] = {}
+        self._uncopied: dict[str, TopicBalance] = {}
+        """Topics that do not exist at the target yet: the first copy creates
+        most of them."""
         self._ignored = ignored
         # An end of the target may be too low for some seconds.
         self._patience = max(patience, STALE_END)
@@ -184,7 +187,7 @@ class BalanceTracker:
     def take(self, view: FlowView) -> list[BalanceRequest]:
         """Learn from a survey; return what has to be read."""
         if view.source is None or view.target is None or not view.caught_up:
-            self._resting, self._unmoved = {}, {}
+            self._resting, self._unmoved, self._uncopied = {}, {}, {}
             self.exact = frozenset()
             return []
         by_topic: dict[str, list[PartitionView | None]] = {}
@@ -204,13 +207,8 @@ class BalanceTracker:
                 for p in range(0 if facts is None else facts.partitions)
             ]
             now = None if facts is None else _rest(seen_all, facts.id, ends)
-            if (
-                facts is not None
-                and topic not in self.state.topics
-                and (start := _start(seen_all, facts.id, ends)) is not None
-            ):
-                self.state.topics[topic] = start
-                self.changed = True
+            if topic not in self.state.topics:
+                self._begin(topic, seen_all, facts, ends)
             if facts is not None and _stands(
                 self.state.topics.get(topic), seen_all, facts.id, ends
             ):
@@ -227,6 +225,11 @@ class BalanceTracker:
             fresh = last is not None and view.at - last <= FRESH
             (rested if fresh else moving).add(topic)
         self._resting, self._unmoved = resting, unmoved
+        self._uncopied = {
+            topic: start
+            for topic, start in self._uncopied.items()
+            if topic in by_topic
+        }
         self.exact = frozenset(
             topic
             for topic, since in unmoved.items()
@@ -297,6 +300,22 @@ class BalanceTracker:
             ),
             passed=request.passed,
         )
+
+    def _begin(
+        self,
+        topic: str,
+        seen: Sequence[PartitionView | None],
+        facts: TopicFacts | None,
+        ends: Sequence[int | None],
+    ) -> None:
+        """Remember a topic of which nothing was copied yet."""
+        before = self._uncopied.pop(topic, None)
+        if facts is None:
+            if (start := _start(seen, "", [0]) or before) is not None:
+                self._uncopied[topic] = start
+        elif (start := _start(seen, facts.id, ends) or before) is not None:
+            self.state.topics[topic] = replace(start, target_id=facts.id)
+            self.changed = True
 
     def _compare(
         self,
