@@ -118,6 +118,7 @@ def test_both_sides_are_joined() -> None:
     assert (source.log.retained, source.position) == (AuditSpan(2, 10), 10)
     assert source.syncs == ((5, 4), (9, 8))
     assert not source.steady
+    assert source.later_end == 12
     assert pair.target is not None
     assert pair.target.retained == AuditSpan(1, 9)
     assert pair.timestamps

@@ -496,10 +496,16 @@ class World:
                     self.target_start + count, len(self.target)
                 )
 
-    def freeze(self, *, write: int = 0, copy: int = 0) -> PairedLogs:
+    def freeze(
+        self,
+        *,
+        write: int = 0,
+        copy: int = 0,
+        early: timedelta = timedelta(),
+    ) -> PairedLogs:
         """Freeze offsets, while records are written and copied."""
         end = len(self.source)
-        self.write(write)
+        self.write(write, early=early)
         self.copy(copy)
         syncs = tuple(self.syncs)
         known = [self.committed, syncs[-1][0] + 1 if syncs else None]
@@ -522,6 +528,7 @@ class World:
                     decided=end
                     if self.read_committed is None and self.decided is None
                     else self.decided,
+                    later_end=len(self.source),
                 ),
             ),
             target=self._log("target", len(self.target)),
@@ -529,7 +536,13 @@ class World:
             starts_at_end=self.starts_at_end,
         )
 
-    def night(self, *, write: int = 0, copy: int = 0) -> PlanningOutcome:
+    def night(
+        self,
+        *,
+        write: int = 0,
+        copy: int = 0,
+        early: timedelta = timedelta(),
+    ) -> PlanningOutcome:
         """Plan a night, and take it for carried out."""
         night = NightlyInputs(
             now=self.now,
@@ -537,7 +550,7 @@ class World:
             slack=SLACK,
             ends=self.ends.by_partition(),
         )
-        pair = self.freeze(write=write, copy=copy)
+        pair = self.freeze(write=write, copy=copy, early=early)
         (outcome,) = run_batched([plan_night(pair, night)], self.answer)
         plan = Plan(
             id="night",

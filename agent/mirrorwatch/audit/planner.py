@@ -421,6 +421,7 @@ class _Joining:
             decided=None
             if mirror.read_committed is not None
             else self._offsets.later.get((key, True), 0),
+            later_end=later,
         )
 
     def _log(self, log: Log, end: int | None) -> Log | None:

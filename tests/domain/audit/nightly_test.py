@@ -119,6 +119,24 @@ def test_without_syncs_a_range_begins_a_slack_after_what_is_left() -> None:
     assert timedelta(hours=6) == SLACK
 
 
+@pytest.mark.parametrize("syncs_every", [None, 100])
+def test_copies_of_what_is_written_meanwhile_are_of_records_behind_the_range(
+    syncs_every: int | None,
+) -> None:
+    world = World(syncs_every=syncs_every)
+    world.write(30, early=HOUR)
+    world.copy(30)
+    world.commit()
+    pair = pair_of(world.night(write=3, copy=3, early=HOUR))
+    (source,) = pair.sources
+    # No time can leave them out of the target's range.
+    assert (pair.cut, pair.span) == ("timestamp", AuditSpan(0, 33))
+    assert source.span == AuditSpan(0, 30)
+    # So they are looked for there, and carried: not extra tonight, and not
+    # dropped the next night.
+    assert source.retained == AuditSpan(0, 33)
+
+
 def test_missed_nights_are_made_up_by_days_and_come_to_an_end() -> None:
     world = World()
     for _ in range(5 * 24):

@@ -329,7 +329,7 @@ def test_a_position_says_nothing_of_what_was_written_later() -> None:
     world = a_copied_world(syncs_every=1)
     pair = pair_of(world.night(write=5, copy=2))
     assert world.syncs[-1] == (33, 33)
-    assert pair.sources[0].retained.end == 30
+    assert pair.sources[0].span.end == 30
     assert pair.sources[0].position == 30
 
 

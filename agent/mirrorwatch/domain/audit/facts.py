@@ -136,6 +136,10 @@ class SourceLog:
     """Where that is not known, the offset before which no transaction is
     open."""
 
+    later_end: int = 0
+    """End read after the target's, or 0: no copy below the target's end is of
+    a record above it."""
+
     @property
     def key(self) -> tuple[str, str, int]:
         """Flow, source topic and partition."""

@@ -226,7 +226,13 @@ def to_pair(
                 topic=source.log.topic_partition[0],
                 partition=source.log.topic_partition[1],
                 span=AuditSpan(first, last),
-                retained=source.log.retained,
+                # What was written and copied while the offsets were frozen
+                # may have an old timestamp: then no cut by time leaves its
+                # copy out, and its record is looked for behind the range.
+                retained=AuditSpan(
+                    source.log.retained.start,
+                    max(source.log.retained.end, source.later_end),
+                ),
                 position=position,
                 topic_id=source.log.topic_id,
                 read_committed=source.read_committed,
