@@ -268,7 +268,7 @@ def test_ok_means_that_the_last_audit_due_was_clean(
         assert night is not None
         assert (night.findings, night.gaps, night.more) == ((), (), False)
         assert not problems
-        assert overdue is None or night.began_at >= overdue
+        assert overdue is None or night.end >= overdue
         assert at == NOON
         assert (
             attempt is None

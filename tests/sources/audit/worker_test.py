@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorwatch.config.audit import to_trigger
+from mirrorwatch.domain.audit.result import AuditResult
 from mirrorwatch.domain.report import Health
 from mirrorwatch.exceptions import StateError
 from mirrorwatch.sources.audit.worker import Schedule
@@ -197,6 +198,48 @@ def test_an_agent_that_starts_none_judges_those_of_others(
     # One who comes later must not take the old night for the last one.
     late = Agent(tmp_path, Database(None), act=None, now=agent.clock.now)
     assert late.verdict().health is Health.WARNING
+
+
+def run_again(agent: Agent, night: AuditResult, at: datetime) -> None:
+    """Run a night again, as `audit run --date` does."""
+    again = replace(night, began_at=at, ended_at=at + 5 * MINUTE)
+    write_audit(agent.folder / "out", a_finished(again))
+    agent.look(at + 6 * MINUTE)
+
+
+def test_an_old_night_run_again_makes_up_for_none_that_was_missed(
+    tmp_path: Path, database: Database
+) -> None:
+    agent = Agent(tmp_path, database, act=None)
+    night = a_result(at=NIGHT)
+    run_again(agent, night, NIGHT)
+    assert agent.verdict().health is Health.OK
+    run_again(agent, night, NIGHT + DAY + 4 * HOUR)
+    verdict = agent.verdict()
+    assert verdict.health is Health.WARNING
+    assert "since the one due at 2026-11-22 02:00" in verdict.reason
+
+
+def test_an_old_night_run_again_forgives_no_failure(
+    tmp_path: Path, database: Database
+) -> None:
+    agent = Agent(tmp_path, database, act="fail")
+    assert agent.run(NIGHT) == "failed"
+    run_again(agent, a_result(at=NIGHT - DAY), NIGHT + HOUR)
+    assert agent.verdict().health is Health.WARNING
+    assert agent.outcome == "failed"
+
+
+def test_an_older_night_run_again_hides_nothing_of_the_last_one(
+    tmp_path: Path, database: Database
+) -> None:
+    agent = Agent(tmp_path, database, act=None)
+    older, last = a_result(at=NIGHT - DAY), a_result(a_finding(), at=NIGHT)
+    run_again(agent, older, NIGHT - DAY)
+    run_again(agent, last, NIGHT)
+    assert agent.verdict().health is Health.CRITICAL
+    run_again(agent, older, NIGHT + DAY + HOUR)
+    assert agent.verdict().health is Health.CRITICAL
 
 
 @pytest.mark.slow

@@ -273,15 +273,21 @@ def _judge_attempt(
 ) -> Iterator[CheckFinding]:
     night, attempt, overdue = seen.night, seen.attempt, seen.overdue
     if attempt is not None and attempt.ended_at is not None:
-        # What it had compared by then was kept, the rest was not.
-        unfinished = night is None or night.ended_at < attempt.ended_at
+        # What it had compared by then was kept, the rest was not. An old
+        # night that was run again since has not compared it either.
+        unfinished = (
+            night is None
+            or night.ended_at < attempt.ended_at
+            or night.end < attempt.due - CLOCKS
+        )
         if attempt.outcome != "finished" and unfinished:
             yield CheckFinding(Health.WARNING, _blame(attempt, limits))
             return
     if overdue is None:
         return
-    begun = night is not None and night.began_at >= overdue - CLOCKS
-    if night is not None and begun and not night.more:
+    # By what was compared, not by when: an old night may be run again.
+    compared = night is not None and night.end >= overdue - CLOCKS
+    if night is not None and compared and not night.more:
         return
     runs = attempt is not None and attempt.outcome == "running"
     if attempt is not None and runs and attempt.due <= overdue:

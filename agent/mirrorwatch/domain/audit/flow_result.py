@@ -205,11 +205,13 @@ def add_flow_result(
     Notes
     -----
     A night that was missed is made up for in several runs. What one of them
-    found must not be forgotten because the next one found nothing.
+    found must not be forgotten because the next one found nothing. A run is
+    as old as what it compared: one of an old night that is run again is not
+    the last audit.
     """
     runs = {night.runs: night for night in known} | {new.runs: new}
-    ordered = sorted(runs.values(), key=lambda night: night.began_at)
-    recent = [n for n in ordered if since is not None and n.began_at >= since]
+    ordered = sorted(runs.values(), key=lambda night: night.end)
+    recent = [n for n in ordered if since is not None and n.end >= since]
     return tuple(recent or ordered[-1:])
 
 

@@ -467,7 +467,7 @@ class AuditWorker:
 
     def _take(self, flow: str, night: FlowResult) -> None:
         known = self._flows[flow]
-        newest = max(n.began_at for n in (*known.nights, night))
+        newest = max(n.end for n in (*known.nights, night))
         since = self._schedule.last(newest + CLOCKS)
         nights = add_flow_result(known.nights, night, since)
         if nights != known.nights:
