@@ -94,6 +94,28 @@ def test_what_a_newer_record_beyond_the_cut_replaced_is_compacted(
     assert nights[0].stated(REPLACED) == {"compacted": 1}
 
 
+SHORT_LIFE = log(("b", "1"), ("a", "1"), ("a", None))
+REMOVED_THERE = add("removed there", SHORT_LIFE, SHORT_LIFE[:1], cut=(2, 1))
+REMOVED_HERE = add("removed here", SHORT_LIFE[:1], SHORT_LIFE, cut=(1, 2))
+NOT_DELETED = add(
+    "not deleted", SHORT_LIFE, SHORT_LIFE[:1], cut=(2, 1), position=2
+)
+
+
+@pytest.mark.parametrize("topic", [REMOVED_THERE, REMOVED_HERE])
+def test_so_is_a_key_that_was_deleted_beyond_it_and_removed_with_its_tombstone(
+    nights: list[Audited], topic: str
+) -> None:
+    assert nights[0].found(topic) == []
+    assert nights[0].stated(topic) == {"compacted": 1}
+
+
+def test_a_tombstone_that_was_not_copied_yet_removed_nothing(
+    nights: list[Audited],
+) -> None:
+    assert nights[0].found(NOT_DELETED) == [("dropped", 1, ((1, 1),), ())]
+
+
 OUTDATED = add("outdated", FULL, FULL[:4])
 
 

@@ -49,7 +49,8 @@ def drill_compacted(read: Read, case: SuspectBuckets) -> DataFrame:
     kept, however many versions it has. Where it is not known if the mirror
     leaves out aborted records, a key with some is the same on both sides if
     either its newest record is, or its newest committed one; else what belongs
-    there cannot be verified.
+    there cannot be verified. A key that was deleted beyond the cut may be gone
+    from one side with its tombstone, while the other has not removed it yet.
     """
     keys = _differing(read, case).transform(checkpointed)
     keys_fit = keys.count() <= MOST_SENT
@@ -159,6 +160,10 @@ def _at_cut(rows: DataFrame, side_prefix: str) -> DataFrame:
         sf.when(early, sf.struct(*_NEWEST, "tombstone")),
         sf.when(early, sf.col("offset")),
     )
+    last = sf.max_by(
+        sf.when(sf.col("late"), sf.struct("offset", "tombstone")),
+        sf.when(sf.col("late"), sf.col("offset")),
+    )
     content = sf.struct("h1", "h2")
     whole = early & ~sf.col("aborted")
     return (
@@ -166,6 +171,7 @@ def _at_cut(rows: DataFrame, side_prefix: str) -> DataFrame:
         .agg(
             newest.alias(side_prefix),
             sf.max("late").alias(f"{side_prefix}_went_on"),
+            last.alias("last"),
             sf.max("aborted").alias(f"{side_prefix}_aborted"),
             sf.max_by(
                 sf.when(whole, content), sf.when(whole, sf.col("offset"))
@@ -175,8 +181,13 @@ def _at_cut(rows: DataFrame, side_prefix: str) -> DataFrame:
             {
                 f"{side_prefix}_origin": sf.col(f"{side_prefix}.origin"),
                 f"{side_prefix}_topic": sf.col(f"{side_prefix}.topic"),
+                # Where the key was deleted at last, beyond the cut.
+                f"{side_prefix}_deleted": sf.when(
+                    sf.col("last.tombstone"), sf.col("last.offset")
+                ),
             }
         )
+        .drop("last")
     )
 
 
@@ -221,10 +232,13 @@ def _kind() -> Column:
         sf.when(s["tombstone"], "compacted")
         .when(arrived_late, "carried")
         .when(target_went_on, "compacted")
+        # The target may have removed its copy, and all that it deleted.
+        .when(sf.col("s_deleted") < sf.col("bound"), "compacted")
         .otherwise(waits)
     )
     alone_at_target = sf.when(
-        t["tombstone"] | source_went_on, "compacted"
+        t["tombstone"] | source_went_on | sf.isnotnull("t_deleted"),
+        "compacted",
     ).otherwise("extra")
     differ = (
         sf.when(arrived_late, "carried")
