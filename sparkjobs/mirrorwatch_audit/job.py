@@ -38,7 +38,7 @@ from .digest.records import SIDES, PairName, name, named
 from .digest.unreadable import gap_of, with_gaps, without_unreadable
 from .report.report import report_page
 from .session import translated
-from .store.carry import begun, hashed_again, usable_carry
+from .store.carry import begun, hashed_again, missing_carry, usable_carry
 from .store.store import FrozenRun, RunStore
 from .tools import Tools
 
@@ -309,12 +309,7 @@ class AuditJob:
         _check_not_empty(run)
         began = self._tools.clock()
         store.save_plan(run)
-        carry = store.carry(run.carried_from)
-        if carry is not None:
-            with translated("Cannot read what was left by the night before"):
-                carry, lost = usable_carry(carry, plan, run.before)
-            plan = with_gaps(plan, lost)
-        plan = begun(plan, run.before)
+        plan, carry = self._taken_up(run)
         # First, because its records say whether timestamps count.
         plan, target = self._digest(run, plan, "target", given)
         plan, target, untimed = self._without_timestamps(run, plan, target)
@@ -357,6 +352,23 @@ class AuditJob:
             store.save_report(audit.result.id, judged.hours, page)
             store.save_result(audit)
         return audit
+
+    def _taken_up(self, run: FrozenRun) -> tuple[Plan, DataFrame | None]:
+        """Return the plan and what the night before left to it, if there was
+        one.
+        """
+        plan, before = run.plan, run.before
+        if run.carried_from is None:
+            return begun(plan, before), None
+        carry = self._store.carry(run.carried_from)
+        if carry is None:
+            folder = self._store.carry_url(run.carried_from)
+            plan = with_gaps(plan, missing_carry(before, folder))
+            # Records just before the ranges may be those that were left.
+            return begun(plan, AuditedEnds()), None
+        with translated("Cannot read what was left by the night before"):
+            carry, lost = usable_carry(carry, plan, before)
+        return begun(with_gaps(plan, lost), before), carry
 
     def _digest(
         self,

@@ -1,6 +1,7 @@
 """Runs from freezing to the stored result, on logs in memory."""
 
 import re
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -15,6 +16,7 @@ from mirrorwatch.domain.audit.plan import (
     TimeWindow,
     Unverifiable,
 )
+from mirrorwatch.domain.audit.result import AuditResult
 from mirrorwatch.exceptions import AuditError
 from mirrorwatch.state.audits import latest_audit
 from mirrorwatch_audit.compare.audit import audit as compare_both
@@ -289,6 +291,42 @@ def test_what_a_night_left_is_matched_by_the_next_unless_ranges_broke(
     ]
 
 
+def leave_two(site: Site) -> AuditResult:
+    """Run a night that leaves the last two of ten records to the next one,
+    as they are in flight.
+    """
+    site.logs.write("source", records(0, 10))
+    site.logs.write("target", records(0, 8))
+    retained = ((0, 10), (0, 8))
+    site.pairs = (make_pair((0, 10), (0, 8), position=8, retained=retained),)
+    first = site.night().result
+    assert [(s.kind, s.count) for s in first.stated] == [("in_flight", 2)]
+    return first
+
+
+@pytest.mark.parametrize("came", [False, True])
+def test_what_was_left_and_is_missing_is_unverifiable(
+    site: Site, *, came: bool
+) -> None:
+    first = leave_two(site)
+    left = site.folder / "runs" / first.id / "carry"
+    shutil.rmtree(left)
+    if came:
+        site.logs.write("target", records(8, 10))
+
+    site.days = 1
+    target = (8, 10) if came else (8, 8)
+    site.pairs = (
+        make_pair((10, 10), target, position=10, retained=((0, 10), (0, 10))),
+    )
+    result = site.night().result
+
+    assert result.findings == ()
+    (gap,) = result.unverifiable
+    assert (gap.topic, gap.records) == ("a", None)
+    assert f"{left} is missing" in gap.reason
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("change", ["timestamps", "version"])
 def test_what_was_left_with_other_checksums_is_read_again(
@@ -324,11 +362,7 @@ def test_what_was_left_with_other_checksums_is_read_again(
 def test_what_was_left_and_cannot_be_read_again_is_unverifiable(
     site: Site,
 ) -> None:
-    site.logs.write("source", records(0, 10))
-    site.logs.write("target", records(0, 8))
-    retained = ((0, 10), (0, 8))
-    site.pairs = (make_pair((0, 10), (0, 8), position=8, retained=retained),)
-    site.night()
+    leave_two(site)
 
     site.days = 1
     site.logs.remove("source", [8, 9])

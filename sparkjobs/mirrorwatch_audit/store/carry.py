@@ -42,6 +42,7 @@ __all__ = [
     "carried",
     "carry_out",
     "hashed_again",
+    "missing_carry",
     "no_carry",
     "usable_carry",
 ]
@@ -63,6 +64,37 @@ beyond the range of the other side (`carried`) or not there yet
 def no_carry(session: SparkSession) -> DataFrame:
     """Return what the first night ever was left."""
     return small_table(session, [], CARRY)
+
+
+MISSING = (
+    "records that the night before left to this one: {folder} is missing, so "
+    "it is not known which they were, and none of them was looked for"
+)
+
+
+def missing_carry(
+    before: AuditedEnds, folder: str
+) -> tuple[Unverifiable, ...]:
+    """Return that what the night before left is not known.
+
+    Parameters
+    ----------
+    before
+        Up to where partitions were audited.
+    folder
+        Where it should be.
+
+    Notes
+    -----
+    That is of all topics that were ever audited: what was left of those that
+    this night does not compare would have waited on.
+    """
+    topics = sorted({(end.flow, end.topic) for end in before.ends})
+    reason = MISSING.format(folder=folder)
+    return tuple(
+        Unverifiable(flow=flow, topic=topic, partition=None, reason=reason)
+        for flow, topic in topics
+    )
 
 
 def carry_out(

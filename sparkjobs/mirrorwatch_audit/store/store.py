@@ -363,6 +363,10 @@ class RunStore:
         carry = self._folder.read_table(f"runs/{run}/carry", oldest=1)
         return None if carry is None else carry.drop(VERSION)
 
+    def carry_url(self, run: str) -> str:
+        """Return the folder of what a run left to the next night."""
+        return f"{self._folder.url}/runs/{run}/carry"
+
     def is_outdated(self, run: str | None) -> bool:
         """Return whether what a run left to the next night has checksums of
         an older version.
