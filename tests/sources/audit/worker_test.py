@@ -242,6 +242,23 @@ def test_an_older_night_run_again_hides_nothing_of_the_last_one(
     assert agent.verdict().health is Health.CRITICAL
 
 
+def test_pieces_of_a_night_that_began_before_it_was_due_are_one_audit(
+    tmp_path: Path, database: Database
+) -> None:
+    agent = Agent(tmp_path, database, act=None, now=NIGHT)
+    # Another machine's clock, which is slow, started them.
+    first = a_result(a_finding(), at=NIGHT - MINUTE / 2)
+    second = replace(a_result(at=NIGHT + MINUTE / 3), id=f"{first.id}-2")
+    for piece in (first, second):
+        write_audit(tmp_path / "out", a_finished(piece))
+        agent.look(piece.ended_at + MINUTE)
+        assert agent.verdict().health is Health.CRITICAL
+    last = a_result(at=NIGHT + DAY)
+    write_audit(tmp_path / "out", a_finished(last))
+    agent.look(last.ended_at + MINUTE)
+    assert agent.verdict().health is Health.OK
+
+
 @pytest.mark.slow
 def test_an_ad_hoc_audit_changes_nothing(
     tmp_path: Path, database: Database

@@ -469,6 +469,9 @@ class AuditWorker:
         known = self._flows[flow]
         newest = max(n.end for n in (*known.nights, night))
         since = self._schedule.last(newest + CLOCKS)
+        if since is not None:
+            # The first of several pieces may have begun before it was due.
+            since -= CLOCKS
         nights = add_flow_result(known.nights, night, since)
         if nights != known.nights:
             new = replace(known, nights=nights)
