@@ -325,6 +325,7 @@ def merged_plan(
     steady: bool = True,
     now: datetime = NOW,
     syncs: tuple[tuple[int, int], ...] = (),
+    starts: Mapping[str, int] = {},
 ) -> PlanningOutcome:
     stamps = {**sources, "hub": target or []}
 
@@ -336,7 +337,8 @@ def merged_plan(
                 (
                     offset
                     for offset, time in enumerate(log)
-                    if (
+                    if offset >= starts.get(question.log.cluster, 0)
+                    and (
                         time >= question.time
                         if isinstance(question, FirstSince)
                         else offset >= question.offset
@@ -355,7 +357,9 @@ def merged_plan(
         sources=tuple(
             SourceLog(
                 flow=f"{name}->hub",
-                log=a_log(name, times, side="source"),
+                log=a_log(
+                    name, times, start=starts.get(name, 0), side="source"
+                ),
                 steady=steady,
                 position=positions[name],
                 syncs=syncs,
@@ -458,3 +462,42 @@ def test_records_without_a_topic_are_missing_if_the_mirror_read_them() -> None:
     )
     assert pair.topic_id == ""
     assert [gap.records for gap in outcome.unverifiable] == [1]
+
+
+def an_end_without_target(source_end: int, target_end: int) -> AuditedEnd:
+    return AuditedEnd(
+        flow="a->hub",
+        topic="t",
+        partition=0,
+        source_end=source_end,
+        target_end=target_end,
+        source_id="id a",
+        target_id="id hub" if target_end else "",
+        cut_at=NOON,
+    )
+
+
+@pytest.mark.parametrize("position", [None, 2, 3])
+def test_a_target_that_was_deleted_since_the_last_audit_is_told(
+    position: int | None,
+) -> None:
+    outcome = merged_plan(
+        {"a": minutes(1, 2)},
+        None,
+        positions={"a": position},
+        ends=[an_end_without_target(2, 2)],
+    )
+    assert outcome.pair is None
+    (gap,) = outcome.unverifiable
+    assert gap.records is None
+    assert "at the target was deleted since the last audit" in gap.reason
+
+
+def test_a_target_that_never_was_is_not_told_as_deleted() -> None:
+    outcome = merged_plan(
+        {"a": minutes(1, 2)},
+        None,
+        positions={"a": 2},
+        ends=[an_end_without_target(2, 0)],
+    )
+    assert outcome == PlanningOutcome()

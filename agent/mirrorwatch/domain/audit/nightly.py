@@ -11,6 +11,7 @@ from .ranges import (
     PlanningOutcome,
     Settled,
     cut_of,
+    find_loss,
     limit_of,
     settled_of,
     start_of,
@@ -60,13 +61,17 @@ def plan_missing_target(
     An empty source needs no target, and a young one may wait for the mirror's
     next look for topics. Where the mirror's position is past records, it read
     them, and they are missing: so they are compared with nothing. Where it is
-    not, they cannot be verified.
+    not, they cannot be verified. What was audited may be gone with a target
+    that was deleted: that is told until there is a target again.
     """
     begins, lasts, positions, gaps = [], [], [], []
     for source in pair.sources:
         found = yield from settled_of(source, newest, latest)
         end = ends.get(source.key)
         known = end is not None and end.source_id == source.log.topic_id
+        reason = None if end is None else find_loss(source, end, None)
+        if reason is not None:
+            gaps.append(to_gap(source, reason))
         begin = source.log.retained.start
         if known and end is not None:
             begin = max(begin, end.source_end)

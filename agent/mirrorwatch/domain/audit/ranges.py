@@ -291,6 +291,8 @@ RECREATED = (
     "the topic at the {side} was deleted and recreated since the last audit"
 )
 
+DELETED = "the topic at the target was deleted since the last audit"
+
 SKIPPED = (
     "before the first record known to be copied, and auto.offset.reset of "
     "the mirror is unknown. With MirrorMaker 2, check that "
@@ -419,16 +421,20 @@ def _is_another(source: SourceLog, end: AuditedEnd, target: Log) -> bool:
     }
 
 
-def find_loss(source: SourceLog, end: AuditedEnd, target: Log) -> str | None:
+def find_loss(
+    source: SourceLog, end: AuditedEnd, target: Log | None
+) -> str | None:
     """Return why a pair cannot go on where it was audited up to."""
     if end.source_id != source.log.topic_id:
         return RECREATED.format(side="source")
-    if end.target_id not in {target.topic_id, ""}:
-        return RECREATED.format(side="target")
-    for log, audited in (
-        (source.log, end.source_end),
-        (target, end.target_end),
-    ):
+    ends = [(source.log, end.source_end)]
+    if target is not None:
+        if end.target_id not in {target.topic_id, ""}:
+            return RECREATED.format(side="target")
+        ends.append((target, end.target_end))
+    elif end.target_end:
+        return DELETED
+    for log, audited in ends:
         if audited > log.retained.end:
             return SHORTENED.format(side=log.side)
         if audited < log.retained.start:
