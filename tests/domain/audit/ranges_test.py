@@ -115,6 +115,44 @@ def test_a_side_that_was_cut_later_does_not_go_back(target_end: int) -> None:
     assert pair.span == AuditSpan(target_end, target_end)
 
 
+def test_what_is_skipped_of_a_source_as_another_expired_is_told() -> None:
+    outcome = merged_plan(
+        {"a": minutes(*range(0, 1000, 100)), "b": minutes(50, 250, 950)},
+        minutes(0, 50, *range(100, 1000, 50)),
+        positions={"a": 10, "b": 3},
+        ends=[an_end("a->hub", 1, 2), an_end("b->hub", 0, 2)],
+        starts={"b": 1},
+        now=NOON + timedelta(days=1),
+    )
+    pair = pair_of(outcome)
+    starts = {source.flow: source.span.start for source in pair.sources}
+    # Six hours after what is left of b.
+    assert starts == {"a->hub": 7, "b->hub": 2}
+    gaps = {gap.flow: gap for gap in outcome.unverifiable}
+    assert gaps["b->hub"].reason == "expired at the source before the audit"
+    assert gaps["b->hub"].records == 2
+    assert gaps["a->hub"].records == 7 - 1
+    assert gaps["a->hub"].reason == (
+        "of b->hub, which feeds the same target topic: "
+        "expired at the source before the audit"
+    )
+
+
+def test_sources_that_cannot_begin_anew_are_all_told() -> None:
+    outcome = merged_plan(
+        {"a": minutes(1, 3, 5), "b": minutes(2, 4)},
+        minutes(1, 2, 3, 4, 5),
+        positions={"a": 3, "b": 1},
+        ends=[an_end("a->hub", 1, 2), an_end("b->hub", 0, 2)],
+        starts={"b": 1},
+    )
+    assert outcome.pair is None
+    assert [(gap.flow, gap.records) for gap in outcome.unverifiable] == [
+        ("a->hub", None),
+        ("b->hub", None),
+    ]
+
+
 def test_a_time_before_the_range_of_all_sources_cuts_nothing() -> None:
     outcome = merged_plan(
         {"a": minutes(1, 3, 2, 9)},

@@ -1,6 +1,6 @@
 """Where the ranges of a pair begin and end."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -291,6 +291,8 @@ RECREATED = (
     "the topic at the {side} was deleted and recreated since the last audit"
 )
 
+OF_ANOTHER = "of {flow}, which feeds the same target topic: {reason}"
+
 DELETED = "the topic at the target was deleted since the last audit"
 
 SKIPPED = (
@@ -366,19 +368,41 @@ def start_of(
     aligned = yield from align(
         pair, target, slack, floor=floor, use_syncs=not recreated
     )
-    sure = aligned if not recreated else None
-    lost = tuple(
-        to_gap(
-            source,
-            reason,
-            None if sure is None else sure.sources[n] - before.sources[n],
-        )
-        for n, (source, reason) in enumerate(
-            zip(pair.sources, reasons, strict=True)
-        )
+    lost = tuple(_lost_of(pair, reasons, before, aligned, sure=not recreated))
+    return RangeStarts(aligned=aligned, since=since, lost=lost)
+
+
+def _lost_of(
+    pair: PairedLogs,
+    reasons: Sequence[str | None],
+    before: AlignedOffsets,
+    aligned: AlignedOffsets | None,
+    *,
+    sure: bool,
+) -> Iterator[Unverifiable]:
+    """Yield what can no longer be audited of each source.
+
+    Notes
+    -----
+    Where several feed a target and something of one is lost, none goes on: so
+    of the others is lost what lies before the new start.
+    """
+    shared = next(
+        OF_ANOTHER.format(flow=source.flow, reason=reason)
+        for source, reason in zip(pair.sources, reasons, strict=True)
         if reason is not None
     )
-    return RangeStarts(aligned=aligned, since=since, lost=lost)
+    for n, (source, reason) in enumerate(
+        zip(pair.sources, reasons, strict=True)
+    ):
+        if aligned is None:
+            yield to_gap(source, reason or shared)
+            continue
+        skipped = aligned.sources[n] - before.sources[n]
+        if reason is not None:
+            yield to_gap(source, reason, skipped if sure else None)
+        elif skipped > 0:
+            yield to_gap(source, shared, skipped)
 
 
 def _first_start(
