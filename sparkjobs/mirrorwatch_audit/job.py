@@ -308,6 +308,9 @@ class AuditJob:
         plan, store = run.plan, self._store
         _check_not_empty(run)
         began = self._tools.clock()
+        # The next night goes on from what a finished one compared and left:
+        # run again, it may see less of that, or leave less.
+        keeps = plan.window is None and not store.is_finished(plan.id)
         store.save_plan(run)
         plan, carry = self._taken_up(run)
         # First, because its records say whether timestamps count.
@@ -343,7 +346,7 @@ class AuditJob:
                 if attempt > 1:
                     plan = self._without(run, plan, SIDES, _retained)
         with self._tools.progress.stage("Keeping what was found"):
-            if plan.window is None:
+            if keeps:
                 store.save_carry(plan.id, judged.carry)
             audit = judged.audit
             if plan.window is None:
@@ -392,9 +395,7 @@ class AuditJob:
                 plan,
                 side,
                 keep=lambda digest: store.save_digest(plan.id, side, digest),
-                leave_out=lambda rest: store.save_plan(
-                    replace(run, plan=rest)
-                ),
+                leave_out=lambda rest: self._save_rest(run, rest),
             )
 
     def _without_timestamps(
@@ -421,7 +422,7 @@ class AuditJob:
         untimed = tuple(replace(pair, timestamps=False) for pair in chosen)
         target = self._digest_again(plan, "target", target, untimed)
         plan = replace(plan, pairs=(*rest, *untimed))
-        self._store.save_plan(replace(run, plan=plan))
+        self._save_rest(run, plan)
         return plan, target, untimed
 
     def _timed_by_target(
@@ -518,8 +519,13 @@ class AuditJob:
         """
         rest = without_unreadable(self._tools.read, plan, sides, span)
         if rest is not plan:
-            self._store.save_plan(replace(run, plan=rest))
+            self._save_rest(run, rest)
         return rest
+
+    def _save_rest(self, run: FrozenRun, plan: Plan) -> None:
+        """Keep what is left of a plan, unless its night is finished."""
+        if plan.window is not None or not self._store.is_finished(plan.id):
+            self._store.save_plan(replace(run, plan=plan))
 
 
 def _is_hashed_otherwise(one: PartitionPair, other: PartitionPair) -> bool:

@@ -22,6 +22,7 @@ from mirrorwatch.state.audits import latest_audit
 from mirrorwatch_audit.compare.audit import audit as compare_both
 from mirrorwatch_audit.compare.digests import DigestComparison
 from mirrorwatch_audit.digest import unreadable
+from mirrorwatch_audit.digest.records import SIDES
 from tests.support.audit_site import Site
 from tests.support.audit_spark import SPARK, small_spark
 from tests.support.logs import AT, FLOW, Record, make_pair, make_plan, millis
@@ -291,14 +292,15 @@ def test_what_a_night_left_is_matched_by_the_next_unless_ranges_broke(
     ]
 
 
-def leave_two(site: Site) -> AuditResult:
+def leave_two(site: Site, *others: PartitionPair) -> AuditResult:
     """Run a night that leaves the last two of ten records to the next one,
     as they are in flight.
     """
     site.logs.write("source", records(0, 10))
     site.logs.write("target", records(0, 8))
     retained = ((0, 10), (0, 8))
-    site.pairs = (make_pair((0, 10), (0, 8), position=8, retained=retained),)
+    pair = make_pair((0, 10), (0, 8), position=8, retained=retained)
+    site.pairs = (pair, *others)
     first = site.night().result
     assert [(s.kind, s.count) for s in first.stated] == [("in_flight", 2)]
     return first
@@ -325,6 +327,26 @@ def test_what_was_left_and_is_missing_is_unverifiable(
     (gap,) = result.unverifiable
     assert (gap.topic, gap.records) == ("a", None)
     assert f"{left} is missing" in gap.reason
+
+
+def test_a_finished_night_that_is_run_again_changes_nothing_for_the_next(
+    site: Site,
+) -> None:
+    for side in SIDES:
+        site.logs.write(side, records(0, 5), topic="b")
+    other = make_pair((0, 5), (0, 5), topic="b", position=5)
+    first = leave_two(site, other)
+    frozen = site.store.plan(first.id)
+    site.logs.remove("source", [8, 9])
+    site.deleted = "b"
+    again = site.night().result
+    assert (again.stated, len(again.unverifiable)) == ((), 1)
+    assert site.store.plan(first.id) == frozen
+
+    site.logs.write("target", records(8, 10))
+    site.days = 1
+    site.pairs = (make_pair((10, 10), (8, 10), position=10),)
+    assert site.night().result.clean
 
 
 @pytest.mark.long
