@@ -1,6 +1,9 @@
 """Filtered topics, from the configuration through the plan to the result."""
 
+from dataclasses import replace
 from typing import Any, cast
+
+import pytest
 
 from mirrorwatch.audit import planner
 from mirrorwatch.config import Config
@@ -75,17 +78,29 @@ def test_a_plan_says_which_of_its_topics_are_filtered() -> None:
     assert from_json(Plan, before).filtered == ()
 
 
+NOTHING = cast("Any", None)
+
+FOUND = DigestComparison(
+    topics=(a_count("events"), a_count("telemetry")),
+    findings=(a_finding(), a_finding(topic="telemetry")),
+    stated=(),
+    unverifiable=(),
+    carry=NOTHING,
+    source=NOTHING,
+    target=NOTHING,
+)
+
+
 def test_a_result_tells_apart_what_its_plan_says_is_filtered() -> None:
-    nothing = cast("Any", None)
-    found = DigestComparison(
-        topics=(a_count("events"), a_count("telemetry")),
-        findings=(a_finding(), a_finding(topic="telemetry")),
-        stated=(),
-        unverifiable=(),
-        carry=nothing,
-        source=nothing,
-        target=nothing,
-    )
-    result = _result(a_plan(), found, (), (), began=NOON, ended=NOON)
+    result = _result(a_plan(), FOUND, (), (), began=NOON, ended=NOON)
     kinds = {f.topic: f.kind for f in result.findings}
     assert kinds == {"events": "filtered", "telemetry": "dropped"}
+
+
+@pytest.mark.parametrize("partial", [False, True])
+def test_a_result_says_whether_its_plan_is_of_named_topics(
+    *, partial: bool
+) -> None:
+    plan = replace(a_plan(), partial=partial)
+    result = _result(plan, FOUND, (), (), began=NOON, ended=NOON)
+    assert result.partial is partial

@@ -40,6 +40,7 @@ def test_a_night_that_was_frozen_before_goes_on_and_is_kept_alike() -> None:
         '"filtered":[],',
         ',"exact_start":false',
         ',"skipped":[]',
+        ',"partial":false',
         copies,
     ):
         again = again.replace(since, "")

@@ -12,7 +12,13 @@ from mirrorwatch.audit.offsets import Offsets, freeze_offsets
 from mirrorwatch.audit.planner import AuditedTopics, join_offsets
 from mirrorwatch.config import Config
 from mirrorwatch.domain.audit.facts import Log, PairedLogs, SourceLog
-from mirrorwatch.domain.audit.plan import AuditedEnd, AuditSpan, Unverifiable
+from mirrorwatch.domain.audit.plan import (
+    AuditedEnd,
+    AuditedEnds,
+    AuditSpan,
+    Request,
+    Unverifiable,
+)
 from mirrorwatch.domain.cluster_view import (
     TopicConfigs,
     TopicFacts,
@@ -350,3 +356,15 @@ def test_what_is_no_longer_there_at_both_ends_is_noticed(
         [] if reason is None else [True]
     )
     assert all(side in gap.reason for gap in gaps)
+
+
+@pytest.mark.parametrize("topics", [None, "events"])
+def test_a_plan_says_whether_it_is_of_named_topics(
+    monkeypatch: pytest.MonkeyPatch, topics: str | None
+) -> None:
+    monkeypatch.setattr(planner, "AuditedSites", lambda _: nullcontext({}))
+    config = Config.model_construct(clusters={}, flows=(), audit=None)
+    plan = planner.freeze(
+        config, Request(topics=topics), AuditedEnds(), clock=lambda: NOON
+    )
+    assert plan.partial is (topics is not None)

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from urllib.parse import quote
@@ -87,6 +88,14 @@ def test_an_older_night_that_is_run_again_is_not_the_latest(
 def test_an_ad_hoc_run_is_never_the_latest(tmp_path: Path) -> None:
     write_audit(tmp_path, a_finished(a_result(nightly=False)))
     assert latest_audit(tmp_path) is None
+
+
+def test_a_run_of_named_topics_is_never_the_latest(tmp_path: Path) -> None:
+    night = a_finished(a_result(a_finding(), at=NIGHT))
+    write_audit(tmp_path, night)
+    named = replace(a_result(at=NIGHT + timedelta(hours=1)), partial=True)
+    write_audit(tmp_path, a_finished(named))
+    assert latest_audit(tmp_path) == night
 
 
 def test_another_version_is_refused_with_a_remedy(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ Where the folder is local, each run leaves the same as one JSON file beside it:
 ``<out>/runs/<id>/report.html``
     The report for a person.
 ``<out>/latest.json``
-    The same of the nightly run with the newest ranges. Ad hoc runs never
-    write it.
+    The same of the nightly run with the newest ranges. Ad hoc runs, and
+    those of named topics, never write it.
 """
 
 import json
@@ -114,7 +114,11 @@ def write_audit(folder: Path, audit: FinishedAudit) -> None:
     result = audit.result
     _write(folder / "runs" / result.id / "result.json", text)
     latest = latest_audit(folder)
-    if result.nightly and (latest is None or latest.result.end <= result.end):
+    if (
+        result.nightly
+        and not result.partial
+        and (latest is None or latest.result.end <= result.end)
+    ):
         _write(folder / "latest.json", text)
 
 

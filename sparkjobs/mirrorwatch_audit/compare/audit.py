@@ -520,6 +520,7 @@ def _result(
         ),
         unverifiable=(*plan.unverifiable, *found.unverifiable, *gone),
         more=plan.more,
+        partial=plan.partial,
     )
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorwatch.config.audit import to_trigger
-from mirrorwatch.domain.audit.result import AuditResult
+from mirrorwatch.domain.audit.result import AuditFinding, AuditResult
 from mirrorwatch.domain.report import Health
 from mirrorwatch.exceptions import StateError
 from mirrorwatch.sources.audit.worker import Schedule
@@ -257,6 +257,57 @@ def test_pieces_of_a_night_that_began_before_it_was_due_are_one_audit(
     write_audit(tmp_path / "out", a_finished(last))
     agent.look(last.ended_at + MINUTE)
     assert agent.verdict().health is Health.OK
+
+
+def of_named_topics(*findings: AuditFinding, at: datetime) -> AuditResult:
+    """What `audit run --topics` found."""
+    result = a_result(*findings, at=at, topics=(a_count("named"),))
+    name = f"nightly-{at:%Y-%m-%d}-part01234567"
+    return replace(result, id=name, partial=True)
+
+
+def see(agent: Agent, result: AuditResult) -> Health:
+    write_audit(agent.folder / "out", a_finished(result))
+    agent.look(result.ended_at + MINUTE)
+    return agent.verdict().health
+
+
+def test_a_run_of_named_topics_hides_nothing_of_the_last_night(
+    tmp_path: Path, database: Database
+) -> None:
+    agent = Agent(tmp_path, database, act=None)
+    assert see(agent, a_result(a_finding(), at=NIGHT)) is Health.CRITICAL
+    told = agent.verdict().reason
+    named = of_named_topics(at=NIGHT + HOUR)
+    assert see(agent, named) is Health.CRITICAL
+    assert agent.verdict().reason == told
+    assert see(agent, a_result(at=NIGHT + DAY)) is Health.OK
+
+
+def test_what_a_run_of_named_topics_found_is_told_until_the_next_night(
+    tmp_path: Path, database: Database
+) -> None:
+    agent = Agent(tmp_path, database, act=None, now=NIGHT - 2 * HOUR)
+    named = of_named_topics(a_finding(topic="named"), at=NIGHT - HOUR)
+    assert see(agent, named) is Health.CRITICAL
+    assert see(agent, a_result(at=NIGHT)) is Health.OK
+    named = of_named_topics(a_finding(topic="named"), at=NIGHT + HOUR)
+    assert see(agent, named) is Health.CRITICAL
+    assert see(agent, a_result(at=NIGHT + DAY)) is Health.OK
+
+
+def test_a_run_of_named_topics_is_not_the_night_that_was_due(
+    tmp_path: Path, database: Database
+) -> None:
+    agent = Agent(tmp_path, database, act=None, now=NIGHT - 2 * HOUR)
+    named = of_named_topics(at=NIGHT - HOUR)
+    assert see(agent, named) is Health.UNKNOWN
+    assert "No audit of this flow has run yet" in agent.verdict().reason
+    assert see(agent, a_result(at=NIGHT)) is Health.OK
+    named = of_named_topics(at=NIGHT + DAY + 4 * HOUR)
+    assert see(agent, named) is Health.WARNING
+    reason = agent.verdict().reason
+    assert "since the one due at 2026-11-22 02:00" in reason
 
 
 @pytest.mark.slow

@@ -202,7 +202,7 @@ def _find(
         )
     for problem in seen.problems:
         yield CheckFinding(Health.UNKNOWN, problem)
-    if seen.night is None:
+    if seen.night is None or seen.night.partial:
         when = f" at {time_of(seen.next_due)}" if seen.next_due else ""
         yield CheckFinding(
             Health.UNKNOWN,
@@ -272,6 +272,8 @@ def _judge_attempt(
     seen: AuditObservation, limits: AuditLimits, now: datetime
 ) -> Iterator[CheckFinding]:
     night, attempt, overdue = seen.night, seen.attempt, seen.overdue
+    if night is not None and night.partial:
+        night = None
     if attempt is not None and attempt.ended_at is not None:
         # What it had compared by then was kept, the rest was not. An old
         # night that was run again since has not compared it either.

@@ -111,6 +111,10 @@ class FlowResult:
     shown: str = ""
     """The run whose report is worth reading first."""
 
+    partial: bool | None = None
+    """Whether it is of named topics only: no audit of the flow; `None` of an
+    older version, which did not note it."""
+
     @property
     def wrong(self) -> bool:
         """Whether anything is wrong, beside what filters drop."""
@@ -185,6 +189,7 @@ def flow_result_of(result: AuditResult, flow: str) -> FlowResult | None:
         gaps_total=len(gaps),
         more=result.more,
         shown=result.id,
+        partial=result.partial,
     )
 
 
@@ -208,18 +213,35 @@ def add_flow_result(
     found must not be forgotten because the next one found nothing. A run is
     as old as what it compared: one of an old night that is run again is not
     the last audit.
+
+    One of named topics takes the place of none, but no other run compares
+    these records: what it found is kept beside the last audit, and goes with
+    it. Where it found nothing, there is nothing to keep.
     """
     runs = {night.runs: night for night in known} | {new.runs: new}
     ordered = sorted(runs.values(), key=lambda night: night.end)
-    recent = [n for n in ordered if since is not None and n.end >= since]
-    return tuple(recent or ordered[-1:])
+    whole = [night for night in ordered if not night.partial]
+    recent = [n for n in whole if since is not None and n.end >= since]
+    recent = recent or whole[-1:]
+    begins = [n.end for n in recent] + ([] if since is None else [since])
+    return tuple(
+        night
+        for night in ordered
+        if night in recent
+        or (
+            night.partial
+            and (night.wrong or night.gaps)
+            and night.end >= min(begins, default=night.end)
+        )
+    )
 
 
 def join(nights: Sequence[FlowResult]) -> FlowResult | None:
     """Return several runs as one; `None` if there are none."""
     if not nights:
         return None
-    newest = nights[-1]
+    whole = [night for night in nights if not night.partial]
+    newest = (whole or nights)[-1]
     topics: dict[str, TopicTally] = {}
     stated: Counter[str] = Counter()
     for night in nights:
@@ -232,7 +254,7 @@ def join(nights: Sequence[FlowResult]) -> FlowResult | None:
     return FlowResult(
         runs=tuple(run for night in nights for run in night.runs),
         start=min(night.start for night in nights),
-        end=max(night.end for night in nights),
+        end=newest.end,
         began_at=newest.began_at,
         ended_at=newest.ended_at,
         topics=tuple(topics[name] for name in sorted(topics)),
@@ -244,6 +266,7 @@ def join(nights: Sequence[FlowResult]) -> FlowResult | None:
         shown=[*doubtful, *wrong][-1].shown
         if doubtful or wrong
         else newest.shown,
+        partial=not whole,
     )
 
 

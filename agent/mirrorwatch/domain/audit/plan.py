@@ -321,6 +321,9 @@ class Plan:
     """Flows and source topics that are no more: their audited ends are to be
     forgotten."""
 
+    partial: bool = False
+    """Whether it is of named topics only."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AuditedEnd:

@@ -170,6 +170,10 @@ class AuditResult:
     more: bool = False
     """Whether it is one piece of a night, and others follow."""
 
+    partial: bool | None = None
+    """Whether it is of named topics only; `None` of an older version, which
+    did not note it."""
+
     @property
     def errors(self) -> tuple[AuditFinding, ...]:
         """What is wrong: all findings but those of filtered topics."""

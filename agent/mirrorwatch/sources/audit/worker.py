@@ -431,7 +431,11 @@ class AuditWorker:
                 next_due=next_due,
                 # Of one before the agent watched, only others can know.
                 overdue=due
-                if due and (seen.night or due >= seen.since)
+                if due
+                and (
+                    due >= seen.since
+                    or (seen.night is not None and not seen.night.partial)
+                )
                 else None,
             )
             for seen in self._published
@@ -467,7 +471,10 @@ class AuditWorker:
 
     def _take(self, flow: str, night: FlowResult) -> None:
         known = self._flows[flow]
-        newest = max(n.end for n in (*known.nights, night))
+        runs = (*known.nights, night)
+        newest = max(
+            (run.end for run in runs if not run.partial), default=night.end
+        )
         since = self._schedule.last(newest + CLOCKS)
         if since is not None:
             # The first of several pieces may have begun before it was due.
@@ -488,7 +495,7 @@ class AuditWorker:
     def _has_result(self) -> bool:
         attempt = self._starter.attempt if self._starter is not None else None
         return attempt is not None and any(
-            night.ended_at >= attempt.began_at
+            not night.partial and night.ended_at >= attempt.began_at
             for known in self._flows.values()
             for night in known.nights
         )
