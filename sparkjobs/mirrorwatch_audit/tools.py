@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.status import Status
 
-from mirrorwatch.audit import freeze, freeze_side, recheck
+from mirrorwatch.audit import freeze, freeze_side, recheck, renew
 from mirrorwatch.config import Config
 from mirrorwatch.domain.audit.plan import (
     AuditedEnds,
@@ -127,6 +127,16 @@ class Planner(Protocol):
         """
         ...
 
+    def renew(self, plan: Plan) -> Plan:
+        """Return the plan with ends of compacted topics that are of now.
+
+        Raises
+        ------
+        SourceError
+            Raised if a cluster cannot be asked.
+        """
+        ...
+
     def recheck(self, plan: Plan) -> tuple[Unverifiable, ...]:
         """Return what is no longer there, once everything was read.
 
@@ -166,6 +176,9 @@ class SitePlanner:
             read_committed=read_committed,
             clock=self._clock,
         )
+
+    def renew(self, plan: Plan) -> Plan:
+        return renew(self._config, plan)
 
     def recheck(self, plan: Plan) -> tuple[Unverifiable, ...]:
         return recheck(self._config, plan)

@@ -419,6 +419,28 @@ def test_what_was_left_for_ranges_that_broke_is_unverifiable(
     assert "the night before left" in gap.reason
 
 
+def test_a_newer_value_since_the_freeze_explains_one_that_was_removed(
+    site: Site,
+) -> None:
+    keys = [
+        Record(key=key, value=b"%d" % n, timestamp=millis(3600 - n))
+        for n, key in enumerate((b"a", b"b", b"a", b"b"))
+    ]
+    for side in SIDES:
+        site.logs.write(side, keys)
+    # Each side has cleaned another one of the two that were frozen.
+    site.logs.remove("source", [0])
+    site.logs.remove("target", [1])
+    pair = make_pair((0, 2), (0, 2), position=2, compacted=True)
+    kept = ((0, 4), (0, 4))
+    site.pairs = (pair,)
+    site.later = (
+        make_pair((0, 2), (0, 2), position=2, compacted=True, retained=kept),
+    )
+    result = site.night().result
+    assert (result.findings, result.unverifiable) == ((), ())
+
+
 def test_a_run_without_anything_to_compare_is_not_clean(site: Site) -> None:
     site.pairs = None
     with pytest.raises(AuditError, match="nothing to compare"):

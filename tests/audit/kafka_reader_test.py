@@ -152,6 +152,9 @@ class Frozen:
     ) -> Plan:
         raise NotImplementedError
 
+    def renew(self, plan: Plan) -> Plan:
+        return plan
+
     def recheck(self, plan: Plan) -> tuple[Unverifiable, ...]:
         return ()
 

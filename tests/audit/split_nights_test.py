@@ -61,6 +61,9 @@ class OneSite:
     ) -> Plan:
         raise AssertionError
 
+    def renew(self, plan: Plan) -> Plan:
+        raise AssertionError
+
     def recheck(self, plan: Plan) -> tuple[Unverifiable, ...]:
         raise AssertionError
 

@@ -33,6 +33,7 @@ class Site:
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         self.logs = Logs(spark)
         self.pairs: tuple[PartitionPair, ...] | None = ()
+        self.later: tuple[PartitionPair, ...] | None = None
         self.gone: tuple[Unverifiable, ...] = ()
         self.broken: Side | None = None
         self.deleted: str | None = None
@@ -73,6 +74,9 @@ class Site:
         self, request: Request, side: Side, *, read_committed: bool
     ) -> Plan:
         raise NotImplementedError
+
+    def renew(self, plan: Plan) -> Plan:
+        return plan if self.later is None else replace(plan, pairs=self.later)
 
     def recheck(self, plan: Plan) -> tuple[Unverifiable, ...]:
         return self.gone

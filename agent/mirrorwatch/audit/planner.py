@@ -44,7 +44,7 @@ from .offsets import (
     freeze_offsets,
 )
 
-__all__ = ["AuditedTopics", "freeze", "join_offsets", "recheck"]
+__all__ = ["AuditedTopics", "freeze", "join_offsets", "recheck", "renew"]
 
 
 GONE = "deleted at the source since the last audit"
@@ -636,6 +636,89 @@ def _choose(
 EXPIRED = "expired at the {side} during the audit"
 
 DELETED = "the topic at the {side} was deleted during the audit"
+
+
+def renew(config: Config, plan: Plan) -> Plan:
+    """Read the ends of compacted topics again, before they are compared.
+
+    Raises
+    ------
+    SourceError
+        Raised if a cluster cannot be asked.
+
+    Notes
+    -----
+    A night may be compared hours after it was frozen. What one side has
+    removed since, it removed for a newer record of the key, which may be
+    behind the end that was frozen: only who sees that one knows why. Where it
+    is not known how the mirror reads, it is not known either which of the
+    newer records count: there the ends stay.
+    """
+    pairs = [pair for pair in plan.pairs if _is_renewed(pair)]
+    if not pairs:
+        return plan
+    wanted: dict[tuple[str, bool], set[TopicPartition]] = {}
+    for pair in pairs:
+        wanted.setdefault((pair.cluster, True), set()).add(
+            (pair.target_topic, pair.partition)
+        )
+        for source in pair.sources:
+            level = (source.cluster, bool(source.read_committed))
+            wanted.setdefault(level, set()).add(
+                (source.topic, source.partition)
+            )
+    with AuditedSites(config) as sites:
+        ends = {
+            (alias, level, partition): end
+            for (alias, level), partitions in sorted(wanted.items())
+            for partition, end in sites[alias]
+            .ends(partitions, read_committed=level)
+            .items()
+        }
+
+    def renewed(pair: PartitionPair) -> PartitionPair:
+        at = (pair.target_topic, pair.partition)
+        return replace(
+            pair,
+            retained=_until(pair.retained, ends.get((pair.cluster, True, at))),
+            sources=tuple(
+                replace(
+                    source,
+                    retained=_until(
+                        source.retained,
+                        ends.get(
+                            (
+                                source.cluster,
+                                bool(source.read_committed),
+                                (source.topic, source.partition),
+                            )
+                        ),
+                    ),
+                )
+                for source in pair.sources
+            ),
+        )
+
+    return replace(
+        plan,
+        pairs=tuple(
+            renewed(pair) if _is_renewed(pair) else pair for pair in plan.pairs
+        ),
+    )
+
+
+def _is_renewed(pair: PartitionPair) -> bool:
+    return (
+        pair.compacted
+        # There was no target.
+        and bool(pair.topic_id)
+        and all(source.read_committed is not None for source in pair.sources)
+    )
+
+
+def _until(span: AuditSpan, end: int | None) -> AuditSpan:
+    return span if end is None else AuditSpan(span.start, max(span.end, end))
+
 
 TRUNCATED = "the log at the {side} was truncated during the audit"
 

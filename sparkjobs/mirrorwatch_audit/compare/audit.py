@@ -461,6 +461,7 @@ def judge(
         Raised if a cluster cannot be asked.
     """
     read = tools.clock()
+    plan = tools.planner.renew(plan)
     doing = tools.progress.stage("Comparing")
     with doing, translated("Cannot compare"):
         found = compare(
