@@ -306,7 +306,9 @@ def leave_two(site: Site, *others: PartitionPair) -> AuditResult:
     return first
 
 
-@pytest.mark.parametrize("came", [False, True])
+@pytest.mark.parametrize(
+    "came", [False, pytest.param(True, marks=pytest.mark.long)]
+)
 def test_what_was_left_and_is_missing_is_unverifiable(
     site: Site, *, came: bool
 ) -> None:

@@ -1,6 +1,7 @@
 """Records that an audit found dropped are written once more, and only once."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -17,12 +18,15 @@ from mirrorwatch.domain.audit.result import FinishedAudit
 from mirrorwatch.state.audits import write_audit
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
 from mirrorwatch_lab.cli import describe_agent
+from mirrorwatch_lab.faults import recreate_topic
 from tests.support.audit import a_finding, a_finished, a_result, config_of
 from tests.support.audit_run import records, write
 
 pytestmark = pytest.mark.lab
 
 LOST, KEYED, OWN = "repair.lost", "repair.keyed", "repaired"
+WRITTEN = utc_now() - timedelta(minutes=10)
+"""When the first record was written."""
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +38,7 @@ def lab() -> Iterator[Lab]:
         lab.target.topics.create(OWN, 1, {})
         lab.target.topics.create(LOST, 1, {})
         lab.target.topics.create(KEYED, 1, {"cleanup.policy": "compact"})
-        ten = records(utc_now() - timedelta(minutes=10), 0, 10)
+        ten = records(WRITTEN, 0, 10)
         for topic in (LOST, KEYED):
             write(lab.source.bootstrap, topic, ten)
         write(lab.target.bootstrap, LOST, [*ten[:3], *ten[5:]])
@@ -43,12 +47,14 @@ def lab() -> Iterator[Lab]:
 
 def an_audit() -> FinishedAudit:
     """Two dropped, one altered, and one dropped that is compacted."""
+    findings = (
+        a_finding(topic=LOST, first=3, last=4),
+        a_finding("corrupted", topic=LOST, first=7, last=7),
+        a_finding(topic=KEYED, first=1, last=1),
+    )
+    until = WRITTEN + timedelta(minutes=1)
     return a_finished(
-        a_result(
-            a_finding(topic=LOST, first=3, last=4),
-            a_finding("corrupted", topic=LOST, first=7, last=7),
-            a_finding(topic=KEYED, first=1, last=1),
-        )
+        a_result(*(replace(f, start=WRITTEN, end=until) for f in findings))
     )
 
 
@@ -168,3 +174,15 @@ def test_what_the_source_no_longer_holds_is_refused(lab: Lab) -> None:
     (found,) = repairer.repair(wanted, dry_run=False)
     assert found.outcome == "refused"
     assert "no records below offset 4" in found.reason
+
+
+def test_records_of_a_topic_that_was_recreated_since_are_refused(
+    lab: Lab, config: Path
+) -> None:
+    before = len(lab.read("target", LOST))
+    recreate_topic(lab.source.topics, LOST, 1)
+    write(lab.source.bootstrap, LOST, records(utc_now(), 0, 10))
+    ran = repair(config, "--to-target")
+    assert ran.exit_code == 3
+    assert "the topic was recreated or truncated since" in ran.output
+    assert len(lab.read("target", LOST)) == before

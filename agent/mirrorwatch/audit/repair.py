@@ -16,7 +16,7 @@ from ..kafka.admin import (
     read_ends,
     read_starts,
 )
-from ..kafka.reader import read_range
+from ..kafka.reader import read_range, to_time
 from ..kafka.topic_configs import read_configs
 from ..kafka.writer import CopiedRecord, RecordWriter
 
@@ -70,6 +70,11 @@ CUT = "{found} of {wanted} records were read at the source"
 
 NO_TIME = (
     "a record has no timestamp that a copy can have: none, or before 1970"
+)
+
+OTHERS = (
+    "records at these offsets have other timestamps than those that the audit "
+    "read: the topic was recreated or truncated since"
 )
 
 PREFIX = "mirrorwatch.source."
@@ -160,7 +165,7 @@ class Repairer:
         if dry_run:
             return replace(found, outcome="to write")
         records = self._records(flow, each)
-        reason = _why_not_written(records, len(each))
+        reason = _why_not_written(records, each)
         if reason:
             return replace(found, outcome="refused", reason=reason)
         ends = read_ends(target, [place])
@@ -272,8 +277,13 @@ class Repairer:
         return Cluster(alias, self._properties(alias))
 
 
-def _why_not_written(records: Sequence[CopiedRecord], wanted: int) -> str:
-    if len(records) != wanted:
-        return CUT.format(found=len(records), wanted=wanted)
+def _why_not_written(
+    records: Sequence[CopiedRecord], wanted: RepairRange
+) -> str:
+    if len(records) != len(wanted):
+        return CUT.format(found=len(records), wanted=len(wanted))
+    times = [to_time(record.timestamp) for record in records]
+    if any(time is not None and not wanted.may_hold(time) for time in times):
+        return OTHERS
     # Kafka's library takes 0 for the time of writing.
     return NO_TIME if any(r.timestamp <= 0 for r in records) else ""

@@ -1,7 +1,8 @@
 """Which records an audit's findings say are to be written again."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
 from .result import AuditResult
 
@@ -11,6 +12,9 @@ __all__ = ["RepairDiary", "RepairRange", "WrittenRange", "ranges_to_repair"]
 MOST_AT_ONCE = 1000
 """Offsets of a range, whose records are held in memory: of the largest ones
 that brokers take by default, 1 GB."""
+
+ROUNDED = timedelta(seconds=1)
+"""More than what is lost of a timestamp that a finding tells."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,8 +36,22 @@ class RepairRange:
     last: int
     """Last offset."""
 
+    # What was written before they were noted is the same range.
+    start: datetime | None = field(default=None, compare=False)
+    """Earliest timestamp of the finding's records; `None` if not known."""
+
+    end: datetime | None = field(default=None, compare=False)
+    """Latest timestamp of the finding's records."""
+
     def __len__(self) -> int:
         return self.last - self.first + 1
+
+    def may_hold(self, written_at: datetime) -> bool:
+        """Return whether a record with this timestamp may be one of them: not
+        if its topic was recreated since, and has others at these offsets.
+        """
+        after = self.start is None or written_at >= self.start - ROUNDED
+        return after and (self.end is None or written_at <= self.end + ROUNDED)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,4 +98,6 @@ def ranges_to_repair(result: AuditResult) -> Iterator[RepairRange]:
                         partition=finding.partition,
                         first=start,
                         last=min(last, start + MOST_AT_ONCE - 1),
+                        start=finding.start,
+                        end=finding.end,
                     )
