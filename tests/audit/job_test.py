@@ -331,6 +331,7 @@ def test_what_was_left_and_is_missing_is_unverifiable(
     assert f"{left} is missing" in gap.reason
 
 
+@pytest.mark.long
 def test_a_finished_night_that_is_run_again_changes_nothing_for_the_next(
     site: Site,
 ) -> None:

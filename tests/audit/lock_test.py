@@ -248,6 +248,7 @@ def test_an_audit_that_holds_its_folder_keeps_what_it_found(
     assert site.store.results() == [audit]
 
 
+@pytest.mark.long
 def test_one_that_hung_keeps_nothing_over_what_another_found_meanwhile(
     spark: SparkSession,
     site: Site,

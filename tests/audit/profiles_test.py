@@ -172,6 +172,7 @@ def test_what_a_night_left_of_a_topic_is_found_in_any_partition(
     assert (found(morning), morning.carry.count()) == ([], 0)
 
 
+@pytest.mark.long
 def test_a_mirror_that_keeps_offsets(spark: SparkSession) -> None:
     records = [record(n) for n in range(10)]
     clean = compare(
@@ -194,6 +195,7 @@ def test_a_mirror_that_keeps_offsets(spark: SparkSession) -> None:
     assert found(compare(logs, pairs)) == [(0, "dropped", 1, ((6, 6),), ())]
 
 
+@pytest.mark.long
 def test_a_mirror_without_timestamps_and_tombstones(
     spark: SparkSession,
 ) -> None:

@@ -99,6 +99,7 @@ def test_an_agent_that_starts_without_a_right_names_it_and_recovers(
         expect_ok(watch)
 
 
+@pytest.mark.long
 def test_lag_is_not_called_even_of_topics_that_the_agent_is_not_shown(
     lab: Lab,
 ) -> None:
