@@ -359,7 +359,7 @@ def test_a_connector_without_a_target_alias_has_kafkas_default(
 
 
 @pytest.mark.parametrize(
-    ("version", "exclude", "told"),
+    ("version", "exclude", "asked"),
     [
         ("3.9.2", ["evt.*"], False),
         ("4.3.1", None, True),
@@ -367,21 +367,21 @@ def test_a_connector_without_a_target_alias_has_kafkas_default(
         ("7.9.0-ccs", ["evt.*"], False),
     ],
 )
-def test_what_kafka_4_does_not_exclude_is_told(
-    tmp_path: Path, version: str, exclude: list[str] | None, *, told: bool
+def test_what_kafka_4_does_not_exclude_is_asked(
+    tmp_path: Path, version: str, exclude: list[str] | None, *, asked: bool
 ) -> None:
     said = connectors_of(copier=("Source", {"topics.blacklist": "evt.*"}))
     with serving_connect(json.loads(said), version) as url:
         data, result = made(tmp_path, "--from-connect", url)
     assert data["flows"][0]["topics"].get("exclude") == exclude
     line = "flows[0].topics.include: whether what topics.blacklist excludes"
-    assert (line in result.stderr) is told
+    assert (line in result.stderr) == asked
     assert "carries the canary topic as it is" in result.stderr
     # Where the version is not known, or is older, for the day of the upgrade.
     written = (tmp_path / "mirrorwatch.yaml").read_text()
     assert (
         "Kafka 4.0 and newer ignore topics.blacklist" in written
-    ) is not told
+    ) is not asked
 
 
 def test_flows_of_one_pair_keep_their_checkpoints(tmp_path: Path) -> None:

@@ -1,18 +1,21 @@
 """What the balance worker reads, keeps and reports."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 
+from mirrorwatch.domain.cluster_view import TopicPartition
 from mirrorwatch.domain.levels.model import LevelCounts
+from mirrorwatch.domain.offsets import OffsetRange
 from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch.domain.skips.balance import BalanceState, BalanceTracker
 from mirrorwatch.domain.skips.check import SkipsLimits, judge_skips
 from mirrorwatch.domain.skips.metrics import samples
+from mirrorwatch.domain.skips.model import SkipCounters
 from mirrorwatch.exceptions import SourceError, SourceUnavailableError
 from mirrorwatch.sources import balance
 from mirrorwatch.sources.balance import BalanceWorker
@@ -22,6 +25,8 @@ from mirrorwatch.state.levels import LevelHistory
 from tests.domain.skips.balance_test import World
 from tests.support.builders import FLOW, a_report
 
+Count = Callable[[TopicPartition, OffsetRange], tuple[int, int]]
+
 
 class Agent:
     """A worker over a state file, in a world of one topic."""
@@ -29,6 +34,7 @@ class Agent:
     def __init__(self, database: Database, world: World) -> None:
         store = DocumentStore(database, "a->b", "balance", BalanceState)
         self.world = world
+        self.count: Count = lambda *_: pytest.fail("nothing is to be read")
         self.worker = BalanceWorker(
             flow="a->b",
             title="MirrorMaker 1",
@@ -36,15 +42,40 @@ class Agent:
                 store.load(), lambda _: False, timedelta(seconds=15)
             ),
             store=store,
-            cluster="a",
-            properties={"bootstrap.servers": "127.0.0.1:1"},
+            count=self._count,
             clock=lambda: world.now,
         )
+
+    def _count(
+        self, partition: TopicPartition, offsets: OffsetRange
+    ) -> tuple[int, int]:
+        return self.count(partition, offsets)
 
     def rest(self) -> None:
         for _ in range(5):
             self.world.now += timedelta(seconds=10)
             self.worker.take(self.world.view())
+
+    def read(self, records: int) -> None:
+        """Let the source have so many records in what is read."""
+        self.count = lambda *_: (records, 0)
+        self.worker.step()
+
+    def fail_to_read(self, why: str) -> None:
+        """Let the source not answer."""
+
+        def count(*_: object) -> tuple[int, int]:
+            raise SourceUnavailableError(why, source="kafka", cluster="a")
+
+        self.count = count
+        with pytest.raises(SourceError):
+            self.worker.step()
+
+    def tally(self) -> SkipCounters:
+        """Return what was counted of the one topic."""
+        (seen,) = self.worker.observe(self.world.now)
+        ((_, counts),) = seen.tallies
+        return counts
 
     def verdict(self) -> Verdict:
         (seen,) = self.worker.observe(self.world.now)
@@ -59,17 +90,9 @@ def test_what_is_missing_is_read_reported_and_kept() -> None:
     world.write(10, copied=8)
     agent.rest()
     assert agent.verdict().health is Health.UNKNOWN
-    error = SourceUnavailableError(
-        "a does not answer", source="kafka", cluster="a"
-    )
-    with (
-        patch.object(balance, "count_committed", side_effect=error),
-        pytest.raises(SourceError),
-    ):
-        agent.worker.step()
+    agent.fail_to_read("a does not answer")
     assert "a does not answer" in agent.verdict().reason
-    with patch.object(balance, "count_committed", return_value=(10, 0)):
-        agent.worker.step()
+    agent.read(10)
     agent.rest()
     for known in (agent, Agent(database, world)):
         known.rest()
@@ -122,12 +145,7 @@ def pending(agent: Agent) -> None:
     agent.rest()
     agent.world.write(10, copied=8)
     agent.rest()
-    error = SourceUnavailableError("a is slow", source="kafka", cluster="a")
-    with (
-        patch.object(balance, "count_committed", side_effect=error),
-        pytest.raises(SourceError),
-    ):
-        agent.worker.step()
+    agent.fail_to_read("a is slow")
 
 
 def test_what_is_copied_before_it_is_read_is_not_missing() -> None:
@@ -136,11 +154,9 @@ def test_what_is_copied_before_it_is_read_is_not_missing() -> None:
     # The mirror was rewound: it copies all 10 again.
     agent.world.copies[1] += 10
     agent.rest()
-    with patch.object(balance, "count_committed", return_value=(10, 0)):
-        agent.worker.step()
+    agent.read(10)
     agent.rest()
-    (seen,) = agent.worker.observe(agent.world.now)
-    ((_, counts),) = seen.tallies
+    counts = agent.tally()
     assert (counts.skipped, counts.repeated) == (0, 8)
     assert agent.verdict().health is Health.WARNING
 
@@ -150,11 +166,9 @@ def test_only_what_is_still_missing_when_it_is_read_is_called_so() -> None:
     pending(agent)
     agent.world.copies[1] += 1
     agent.rest()
-    with patch.object(balance, "count_committed", return_value=(10, 0)):
-        agent.worker.step()
+    agent.read(10)
     agent.rest()
-    (seen,) = agent.worker.observe(agent.world.now)
-    ((_, counts),) = seen.tallies
+    counts = agent.tally()
     assert (counts.skipped, counts.repeated) == (1, 0)
 
 
@@ -166,12 +180,9 @@ def test_what_is_read_of_another_topic_says_nothing(
     pending(agent)
     agent.world.ids = ids
     agent.rest()
-    with patch.object(balance, "count_committed", return_value=(10, 0)):
-        agent.worker.step()
+    agent.read(10)
     agent.rest()
-    (seen,) = agent.worker.observe(agent.world.now)
-    ((_, counts),) = seen.tallies
-    assert counts.skipped == 0
+    assert agent.tally().skipped == 0
     assert agent.verdict().health is Health.OK
 
 
@@ -222,19 +233,16 @@ def test_no_topic_waits_for_another_that_cannot_be_read() -> None:
     take(10)
     agent.world.write(10, copied=10)
     take(3)
-    denied = SourceError("no READ on x", source="kafka", cluster="a")
 
-    def count(
-        *_: object, partition: tuple[str, int], **__: object
-    ) -> tuple[int, int]:
+    def count(partition: TopicPartition, _: OffsetRange) -> tuple[int, int]:
         if partition[0] == "x":
-            raise denied
+            raise SourceError("no READ on x", source="kafka", cluster="a")
         return 10, 0
 
-    with patch.object(balance, "count_committed", side_effect=count):
-        for _ in range(2):
-            with suppress(SourceError):
-                agent.worker.step()
+    agent.count = count
+    for _ in range(2):
+        with suppress(SourceError):
+            agent.worker.step()
     verdict = agent.verdict()
     assert verdict.health is Health.CRITICAL
     assert "At least 7 records of y are missing" in verdict.reason
@@ -256,8 +264,7 @@ def test_the_level_of_verified_records_is_of_all_that_were_passed() -> None:
     assert count() == LevelCounts()
     agent.world.write(100, copied=99)
     agent.rest()
-    with patch.object(balance, "count_committed", return_value=(100, 0)):
-        agent.worker.step()
+    agent.read(100)
     assert count() == LevelCounts(good=99, bad=1)
     agent.world.write(50, copied=50)
     agent.rest()
@@ -283,8 +290,7 @@ def test_no_counter_falls_where_a_topic_begins_anew(kind: str) -> None:
     ):
         world.write(written, copied=copied)
         agent.rest()
-        with patch.object(balance, "count_committed", return_value=(20, 0)):
-            agent.worker.step()
+        agent.read(20)
     before = counters()
     assert sorted(before)[-4:] == [1, 3, 5, balance.MOST + 41]
     if kind == "truncated":
@@ -296,6 +302,5 @@ def test_no_counter_falls_where_a_topic_begins_anew(kind: str) -> None:
     assert counters() == before
     world.write(20, copied=18)
     agent.rest()
-    with patch.object(balance, "count_committed", return_value=(20, 0)):
-        agent.worker.step()
+    agent.read(20)
     assert sorted(counters())[-4:] == [1, 5, 5, balance.MOST + 61]

@@ -336,7 +336,6 @@ RANGE_PATIENCE = 5.0
 
 def count_committed(
     properties: Mapping[str, str],
-    *,
     cluster: str,
     partition: TopicPartition,
     offsets: OffsetRange,

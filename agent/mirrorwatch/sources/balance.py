@@ -1,6 +1,6 @@
 """Compares both sides of topics at rest, and reads what does not add up."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from threading import Lock
 
@@ -15,7 +15,6 @@ from ..domain.skips.balance import (
 )
 from ..domain.skips.model import SkipCounters, SkipsObservation
 from ..exceptions import SourceError
-from ..kafka.reader import count_committed
 from ..state.documents import DocumentStore
 
 __all__ = ["BalanceWorker"]
@@ -42,10 +41,9 @@ class BalanceWorker:
         Follows the balance of topics.
     store
         Where its state is kept.
-    cluster
-        Alias of the source.
-    properties
-        librdkafka properties of the source.
+    count
+        Counts the committed records of a range at the source, and the offsets
+        of it that have expired.
     clock
         Gives the time.
     """
@@ -59,8 +57,7 @@ class BalanceWorker:
         title: str,
         tracker: BalanceTracker,
         store: DocumentStore[BalanceState],
-        cluster: str,
-        properties: Mapping[str, str],
+        count: Callable[[TopicPartition, OffsetRange], tuple[int, int]],
         clock: Callable[[], datetime],
     ) -> None:
         self.name = f"balance {flow}"
@@ -68,8 +65,7 @@ class BalanceWorker:
         self._title = title
         self._tracker = tracker
         self._store = store
-        self._cluster = cluster
-        self._properties = properties
+        self._count = count
         self._clock = clock
         self._lock = Lock()
         self._requests: dict[str, BalanceRequest] = {}
@@ -190,16 +186,6 @@ class BalanceWorker:
                     problems=self._not_compared,
                 )
             ]
-
-    def _count(
-        self, partition: TopicPartition, span: OffsetRange
-    ) -> tuple[int, int]:
-        return count_committed(
-            self._properties,
-            cluster=self._cluster,
-            partition=partition,
-            offsets=span,
-        )
 
     def _save(self, at: datetime) -> None:
         due = self._saved_at is None or at - self._saved_at >= SAVE_EVERY

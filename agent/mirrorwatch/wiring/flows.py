@@ -1,7 +1,7 @@
 """Makes the sources and workers of each flow: see `AREAS`."""
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 
 from ..config import FlowConfig
 from ..domain.carriage import Carriage
@@ -15,6 +15,7 @@ from ..domain.tasks.model import Restarts
 from ..domain.topics import Selection, compile_pattern
 from ..exceptions import ConfigError
 from ..kafka.offsets import EndOffsets
+from ..kafka.reader import count_committed
 from ..mirrors.connect import ConnectMirror
 from ..ports import Worker
 from ..sources.balance import BalanceWorker
@@ -347,8 +348,11 @@ def _wire_balance(parts: FlowParts, around: WiringContext) -> WiredParts:
             patience=traits.settles,
         ),
         store=store,
-        cluster=flow.source,
-        properties=around.properties[flow.source],
+        count=partial(
+            count_committed,
+            around.properties[flow.source],
+            flow.source,
+        ),
         clock=around.clock,
     )
     parts.listeners.append(watch)

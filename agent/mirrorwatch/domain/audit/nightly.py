@@ -62,7 +62,7 @@ def plan_missing_target(
     next look for topics. Where the mirror's position is past records, it read
     them, and they are missing: so they are compared with nothing. Where it is
     not, they cannot be verified. What was audited may be gone with a target
-    that was deleted: that is told until there is a target again.
+    that was deleted: that is reported until there is a target again.
     """
     begins, lasts, positions, gaps = [], [], [], []
     for source in pair.sources:

@@ -636,7 +636,7 @@ class ErrorCounters:
 
         While an attempt waits to be retried, it is a failure and not a retry
         yet. What looks like a record that was not produced, without another
-        time of the last error, is not counted until that is told apart.
+        time of the last error, is not counted until it is known which it is.
         """
         seen, times = dict(self.seen), dict(self.last_errors)
         counted, last, lately = self.counted, self.last_lost, self.lately
