@@ -318,6 +318,15 @@ def test_what_was_found_is_reported_by_the_next_agent(world: World) -> None:
     assert not world.seen().known
 
 
+def assert_schema_is_missed(world: World) -> None:
+    """Let two rounds pass, and find the schema that ldf does not have."""
+    world.step()
+    world.step(40)
+    verdict = world.verdict()
+    assert verdict.health is Health.CRITICAL
+    assert "schema id 3 is unknown" in verdict.reason
+
+
 def test_a_topic_that_was_not_seen_for_a_moment_is_sampled_again(
     world: World,
 ) -> None:
@@ -331,11 +340,7 @@ def test_a_topic_that_was_not_seen_for_a_moment_is_sampled_again(
     world.step()
     world.topics.append("t")
     # Nobody writes to it, so its ends are those of before.
-    world.step()
-    world.step(40)
-    verdict = world.verdict()
-    assert verdict.health is Health.CRITICAL
-    assert "schema id 3 is unknown" in verdict.reason
+    assert_schema_is_missed(world)
 
 
 def test_a_recreated_topic_is_sampled_whatever_its_ends_are(
@@ -348,11 +353,7 @@ def test_a_recreated_topic_is_sampled_whatever_its_ends_are(
     world.ids = {"t": "another", "s.t": "another"}
     FakeReader.logs.clear()
     world.write("t", framed(3))
-    world.step()
-    world.step(40)
-    verdict = world.verdict()
-    assert verdict.health is Health.CRITICAL
-    assert "schema id 3 is unknown" in verdict.reason
+    assert_schema_is_missed(world)
 
 
 def test_what_expired_at_the_source_is_still_read_at_the_target(

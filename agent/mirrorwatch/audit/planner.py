@@ -633,11 +633,6 @@ def _choose(
     return plan
 
 
-EXPIRED = "expired at the {side} during the audit"
-
-DELETED = "the topic at the {side} was deleted during the audit"
-
-
 def renew(config: Config, plan: Plan) -> Plan:
     """Read the ends of compacted topics again, before they are compared.
 
@@ -669,30 +664,34 @@ def renew(config: Config, plan: Plan) -> Plan:
             )
     with AuditedSites(config) as sites:
         ends = {
-            (alias, level, partition): end
-            for (alias, level), partitions in sorted(wanted.items())
-            for partition, end in sites[alias]
-            .ends(partitions, read_committed=level)
-            .items()
+            (alias, committed): sites[alias].ends(
+                partitions, read_committed=committed
+            )
+            for (alias, committed), partitions in sorted(wanted.items())
         }
 
+    def until_now(
+        span: AuditSpan, level: tuple[str, bool], partition: TopicPartition
+    ) -> AuditSpan:
+        # Where a partition has no leader the end stays.
+        end = ends[level].get(partition, span.end)
+        return AuditSpan(span.start, max(span.end, end))
+
     def renewed(pair: PartitionPair) -> PartitionPair:
-        at = (pair.target_topic, pair.partition)
         return replace(
             pair,
-            retained=_until(pair.retained, ends.get((pair.cluster, True, at))),
+            retained=until_now(
+                pair.retained,
+                (pair.cluster, True),
+                (pair.target_topic, pair.partition),
+            ),
             sources=tuple(
                 replace(
                     source,
-                    retained=_until(
+                    retained=until_now(
                         source.retained,
-                        ends.get(
-                            (
-                                source.cluster,
-                                bool(source.read_committed),
-                                (source.topic, source.partition),
-                            )
-                        ),
+                        (source.cluster, bool(source.read_committed)),
+                        (source.topic, source.partition),
                     ),
                 )
                 for source in pair.sources
@@ -716,9 +715,9 @@ def _is_renewed(pair: PartitionPair) -> bool:
     )
 
 
-def _until(span: AuditSpan, end: int | None) -> AuditSpan:
-    return span if end is None else AuditSpan(span.start, max(span.end, end))
+EXPIRED = "expired at the {side} during the audit"
 
+DELETED = "the topic at the {side} was deleted during the audit"
 
 TRUNCATED = "the log at the {side} was truncated during the audit"
 

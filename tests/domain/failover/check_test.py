@@ -166,6 +166,13 @@ def test_a_restart_changes_nothing(flow: Flow) -> None:
     assert flow.step().health is Health.CRITICAL
 
 
+STAYS = (
+    "Group efd would read records again after a failover: its start at the "
+    "target on t[0], offset 110, has not moved for 11 min while the group "
+    "reads on"
+)
+
+
 def test_a_start_that_stays_while_the_group_reads_on_is_old(
     flow: Flow,
 ) -> None:
@@ -173,11 +180,7 @@ def test_a_start_that_stays_while_the_group_reads_on_is_old(
     flow.copied = CopiedPartition(copies=None, end=5000)
     found = run(flow, 12, lambda m: flow.put("efd", 120 + m, (120, 110)))
     assert found.health is Health.WARNING
-    assert found.reason == (
-        "Group efd would read records again after a failover: its start at "
-        "the target on t[0], offset 110, has not moved for 11 min while the "
-        "group reads on"
-    )
+    assert found.reason == STAYS
     flow.put("efd", 150, (149, 139))
     assert flow.step().health is Health.OK
 
@@ -191,11 +194,7 @@ def test_a_restart_does_not_silence_an_old_start(flow: Flow) -> None:
             found = flow.step()
         flow.restart()
     assert found.health is Health.WARNING
-    assert found.reason == (
-        "Group efd would read records again after a failover: its start at "
-        "the target on t[0], offset 110, has not moved for 11 min while the "
-        "group reads on"
-    )
+    assert found.reason == STAYS
     # It moved while nobody looked.
     flow.put("efd", 1300, (130, 120))
     assert flow.step().health is Health.OK
