@@ -100,7 +100,15 @@ def test_each_broker_is_asked_once_for_a_batch(
         assert ends.read(few) == dict.fromkeys(few, 0)
         first = requests.of(ends)
         assert sorted((+first).values()) == [1] * BROKERS
-        assert ends.read(places) == dict.fromkeys(places, 0)
+        cluster.produce(places[0][0], "", partition=places[0][1])
+        for _ in range(2):
+            cluster.produce(places[-1][0], "", partition=places[-1][1])
+        assert cluster.flush(30) == 0
+        assert ends.read(places) == {
+            **dict.fromkeys(places, 0),
+            places[0]: 1,
+            places[-1]: 2,
+        }
         both = requests.of(ends) - first
         assert BROKERS < both.total() <= 2 * BROKERS
         assert max(both.values()) == 2
