@@ -1,5 +1,7 @@
 """An agent that no longer watches is seen to be dead, however it died."""
 
+import os
+import signal
 import socket
 from collections.abc import Iterator
 from contextlib import closing
@@ -109,6 +111,20 @@ def test_one_whose_process_hangs(
         wait_until(lambda: not answers_ok(agent.url, seconds=2))
         agent.thaw()
         wait_until(lambda: answers_ok(agent.url))
+
+
+def test_one_that_crashes_says_where(
+    config: dict[str, Any], tmp_path: Path
+) -> None:
+    with AgentProcess(tmp_path, config) as agent:
+        wait_until(lambda: answers_ok(agent.url))
+        os.kill(agent.pid, signal.SIGSEGV)
+        wait_until(lambda: agent.status == -signal.SIGSEGV)
+        log = agent.log_file.read_text()
+    assert "Fatal Python error: Segmentation fault" in log
+    # Of each thread, as the library's own have no Python.
+    assert "mirrorwatch/sources/survey.py" in log
+    assert "mirrorwatch/web/server.py" in log
 
 
 def test_one_whose_process_is_gone(

@@ -1,5 +1,6 @@
 """`mirrorwatch run`: the daemon."""
 
+import faulthandler
 import os
 import signal
 import sys
@@ -43,6 +44,8 @@ def command(config: Config, log_level: str) -> None:
     certificate, and on SIGHUP.
     """
     limit_fragmentation()
+    # A crash within the Kafka library ends the process: the log says where.
+    faulthandler.enable()
     check_clients(config)
     with UnblockedStream(sys.stderr.fileno()) as stream:
         configure_logging(
