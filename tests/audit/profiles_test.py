@@ -126,6 +126,7 @@ def test_a_topic_whose_records_went_to_other_partitions(
     assert [(u.partition, u.records) for u in waits.unverifiable] == [(1, 1)]
 
 
+@pytest.mark.long
 def test_what_a_night_left_of_a_topic_is_found_in_any_partition(
     spark: SparkSession,
 ) -> None:
@@ -219,16 +220,17 @@ def test_a_mirror_without_timestamps_and_tombstones(
     assert found(compare(logs, pairs)) == [(1, "dropped", 1, ((1, 1),), ())]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "own",
-    [None, pytest.param(((b"x".decode(), b"1"),), marks=pytest.mark.long)],
+    [None, ((b"x".decode(), b"1"),)],
 )
 @pytest.mark.parametrize(
     ("kind", "header"),
     [
         ("redpanda-migrator", "redpanda-migrator-offset"),
-        pytest.param("replicator", "__replicator_id", marks=pytest.mark.long),
-        pytest.param("msk-replicator", "__mskmr", marks=pytest.mark.long),
+        ("replicator", "__replicator_id"),
+        ("msk-replicator", "__mskmr"),
     ],
 )
 def test_headers_that_the_mirror_adds(

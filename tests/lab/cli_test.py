@@ -70,6 +70,7 @@ def name_of_a_lab() -> str:
     return f"test-{uuid.uuid4().hex[:8]}"
 
 
+@pytest.mark.long
 @pytest.mark.lab
 def test_a_lab_is_started_looked_at_broken_and_stopped() -> None:
     name = name_of_a_lab()

@@ -147,6 +147,7 @@ def test_no_probe_is_lost_from_the_books_when_a_producer_dies(
     assert totals["indeterminate"] == totals["lost"] == 0
 
 
+@pytest.mark.long
 def test_what_could_not_be_read_for_a_while_is_not_called_late(
     lab: Lab,
 ) -> None:
