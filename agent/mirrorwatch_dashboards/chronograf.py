@@ -307,6 +307,10 @@ def _cell(
         axes={"x": Axis(), "y": Axis(suffix=suffix), "y2": Axis()},
         colors=tuple(_colours(panel, kind)),
         table_options=TableOptions(sort_by=sort),
+        # Of a share of 0.9996 two digits would make 1.
+        decimal_places=DecimalPlaces(
+            digits=5 if panel.unit is Unit.RATIO else 2
+        ),
         note=plain(panel.description),
         note_visibility="default",
     )
@@ -322,6 +326,7 @@ WORDS = {
         )
         + ")"
     ),
+    Unit.FAULT: " (0 not named, 2 warning, 3 critical)",
     Unit.FLAG: " (0 no, 1 yes)",
 }
 """What values mean: Chronograf has numbers only."""
@@ -343,6 +348,11 @@ def _colours(panel: Panel, kind: str) -> Iterator[Colour]:
     if panel.unit is Unit.HEALTH:
         steps = tuple((health.value, health) for health in Health)
         steps = ((None, Health.OFF), *steps[1:])
+    elif panel.unit is Unit.FAULT:
+        steps = (
+            (None, Health.OFF),
+            *((h.value, h) for h in (Health.WARNING, Health.CRITICAL)),
+        )
     elif panel.limits is not None and kind == "single-stat":
         steps = panel.steps
     else:

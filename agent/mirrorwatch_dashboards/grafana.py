@@ -147,9 +147,10 @@ class Prometheus(DataSource):
         ]
 
     def annotations(self) -> list[AnnotationQuery]:
+        # Also those of no job and no flow: that no agent reports is one.
         alerts = (
             'ALERTS{alertstate="firing", service="mirrorwatch", '
-            'job=~"$job", flow=~"$flow"}'
+            'job=~"$job|", flow=~"$flow|"}'
         )
         held = 'mirrorwatch_maintenance{job=~"$job", flow=~"$flow"} == 1'
         return [
@@ -428,7 +429,8 @@ def _of_columns(panel: Panel, store: DataSource) -> Iterator[Override]:
         tag = store.name.removeprefix("grafana-")
         url = (
             f"/d/mirrorwatch-{DETAIL}-{tag}?var-topic=${{__value.raw}}"
-            "&var-flow=${__data.fields.flow}&${__url_time_range}"
+            "&var-flow=${__data.fields.flow:percentencode}"
+            "&${__url_time_range}"
         )
         link = {"title": "Topic detail", "url": url}
         yield _for("byName", "topic", "links", [link])
@@ -453,6 +455,13 @@ NO_DATA = "no data"
 
 WORDS: Mapping[Unit, Mapping[int, tuple[str, str | None]]] = {
     Unit.HEALTH: {h.value: (h.label, COLOURS[h]) for h in Health},
+    Unit.FAULT: {
+        Health.OK.value: ("not named", COLOURS[Health.OFF]),
+        **{
+            health.value: (health.label, COLOURS[health])
+            for health in (Health.WARNING, Health.CRITICAL)
+        },
+    },
     Unit.FLAG: {0: ("no", None), 1: ("yes", None)},
 }
 """Words, and colours if they do not come from limits."""
@@ -511,6 +520,7 @@ UNITS = {
     Unit.BYTES: "bytes",
     Unit.BYTES_PER_SECOND: "Bps",
     Unit.COUNT: "short",
+    Unit.FAULT: "none",
     Unit.FLAG: "none",
     Unit.HEALTH: "none",
     Unit.MOMENT: "dateTimeFromNow",
@@ -546,11 +556,12 @@ def render_panel(panel: Panel, board: Board, store: DataSource) -> Drawn:
         interval=STEP.get(panel.picture),
         time_from=_time_from(panel),
         links=_links(panel),
-        options=_options(panel.picture),
+        options=_options(panel),
         transformations=transformations(panel, store),
         field_config=FieldConfigSource(
             defaults=FieldConfig(
                 unit=UNITS[panel.unit],
+                decimals=_decimals(panel),
                 no_value=NO_DATA,
                 mappings=list(mappings(panel)),
                 thresholds=thresholds(panel),
@@ -560,6 +571,18 @@ def render_panel(panel: Panel, board: Board, store: DataSource) -> Drawn:
             overrides=overrides(panel, store),
         ),
     )
+
+
+def _decimals(panel: Panel) -> float | None:
+    """Return how exactly a number is written; `None` leaves it to Grafana.
+
+    Notes
+    -----
+    Grafana rounds 99.96 % to 100 %: a service level that is missed would look
+    like a perfect one.
+    """
+    is_share = panel.unit is Unit.RATIO and panel.picture is Picture.NUMBER
+    return 3 if is_share else None
 
 
 def _time_from(panel: Panel) -> str | None:
@@ -623,14 +646,14 @@ def _custom(panel: Panel) -> object:
             return None
 
 
-def _options(picture: Picture) -> object:
+def _options(panel: Panel) -> object:
     legend = common.VizLegendOptions(
         display_mode=common.LegendDisplayMode.LIST,
         placement=common.LegendPlacement.BOTTOM,
         show_legend=True,
     )
     multi = common.VizTooltipOptions(mode=common.TooltipDisplayMode.MULTI)
-    match picture:
+    match panel.picture:
         case Picture.LINES | Picture.BARS:
             return timeseries.Options(legend=legend, tooltip=multi)
         case Picture.STATES:
@@ -651,7 +674,11 @@ def _options(picture: Picture) -> object:
                 ),
             )
         case Picture.TABLE:
-            return table.Options(show_header=True)
+            # No store answers in an order of its own.
+            worst = common.TableSortByFieldState(
+                display_name=panel.queries[0].label, desc=True
+            )
+            return table.Options(show_header=True, sort_by=[worst])
 
 
 STORES: tuple[DataSource, ...] = (Prometheus(), InfluxQl(), Flux())

@@ -146,6 +146,7 @@ class Unit(StrEnum):
     BYTES = "bytes"
     BYTES_PER_SECOND = "bytes/s"
     COUNT = ""
+    FAULT = "fault"
     FLAG = "yes or no"
     HEALTH = "health"
     MOMENT = "ago"

@@ -87,7 +87,8 @@ def test_the_unit_is_that_of_what_is_read(panel: Panel) -> None:
             moment = metric.name.endswith("timestamp_seconds")
             assert (panel.unit is Unit.MOMENT) is moment
             assert (panel.unit is Unit.SECONDS) is (seconds and not moment)
-        assert (panel.unit is Unit.HEALTH) is (metric.unit == "health")
+        healths = {Unit.HEALTH, Unit.FAULT}
+        assert (panel.unit in healths) is (metric.unit == "health")
         assert (panel.unit is Unit.FLAG) is (metric.unit == "0 or 1")
 
 
@@ -156,6 +157,24 @@ def test_alerts_and_maintenance_are_marked_on_every_board() -> None:
         alerts = ["Alerts"] if "prometheus" in str(path) else []
         assert names == [*alerts, "Maintenance"]
         assert all(m["datasource"]["uid"] == "${datasource}" for m in marks)
+
+
+@pytest.mark.parametrize("chosen", [".+", "(one|other)"])
+def test_that_no_agent_reports_is_marked_whatever_is_chosen(
+    chosen: str,
+) -> None:
+    # `absent` makes an alert without job and flow.
+    for path in GRAFANA:
+        if "prometheus" not in str(path):
+            continue
+        (alerts, _) = _load(path)["annotations"]["list"]
+        matchers = dict(re.findall(r'(\w+)=~"([^"]*)"', alerts["expr"]))
+        assert sorted(matchers) == ["flow", "job"]
+        for label, pattern in matchers.items():
+            filled = re.compile(pattern.replace(f"${label}", chosen))
+            assert filled.fullmatch("")
+            assert filled.fullmatch("one")
+            assert bool(filled.fullmatch("third")) is (chosen == ".+")
 
 
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: str(board.name))
@@ -275,6 +294,71 @@ def test_it_can_be_imported_anywhere() -> None:
         sources += [target["datasource"] for target in panel["targets"]]
         uids = {source["uid"] for source in sources}
         assert uids == {"${datasource}"}, path
+
+
+def test_a_column_has_the_unit_of_what_it_shows_and_the_worst_is_first() -> (
+    None
+):
+    shown = {
+        (board.name, panel.title): panel
+        for board in BOARDS
+        for panel in board.panels
+    }
+    tables = [(f, p) for f, p in _panels() if p["type"] == "table"]
+    assert tables
+    for path, panel in tables:
+        kept = panel["fieldConfig"]
+        units = {
+            override["matcher"]["options"]: rule["value"]
+            for override in kept["overrides"]
+            for rule in override["properties"]
+            if rule["id"] == "unit"
+        }
+        queries = shown[path.stem, panel["title"]].queries
+        for query in queries:
+            unit = units.get(query.label, kept["defaults"]["unit"])
+            assert (unit == "s") is (query.reading.metric.unit == "seconds")
+        worst = {"displayName": queries[0].label, "desc": True}
+        assert panel["options"]["sortBy"] == [worst]
+
+
+def test_a_share_is_not_rounded_to_all() -> None:
+    # Grafana's own number of digits makes 100 % of 99.96 %, Chronograf 1.00.
+    numbers = [
+        panel
+        for _, panel in _panels()
+        if panel["type"] == "stat"
+        and panel["fieldConfig"]["defaults"]["unit"] == "percentunit"
+    ]
+    assert numbers
+    for panel in numbers:
+        assert panel["fieldConfig"]["defaults"]["decimals"] == 3
+    shares = {
+        panel.title
+        for board in BOARDS
+        for panel in board.panels
+        if panel.unit is Unit.RATIO
+    }
+    for path in sorted((KEPT / "chronograf").glob("*.json")):
+        for cell in _load(path)["cells"]:
+            digits = cell["decimalPlaces"]["digits"]
+            assert (digits == 5) is (cell["name"] in shares), cell["name"]
+
+
+def test_a_part_that_is_not_named_is_not_green() -> None:
+    causes = [p for _, p in _panels() if p["title"] == "Part at fault"]
+    assert causes
+    for panel in causes:
+        (words,) = panel["fieldConfig"]["defaults"]["mappings"]
+        assert words["options"]["0"]["text"] == "not named"
+        assert COLOURS[Health.OK] not in str(panel)
+    (kept,) = (
+        cell
+        for cell in _load(KEPT / "chronograf/flow-overview.json")["cells"]
+        if cell["name"].startswith("Part at fault (0 not named")
+        and cell["type"] == "table"
+    )
+    assert COLOURS[Health.OK] not in str(kept)
 
 
 def test_no_data_is_shown_as_no_data() -> None:

@@ -61,10 +61,11 @@ CANARY = (
         title="Part at fault",
         description=(
             "Which part the checks that are not ok follow from, if one stands"
-            " out. Red: nothing is replicated because of it."
+            " out. Red: nothing is replicated because of it. Grey: not named,"
+            " which does not mean that the part is ok."
         ),
         picture=Picture.STATES,
-        unit=Unit.HEALTH,
+        unit=Unit.FAULT,
         queries=(
             Query(reading=Gauge(metric=FLOW_CAUSE, by=("flow", "cause"))),
         ),
@@ -281,12 +282,11 @@ REPLICATION = (
     Panel(
         title="Topics by lag (offsets, s)",
         description=(
-            "Every topic as it is now, the highest lag first: offsets not yet"
-            " replicated, the age of the oldest of them, and the time until"
-            " it is lost."
+            "Every topic as it is now: offsets not yet replicated, the age of"
+            " the oldest of them, and the time until it is lost. In Grafana"
+            " the highest lag comes first."
         ),
         picture=Picture.TABLE,
-        unit=Unit.SECONDS,
         check="lag",
         queries=tuple(
             Query(
