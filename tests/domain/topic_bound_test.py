@@ -4,7 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.lag.metrics import LAG_RECORDS, LAG_SECONDS
+from mirrorwatch.domain.lag.metrics import (
+    LAG_RECORDS,
+    LAG_SECONDS,
+    TIME_TO_LOSS,
+)
 from mirrorwatch.domain.metrics import Sample
 from mirrorwatch.domain.skips.metrics import SKIPPED, SUSPECTED
 from mirrorwatch.domain.topic_bound import OTHERS, SEEN_WITHIN, TopicBound
@@ -81,6 +85,33 @@ def test_lag_is_shown_of_those_furthest_behind() -> None:
     ]
     shown = TopicBound(2)(found, NOON)
     assert {s.labels[1] for s in shown} == {"a", "b"}
+
+
+@pytest.mark.parametrize("most", [0, 1, 2, 9])
+def test_the_topic_next_to_lose_records_is_among_them(most: int) -> None:
+    # A few seconds of lag are much where little is kept.
+    days, minutes = 2 * 86_400, 300
+    found = [
+        Sample(metric, (flow, topic), value)
+        for flow in ("f", "g")
+        for topic, values in {
+            "a": (9, days),
+            "b": (8, days),
+            "c": (7, days),
+            "next": (3, minutes),
+            "kept": (1, None),
+        }.items()
+        for metric, value in zip(
+            (LAG_SECONDS, TIME_TO_LOSS), values, strict=True
+        )
+        if value is not None
+    ]
+    shown = list(TopicBound(most)(found, NOON))
+    assert len({s.labels[1] for s in shown}) <= (most and most + 1)
+    for flow in ("f", "g") if most else ():
+        left = [s for s in shown if s.labels[0] == flow]
+        assert min(s.value for s in left if s.metric is TIME_TO_LOSS) == 300
+        assert max(s.value for s in left if s.metric is LAG_SECONDS) == 9
 
 
 def test_what_is_of_no_topic_is_shown() -> None:

@@ -460,11 +460,11 @@ class WebConfig(Model):
         json_schema_extra={"default_text": "all"},
     )
     """How many topics of each flow have series of their own in `/metrics`. Lag
-    is then that of the topics that are furthest behind, and counters are those
-    of the topics that were first to count anything. What the others count is
-    in the series with an empty `topic`, so no increase is missed; counters
-    begin at zero with the agent then. The page, the API and other sinks have
-    all topics anyway."""
+    is then that of the topics that are furthest behind, and of the one that is
+    next to lose records; counters are those of the topics that were first to
+    count anything. What the others count is in the series with an empty
+    `topic`, so no increase is missed; counters begin at zero with the agent
+    then. The page, the API and other sinks have all topics anyway."""
 
     @property
     def has_login(self) -> bool:

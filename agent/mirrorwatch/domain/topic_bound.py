@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from heapq import nlargest
 
-from .lag.metrics import LAG_RECORDS, LAG_SECONDS
+from .lag.metrics import LAG_RECORDS, LAG_SECONDS, TIME_TO_LOSS
 from .lag.metrics import METRICS as LAG
 from .metrics import Metric, MetricType, Sample
 
@@ -58,10 +58,11 @@ class TopicBound:
 
     Notes
     -----
-    Lag is that of the topics that are furthest behind. Counters are those of
-    the topics that were first to count anything. They begin at zero with the
-    agent, and so do those of the rest: none ever falls but at a restart, and
-    all together are what was counted since.
+    Lag is that of the topics that are furthest behind, and of the one that is
+    next to lose records: the least time to loss is that of all topics.
+    Counters are those of the topics that were first to count anything. They
+    begin at zero with the agent, and so do those of the rest: none ever falls
+    but at a restart, and all together are what was counted since.
     """
 
     def __init__(self, most: int) -> None:
@@ -100,14 +101,18 @@ class TopicBound:
 
     def _find_worst(self, found: Iterable[Sample]) -> set[Labels]:
         ranks: dict[Labels, list[float]] = {}
+        left: dict[str, tuple[float, Labels]] = {}
         for metric, labels, value in found:
+            if metric is TIME_TO_LOSS and self._most:
+                one = float(value), labels  # type: ignore[arg-type]
+                left[labels[0]] = min(one, left.get(labels[0], one))
             if metric is LAG_SECONDS or metric is LAG_RECORDS:
                 rank = ranks.setdefault(labels, [0.0, 0.0])
                 rank[metric is LAG_RECORDS] = float(value)  # type: ignore[arg-type]
         flows: defaultdict[str, list[Labels]] = defaultdict(list)
         for place in ranks:
             flows[place[0]].append(place)
-        return {
+        return {place for _, place in left.values()} | {
             place
             for places in flows.values()
             for place in nlargest(self._most, places, key=lambda p: ranks[p])

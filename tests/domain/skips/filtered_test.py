@@ -7,7 +7,12 @@ import pytest
 
 from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch.domain.skips.check import SkipsLimits, judge_skips
-from mirrorwatch.domain.skips.metrics import FILTERED, SKIPPED, samples
+from mirrorwatch.domain.skips.metrics import (
+    FILTERED,
+    SKIPPED,
+    SUSPECTED,
+    samples,
+)
 from mirrorwatch.domain.skips.model import (
     SkipEvent,
     SkipKind,
@@ -213,6 +218,12 @@ def test_suspected_drops_of_a_filtered_topic_are_no_warning() -> None:
         verdict = judge_skips("f", found, SkipsLimits(), world.now)
         assert verdict.health is health
         assert verdict.evidence["suspected_records"] == 4
+        (told,) = (
+            sample.value
+            for sample in samples(found, world.now)
+            if sample.metric is SUSPECTED
+        )
+        assert told == (0 if is_filtered else 4)
 
 
 def test_in_the_journal_filtered_drops_are_added_to_no_loss() -> None:

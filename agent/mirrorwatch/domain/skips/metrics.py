@@ -78,5 +78,5 @@ def samples(seen: SkipsObservation, now: datetime) -> Iterator[Sample]:
         yield Sample(RECOVERED, labels, tally.recovered)
         yield Sample(REPEATED, labels, tally.repeated)
         yield Sample(UNVERIFIABLE, labels, tally.unverifiable)
-    suspected = sum(s.count for s in seen.suspicions)
+    suspected = sum(s.count for s in seen.suspicions if not s.filtered)
     yield Sample(SUSPECTED, (seen.flow,), suspected)
