@@ -304,6 +304,42 @@ def test_verdicts_are_told_while_topics_cannot_be_had(
         assert text(browser, "#banner") == ""
 
 
+def test_verdicts_are_told_while_the_history_cannot_be_had(
+    browser: Chrome,
+) -> None:
+    stage = Stage()
+    stage.tick(a_tick())
+    with serve_stage(stage) as server:
+        browser.execute_cdp_cmd("Network.enable", {})
+        blocked = {"urls": ["*api/history*"]}
+        browser.execute_cdp_cmd("Network.setBlockedURLs", blocked)
+        browser.get(server.url)
+        browser.execute_script(NOTE_LINKS)
+        wait_for(browser, ".flow-health", "ok")
+
+        def has_asked_often(_: Chrome) -> bool:
+            come_back(browser)
+            return len(browser.execute_script("return asked()")) > 3
+
+        until(browser, has_asked_often)
+        links = browser.execute_script("return links")
+        # The agent answers: only its history is missing.
+        assert "unreachable" not in links
+        # No probe is known to be lost, and none not to be.
+        for name in ("lost", "late", "duplicates"):
+            assert text(browser, f".figure.{name} .value") == "–"
+
+
+NOTE_LINKS = """
+const root = document.documentElement;
+window.links = [];
+window.asked = () => performance.getEntriesByType("resource")
+  .filter(({ name }) => name.includes("api/history")).map(({ name }) => name);
+new MutationObserver(() => window.links.push(root.dataset.link))
+  .observe(root, { attributeFilter: ["data-link"] });
+"""
+
+
 def part(name: str) -> str:
     return f".part[data-part='{name}']"
 

@@ -52,14 +52,24 @@ export class FlowHistory {
     }
   }
 
+  /** Forgets what is of another range: it would be shown as of this one. */
+  keepOnly(range) {
+    if (range === this.range) return;
+    this.columns = empty();
+    this.range = null;
+  }
+
   /** The newest point with a tick in it; the last may just have begun. */
   newest() {
     const last = this.columns.health.findLastIndex((health) => health !== null);
     return Math.max(0, last);
   }
 
+  /** A sum over the range; null if nothing of it is known. */
   total(name) {
-    return this.columns[name].reduce((sum, value) => sum + (value ?? 0), 0);
+    const known = this.columns[name].filter((value) => value !== null);
+    return known.length
+      ? known.reduce((sum, value) => sum + value, 0) : null;
   }
 }
 
