@@ -13,7 +13,7 @@ from .domain.samples import bounded, samples
 from .isolation import Isolation
 from .kafka.admin import Cluster
 from .pipeline import Pipeline
-from .sinks.prometheus import PrometheusSink
+from .sinks.prometheus import OLD_AFTER, PrometheusSink
 from .sources.audit.worker import AuditWorker
 from .sources.canary.settings import Headers, no_headers
 from .state import Database
@@ -27,6 +27,7 @@ from .web.headers import protected
 from .web.login import Credentials
 from .web.runbook import Runbook
 from .web.server import Server
+from .web.status import TICKS
 from .web.tls import ServerTLS
 from .wiring import (
     LONGEST_LOOK,
@@ -113,7 +114,8 @@ def build_agent(
     )
     latest = LatestReport()
     prometheus = PrometheusSink(
-        bounded(around.sampler, config.web.topics_in_metrics)
+        bounded(around.sampler, config.web.topics_in_metrics),
+        old_after=max(OLD_AFTER, TICKS * config.interval),
     )
     maintenance = MaintenanceStore(database)
     reports = wire_sinks(

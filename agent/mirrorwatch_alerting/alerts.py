@@ -24,6 +24,7 @@ __all__ = [
     "ALERTS",
     "PAGE",
     "SERVICE",
+    "STUCK",
     "Above",
     "Alert",
     "AtFault",
@@ -189,6 +190,9 @@ AGENT_SECTION = "the-agent-itself"
 SILENCE = timedelta(minutes=5)
 """A restart on another machine, with its image pulled, is over by then."""
 
+STUCK = timedelta(minutes=3)
+"""Three ticks of the slowest agent."""
+
 AGENT_ALERTS = (
     Alert(
         name="MirrorwatchAgentSilent",
@@ -201,7 +205,7 @@ AGENT_ALERTS = (
     ),
     Alert(
         name="MirrorwatchAgentStuck",
-        when=Old(metric=LAST_TICK, age=timedelta(minutes=3)),
+        when=Old(metric=LAST_TICK, age=STUCK),
         hold=timedelta(minutes=2),
         severity=Severity.PAGE,
         summary="mirrorwatch is up but its checks do not run: what it shows "

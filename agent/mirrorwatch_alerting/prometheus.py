@@ -23,6 +23,7 @@ from mirrorwatch.domain.samples import (
 from .alerts import (
     PAGE,
     SERVICE,
+    STUCK,
     Above,
     Alert,
     AtFault,
@@ -269,8 +270,11 @@ def _expression(alert: Alert, when: Condition) -> str:
             return (
                 f"group by ({BY_FLOW}) ({gone})\n"
                 f"  unless on ({BY_FLOW}) {metric.name}\n"
-                # That of a dead agent is reported once, not for each flow.
-                f"  and on () group({LAST_TICK.name})"
+                # That of a dead agent is reported once, not for each flow, as
+                # is one that makes no ticks and says nothing of its flows.
+                f"  and on () group({LAST_TICK.name})\n"
+                f"  unless on ({BY_AGENT}) time() - {LAST_TICK.name}"
+                f" > {STUCK.total_seconds():g}"
             )
         case Old(metric=metric, age=age):
             last = f"last_over_time({metric.name}[{gap}])"

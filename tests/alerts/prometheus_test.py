@@ -461,6 +461,29 @@ def test_an_agent_that_dies_beside_another_is_told_by_its_flows(
     check_stories(RULES, tmp_path, [story])
 
 
+def test_an_agent_that_hangs_is_told_once_and_not_for_each_flow(
+    tmp_path: Path,
+) -> None:
+    # After two minutes without a tick it says nothing of its flows.
+    gone, steps = 20, 60
+    flows = f"0x{gone + 1} stale _x{steps - gone}"
+    stuck = {"MirrorwatchAgentStuck"}
+    story = Story(
+        name="an agent answers and makes no ticks",
+        step=STEP,
+        steps=steps,
+        series={
+            **{health_of(c): flows for c in CHECKS},
+            f'mirrorwatch_health{{flow="{FLOW}"}}': flows,
+            f'mirrorwatch_maintenance{{flow="{FLOW}"}}': flows,
+            LAST_TICK: f"0+60x{gone - 1} {gone * 60}x{steps - gone}",
+        },
+        fires={gone + 1: set(), gone + 7: at(stuck, ""), steps: at(stuck, "")},
+        ever=stuck,
+    )
+    check_stories(RULES, tmp_path, [story])
+
+
 @pytest.mark.parametrize(
     "label",
     [

@@ -2,6 +2,7 @@
 
 import gzip
 import math
+import re
 from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
@@ -15,8 +16,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from mirrorwatch.domain.canary.tracker import Ledger
 from mirrorwatch.domain.catalogue import CATALOGUE
-from mirrorwatch.domain.metrics import Sample
-from mirrorwatch.domain.samples import samples
+from mirrorwatch.domain.metrics import MetricType, Sample
+from mirrorwatch.domain.samples import BUILD_INFO, LAST_TICK, samples
 from mirrorwatch.ports import Report
 from mirrorwatch.sinks.prometheus import FORMATS, PrometheusSink
 from tests.support.builders import FLOW, NOON, a_canary, a_report
@@ -44,6 +45,39 @@ def ours(text: str) -> str:
 def test_the_exposition_of_a_full_report_is_the_golden_one() -> None:
     golden = GOLDEN.read_text(encoding="utf-8")
     assert ours(exposition(a_full_report())) == golden
+
+
+def test_an_agent_that_hangs_shows_nothing_that_was_true_once() -> None:
+    now = [1000.0]
+    sink = PrometheusSink(old_after=timedelta(minutes=2), clock=lambda: now[0])
+    report = a_full_report()
+    whole = {metric.name for metric in CATALOGUE}
+
+    def shown(accept: str = "") -> set[str]:
+        text = sink.exposition(accept)[0].decode()
+        names = re.findall(r"^(\w+)[{ ]", text, re.MULTILINE)
+        return whole & {name.removesuffix("_bucket") for name in names}
+
+    sink.publish(report)
+    for _ in range(3):
+        shown(OPEN_METRICS)  # rendered ahead from now on
+        sink.publish(report)
+    assert shown() == whole
+    now[0] += 120
+    assert shown() == whole
+    now[0] += 1
+    timeless = {LAST_TICK.name, BUILD_INFO.name}
+    for accept in ("", OPEN_METRICS):
+        left = {m for m in CATALOGUE if m.name in shown(accept)}
+        gauges = {m.name for m in left if m.type is MetricType.GAUGE}
+        assert gauges == timeless
+        assert len(left) > len(gauges)
+    names = {family.name for family in sink.collect()}
+    assert timeless <= names
+    assert "mirrorwatch_health" not in names
+    # It ticks again.
+    sink.publish(report)
+    assert shown() == whole
 
 
 def test_help_and_type_come_from_the_catalogue() -> None:

@@ -1,7 +1,9 @@
 """The last report as Prometheus reads it."""
 
 import gzip
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Iterator
+from datetime import timedelta
 from threading import Lock, Thread
 from typing import NamedTuple
 
@@ -18,11 +20,11 @@ from prometheus_client.metrics_core import (
 from prometheus_client.registry import Collector
 
 from ..domain.metrics import Histogram, Metric, MetricType, Sample
-from ..domain.samples import Sampler, samples
+from ..domain.samples import BUILD_INFO, LAST_TICK, Sampler, samples
 from ..ports import Report
 from .exposition import Exposition
 
-__all__ = ["FORMATS", "PrometheusSink", "to_families"]
+__all__ = ["FORMATS", "OLD_AFTER", "PrometheusSink", "to_families"]
 
 
 FORMATS = 4
@@ -40,6 +42,18 @@ RESPELT = ("escaping=dots", "escaping=values")
 asks for whose names are all plain: these are left to the library."""
 
 
+OLD_AFTER = timedelta(minutes=2)
+"""Age from which nothing of a report is shown as true now, as dashboards do;
+later where ticks are rare."""
+
+TIMELESS = (LAST_TICK, BUILD_INFO)
+"""Gauges that stay true of an agent that makes no ticks."""
+
+
+def _is_gauge(metric: Metric) -> bool:
+    return metric.type is MetricType.GAUGE
+
+
 class _Format(NamedTuple):
     """How metrics are wanted."""
 
@@ -55,9 +69,17 @@ class PrometheusSink(Collector):
     ----------
     sampler
         Makes the samples of a report.
+    old_after
+        How old a report may be whose gauges are served; `None` for any age.
+    clock
+        Gives seconds that no step of the wall clock changes.
 
     Notes
     -----
+    An agent that hangs still answers, and what was true at its last tick must
+    not look true now: of a report that is too old only counters are left, and
+    the time of the last tick.
+
     It has a registry of its own and touches nothing global. The metrics are
     those of the last report, which no longer changes, so that they are those
     that the other sinks got; they are rendered when somebody asks, as ticks
@@ -71,9 +93,16 @@ class PrometheusSink(Collector):
 
     name = "prometheus"
 
-    def __init__(self, sampler: Sampler = samples) -> None:
+    def __init__(
+        self,
+        sampler: Sampler = samples,
+        old_after: timedelta | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._sampler = sampler
         self._report: Report | None = None
+        self._old_after, self._clock = old_after, clock
+        self._published = 0.0
         self._write = Exposition()
         # One thread at a time renders.
         self._lock = Lock()
@@ -88,6 +117,7 @@ class PrometheusSink(Collector):
             ProcessCollector(registry=registry)
 
     def publish(self, report: Report) -> None:
+        self._published = self._clock()
         self._report = report
         self._rendered = {}
         wanted = [
@@ -107,8 +137,22 @@ class PrometheusSink(Collector):
 
     def collect(self) -> Iterable[Family]:
         """Return the families of the last report; none before the first."""
+        return to_families(self._samples())
+
+    def _samples(self) -> Iterator[Sample]:
+        """Yield what is known of the last report; nothing before the first."""
         report = self._report
-        return () if report is None else to_families(self._sampler(report))
+        is_old = self._is_old()
+        for sample in () if report is None else self._sampler(report):
+            metric = sample.metric
+            if not is_old or metric in TIMELESS or not _is_gauge(metric):
+                yield sample
+
+    def _is_old(self) -> bool:
+        if self._old_after is None:
+            return False
+        age = self._clock() - self._published
+        return age > self._old_after.total_seconds()
 
     def exposition(
         self, accept: str | None = None, *, packed: bool = False
@@ -135,7 +179,8 @@ class PrometheusSink(Collector):
         encode, content_type = choose_encoder(accept)
         format_ = _Format(content_type, packed)
         with self._lock:
-            rendered = self._rendered
+            # One that grows old between two scrapes is rendered anew.
+            rendered = {} if self._is_old() else self._rendered
             if format_ not in rendered:
                 body = self._render(encode, content_type)
                 if packed:
@@ -150,14 +195,9 @@ class PrometheusSink(Collector):
     ) -> bytes:
         if content_type.endswith(RESPELT):
             return encode(self._registry)
-        report = self._report
-        own = (
-            ""
-            if report is None
-            else self._write(
-                self._sampler(report),
-                open_metrics=content_type.startswith(OPEN_METRICS),
-            )
+        own = self._write(
+            self._samples(),
+            open_metrics=content_type.startswith(OPEN_METRICS),
         )
         return own.encode() + encode(self._process)
 

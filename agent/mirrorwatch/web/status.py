@@ -16,6 +16,7 @@ from ..state.history import Bucket
 from .runbook import Runbook
 
 __all__ = [
+    "TICKS",
     "Freshness",
     "age_document",
     "seconds",
