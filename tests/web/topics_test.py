@@ -1,6 +1,7 @@
 import json
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from mirrorwatch.domain.lag.model import LagStatus
 from mirrorwatch.domain.report import Flow, Observation
+from mirrorwatch.domain.skips.model import SkipCounters
 from mirrorwatch.web.topics import SORTS, TopicsQuery, choose, losses_document
 from tests.support.builders import FLOW, a_report
 from tests.support.reports import (
@@ -50,6 +52,25 @@ def test_topics_have_the_documented_shape(
 
     assert answer.status_code == 200
     assert answer.json() == json.loads(GOLDEN.read_text())
+
+
+def test_what_one_topic_recovers_makes_up_for_no_other(
+    client: httpx.Client, stage: Stage
+) -> None:
+    # A filter dropped five, of which three were copied after all.
+    tallies = (
+        ("kept", SkipCounters(skipped=4, recovered=1)),
+        ("some", SkipCounters(skipped=5, filtered=5, recovered=3)),
+    )
+    skips = replace(some_topic_skips(), tallies=tallies, suspicions=())
+    topics = [a_topic("kept"), a_topic("some"), a_topic("new")]
+    stage.tick(a_report(observations=[a_lag(topics), skips]))
+
+    (flow,) = ask(client)["flows"]
+
+    found = {t["topic"]: t["missing_records"] for t in flow["topics"]}
+    assert found == {"kept": 3, "some": 0, "new": None}
+    assert flow["totals"]["missing_records"] == 3
 
 
 def test_few_topics_are_listed_and_all_are_counted(

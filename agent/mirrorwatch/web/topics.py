@@ -98,11 +98,18 @@ def missing(counts: Mapping[str, int]) -> int:
     """Return how many records of a topic are not at the target, or seem not
     to come; not those that a filter drops on purpose.
     """
-    gone = counts.get("skipped_records", 0) - counts.get(
-        "recovered_records", 0
-    )
+    return (not_copied(counts) or 0) + counts.get("suspected_records", 0)
+
+
+def not_copied(counts: Mapping[str, int]) -> int | None:
+    """Return how many records of a topic were proved to be skipped and not
+    copied since; `None` if that is not known.
+    """
+    skipped = counts.get("skipped_records")
+    if skipped is None:
+        return None
     # Of the recovered ones some may have been dropped by a filter.
-    return max(0, gone) + counts.get("suspected_records", 0)
+    return max(0, skipped - counts.get("recovered_records", 0))
 
 
 DEFAULT_TOP = 50
@@ -367,7 +374,9 @@ def _count_sums(counts: Facts) -> dict[str, int | None]:
     for name in NAMES:
         known = [c[name] for c in counts.values() if name in c]
         sums[name] = sum(known) if known else None
-    return sums
+    # Of each topic: what is recovered of one makes up for no other.
+    gone = [n for n in map(not_copied, counts.values()) if n is not None]
+    return sums | {"missing_records": sum(gone) if gone else None}
 
 
 def _topic(topic: TopicLag, counts: Mapping[str, int]) -> dict[str, Any]:
@@ -388,6 +397,7 @@ def _topic(topic: TopicLag, counts: Mapping[str, int]) -> dict[str, Any]:
         "time_to_loss_seconds": _seconds(left.remaining if left else None),
         "time_to_loss_share": _rounded(left.share) if left else None,
         "time_to_loss_estimated": left.estimated if left else None,
+        "missing_records": not_copied(counts),
     } | {name: counts.get(name) for name in NAMES}
 
 

@@ -80,9 +80,7 @@ export function moreWords({ time_to_loss: first, waiting_time_to_loss: waiting }
 }
 
 /** Records proved skipped and not copied since; null if not known. */
-export function missing({ skipped_records: skipped, recovered_records: recovered }) {
-  return skipped === null ? null : skipped - (recovered ?? 0);
-}
+export const missing = ({ missing_records: gone }) => gone;
 
 const isOver = ({ seconds }) => Math.round(seconds) <= 0;
 
