@@ -123,6 +123,20 @@ def test_the_first_lines_say_which_topics_are_late_and_when_they_lose(
             "(lsst.sal.MTMount.elevation) · 7 records are missing · "
             "records that are not copied expire in 2 d 21 h",
         )
+        # Nobody could read when the first of them was produced.
+        unread = a_topic(
+            "unread", records=4, seconds=300, status=STOPPED, topic_class="x"
+        )
+        stage.tick(a_tick_with_topics([replace(unread, at_least=True)]))
+        come_back(browser)
+        wait_for(
+            browser,
+            ".lead-topics",
+            "1 of 1 topic with lag, oldest record at least 5 min old (unread)",
+        )
+        oldest = text(browser, ".topic-figures .oldest .value")
+        assert oldest == "at least 5 min"
+        assert "x\t1 of 1\t4\tat least 5 min" in text(browser, ".classes")
         stage.tick(
             a_tick_with_topics(
                 [a_topic("old", records=1, seconds=9e5, status=STOPPED)]

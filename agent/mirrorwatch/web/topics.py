@@ -366,6 +366,7 @@ def _sums(topics: Sequence[TopicLag]) -> dict[str, Any]:
         "topics_behind": sum(topic.records > 0 for topic in topics),
         "lag_records": sum(topic.records for topic in topics),
         "lag_seconds": _rounded(max((t.seconds for t in topics), default=0)),
+        "lag_seconds_at_least": any(t.at_least for t in topics),
     }
 
 

@@ -24,8 +24,9 @@ function lateness({ topics, totals, unknown_partitions: unknown, problems }) {
   if (totals.topics === 0) return "No topics yet";
   if (late) {
     const all = `${count(totals.topics_behind)} of ${counted(totals.topics, "topic")}`;
+    const bound = totals.lag_seconds_at_least ? "at least " : "";
     return `${all} with lag, oldest record `
-      + `${waited(late.lag_seconds)} old (${late.topic})`;
+      + `${bound}${waited(late.lag_seconds)} old (${late.topic})`;
   }
   return unknown || problems.length ? "No topic is known to have lag"
     : `no lag on ${counted(totals.topics, "topic")}`;

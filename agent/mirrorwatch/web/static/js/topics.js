@@ -2,7 +2,7 @@
 
 import { el, setText } from "./dom.js";
 import { FactTable } from "./fact-table.js";
-import { age, count, counted, waited } from "./format.js";
+import { age, count, counted } from "./format.js";
 import { severity, showBadge } from "./health.js";
 import { lossTime, lossWords, missing, moreWords } from "./loss.js";
 import { TopicTable, caughtUp, oldest, timeToLoss } from "./topic-table.js";
@@ -96,7 +96,7 @@ export class Topics {
 
   showFigures(totals) {
     const waits = totals.lag_records > 0;
-    this.set("oldest", waits ? waited(totals.lag_seconds) : "none", "");
+    this.set("oldest", waits ? oldest(totals) : "none", "");
     this.set("waiting", count(totals.lag_records), "");
     this.set("behind", count(totals.topics_behind),
       `of ${count(totals.topics)}`);
@@ -156,12 +156,11 @@ function showClasses(table, classes) {
   classes.forEach((sums, at) => {
     const row = body.rows[at] ?? body.appendChild(el("tr", {},
       el("th", { scope: "row" }), el("td"), el("td"), el("td")));
-    const waits = sums.lag_records > 0;
     [
       sums.class || "no class",
       `${count(sums.topics_behind)} of ${count(sums.topics)}`,
       count(sums.lag_records),
-      waits ? waited(sums.lag_seconds) : "–",
+      oldest(sums),
     ].forEach((words, n) => setText(row.cells[n], words));
   });
   while (body.rows.length > classes.length) body.lastElementChild.remove();
