@@ -661,6 +661,21 @@ def test_prometheus_finds_the_agent_and_no_other_pod(kind: str) -> None:
 
 
 @needs_helm
+@pytest.mark.parametrize("kind", ["PodMonitor", "ServiceMonitor"])
+def test_series_go_on_in_a_new_pod(kind: str) -> None:
+    more = [{"targetLabel": "cluster", "replacement": "ldf"}]
+    values = {"monitor.kind": kind, "monitor.relabelings": more}
+    spec = find(render_site("strimzi", values=values), kind)["spec"]
+    (endpoint,) = spec.get("podMetricsEndpoints") or spec["endpoints"]
+    # Both are by nature others of each pod, and no increase is seen across.
+    assert endpoint["relabelings"] == [
+        {"targetLabel": "instance", "replacement": "mirrorwatch"},
+        {"action": "labeldrop", "regex": "pod"},
+        *more,
+    ]
+
+
+@needs_helm
 def test_two_releases_beside_each_other_share_nothing() -> None:
     one = render_site("strimzi", release="mirrorwatch")
     two = render_site("strimzi", release="mirrorwatch-ops")
