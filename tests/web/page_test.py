@@ -54,6 +54,9 @@ from tests.support.stage import Stage, serve_stage
 
 pytestmark = pytest.mark.browser
 
+NONE = "\N{EN DASH}"
+"""What stands where nothing is known."""
+
 
 def test_the_page_says_that_everything_arrives_and_how_late(
     browser: Chrome, page: Server
@@ -327,7 +330,7 @@ def test_verdicts_are_told_while_the_history_cannot_be_had(
         assert "unreachable" not in links
         # No probe is known to be lost, and none not to be.
         for name in ("lost", "late", "duplicates"):
-            assert text(browser, f".figure.{name} .value") == "–"
+            assert text(browser, f".figure.{name} .value") == NONE
 
 
 NOTE_LINKS = """
