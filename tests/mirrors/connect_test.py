@@ -94,11 +94,19 @@ def test_heartbeats_are_topics_as_others(mirror: Mirus | Replicator) -> None:
 def test_mirus_writes_the_next_offset() -> None:
     key = b'["mirus",{"topic":"x","partition":1}]'
     assert MIRUS.decode("offsets", key, b'{"offset":20}', NOON) == Committed(
-        topic="x", partition=1, position=20, written_at=NOON
+        topic="x",
+        partition=1,
+        position=20,
+        written_at=NOON,
+        connector="mirus",
     )
     for gone in (None, b'{"offset":null}'):
         assert MIRUS.decode("offsets", key, gone, NOON) == Committed(
-            topic="x", partition=1, position=None, written_at=NOON
+            topic="x",
+            partition=1,
+            position=None,
+            written_at=NOON,
+            connector="mirus",
         )
     # Another connector may copy the same topic, from another source.
     other = b'["other",{"topic":"x","partition":1}]'
@@ -109,7 +117,11 @@ def test_replicator_writes_the_last_offset() -> None:
     key = b'["replicator",{"topic":"london","partition":0}]'
     said = REPLICATOR.decode("offsets", key, b'{"offset":125}', NOON)
     assert said == Committed(
-        topic="london", partition=0, position=126, written_at=NOON
+        topic="london",
+        partition=0,
+        position=126,
+        written_at=NOON,
+        connector="replicator",
     )
 
 

@@ -117,7 +117,11 @@ def offset_key(
 def test_a_committed_offset_is_of_the_last_copied_record() -> None:
     fact = MIRROR.decode("offsets", offset_key(), b'{"offset":123}', NOW)
     assert fact == Committed(
-        topic="t", partition=3, position=124, written_at=NOW
+        topic="t",
+        partition=3,
+        position=124,
+        written_at=NOW,
+        connector="MirrorSourceConnector",
     )
 
 

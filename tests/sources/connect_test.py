@@ -185,10 +185,11 @@ def test_offsets_are_those_after_the_last_that_was_copied() -> None:
         {"partition": other, "offset": {"offset": 9}},
         {"partition": {**place, "partition": 4}, "offset": None},
     ]
-    (fact,) = to_committed(offsets, "summit", NOON)
-    assert (fact.topic, fact.partition, fact.position) == ("t", 3, 124)
+    (fact,) = to_committed("c", offsets, "summit", NOON)
+    assert (fact.connector, fact.topic) == ("c", "t")
+    assert (fact.partition, fact.position) == (3, 124)
     with pytest.raises(ValueError, match="offsets lack"):
-        list(to_committed([{}], "summit", NOON))
+        list(to_committed("c", [{}], "summit", NOON))
 
 
 RULES = RestartRules(enabled=True, most_per_hour=2)

@@ -1,8 +1,19 @@
 """What the mirror's internal topics said, kept for others."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from itertools import permutations
 
-from mirrorwatch.domain.mirror_records import Committed, Sync
+import pytest
+
+from mirrorwatch.domain.mirror_records import (
+    Committed,
+    Companion,
+    Connector,
+    MirrorFact,
+    Sync,
+)
+from mirrorwatch.domain.topics import Selection
 from mirrorwatch.sources.heartbeats import HeartbeatsSource
 from mirrorwatch.sources.mirror_state import MirrorState
 
@@ -70,6 +81,64 @@ def test_a_topic_that_is_not_seen_for_a_while_says_what_it_said() -> None:
     board.move("offsets", None)
     board.move("offsets", "o2")
     assert board.all_committed() == {}
+
+
+def commit(connector: str, minute: int, position: int | None) -> Committed:
+    return Committed(
+        topic="t",
+        partition=0,
+        position=position,
+        written_at=NOON + timedelta(minutes=minute),
+        connector=connector,
+    )
+
+
+def running(name: str) -> Connector:
+    refresh = timedelta(minutes=10)
+    return Connector(
+        name=name, selection=Selection(), refresh=refresh, max_in_flight=1
+    )
+
+
+def position_by(facts: Iterable[MirrorFact]) -> int | None:
+    board = MirrorState()
+    for fact in facts:
+        board.note(fact)
+    (found,) = board.all_committed().values()
+    assert board.committed("t") == {0: found}
+    return found.position
+
+
+OLD, NEW, GONE = (
+    running("old"),
+    running("new"),
+    Companion(name="old", role="removed"),
+)
+
+
+@pytest.mark.parametrize(
+    ("facts", "position"),
+    [
+        # A connector was renamed, and began again.
+        ((commit("old", 0, 900), commit("new", 5, 40)), 40),
+        ((GONE, NEW, commit("old", 0, 900), commit("new", 5, 40)), 40),
+        # Offsets of the old one were deleted when the new one ran.
+        ((OLD, NEW, commit("old", 6, None), commit("new", 5, 40)), 40),
+        ((NEW, commit("old", 6, None), commit("new", 5, 40)), 40),
+        # Those of the new one were deleted: what the old one had is no more.
+        ((NEW, commit("old", 0, 900), commit("new", 5, None)), None),
+        # The new one has copied nothing of it yet.
+        ((NEW, commit("old", 0, 900)), 900),
+        # Both are there: the topic went from one to the other.
+        ((OLD, NEW, commit("old", 5, 900), commit("new", 0, 40)), 900),
+    ],
+)
+def test_offsets_that_a_renamed_connector_left_do_not_count(
+    facts: tuple[MirrorFact, ...], position: int | None
+) -> None:
+    # Partitions of Connect's topics are read in no order.
+    for order in permutations(facts):
+        assert position_by(order) == position
 
 
 def test_heartbeats_that_nobody_could_read_are_not_missed() -> None:

@@ -61,6 +61,9 @@ class Committed:
     written_at: datetime
     """When the mirror wrote it, by the earlier of its clock and ours."""
 
+    connector: str = ""
+    """Connector that committed it; empty for a mirror that is none."""
+
     @property
     def key(self) -> tuple[str, int]:
         """Source topic and partition."""

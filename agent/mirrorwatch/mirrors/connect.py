@@ -311,6 +311,7 @@ class ConnectMirror(ABC):
             if value is None
             else self.to_position(from_json(value)),
             written_at=written_at,
+            connector=connector,
         )
 
     def _decode_config(

@@ -574,6 +574,7 @@ class MirrorMaker2:
             partition=to_number(partition["partition"], LARGEST_INT),
             position=position,
             written_at=written_at,
+            connector=connector,
         )
 
     def _decode_beat(

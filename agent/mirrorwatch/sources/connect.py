@@ -79,12 +79,17 @@ def to_states(
 
 
 def to_committed(
-    offsets: Sequence[Mapping[str, Any]], alias: str, at: datetime
+    connector: str,
+    offsets: Sequence[Mapping[str, Any]],
+    alias: str,
+    at: datetime,
 ) -> Iterator[Committed]:
     """Read the committed offsets of a source connector.
 
     Parameters
     ----------
+    connector
+        Name of the connector.
     offsets
         What was answered.
     alias
@@ -107,6 +112,7 @@ def to_committed(
                     # The last one that was copied.
                     position=to_number(offset["offset"], LARGEST - 1) + 1,
                     written_at=at,
+                    connector=connector,
                 )
     except (KeyError, TypeError, AttributeError) as e:
         raise ValueError(f"offsets lack {e}") from e
@@ -584,10 +590,11 @@ class ConnectWorker:
                 self._complain(name, type(e).__name__)
 
     def _take_offsets(self, connector: Connector, at: datetime) -> None:
-        offsets = self._api.offsets(connector.name)
-        committed = self._positions.all_committed()
-        for fact in to_committed(offsets or (), self._mirror.source_alias, at):
-            known = committed.get((fact.topic, fact.partition))
+        name, alias = connector.name, self._mirror.source_alias
+        offsets = self._api.offsets(name)
+        committed = self._positions.committed_by(name)
+        for fact in to_committed(name, offsets or (), alias, at):
+            known = committed.get(fact.key)
             if known is None or (known.position or 0) < (fact.position or 0):
                 self._positions.note(fact)
 

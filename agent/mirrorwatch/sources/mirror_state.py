@@ -116,7 +116,8 @@ class MirrorState:
     def __init__(self) -> None:
         self.optional = OptionalTopics()
         self._lock = Lock()
-        self._committed: dict[tuple[str, int], Committed] = {}
+        # By connector: one that was renamed leaves its offsets behind.
+        self._committed: dict[str, dict[tuple[str, int], Committed]] = {}
         self._cadence = CommitCadence()
         self._syncs: dict[tuple[str, int], Sync] = {}
         self._homes: dict[str, str | None] = {}
@@ -141,8 +142,9 @@ class MirrorState:
         with self._lock:
             match fact:
                 case Committed():
-                    self._cadence.see(self._committed.get(fact.key), fact)
-                    self._committed[fact.key] = fact
+                    own = self._committed.setdefault(fact.connector, {})
+                    self._cadence.see(own.get(fact.key), fact)
+                    own[fact.key] = fact
                 case Sync():
                     self._syncs[fact.topic, fact.partition] = fact
                     if self._new_syncs is not None:
@@ -178,15 +180,49 @@ class MirrorState:
         """Return the committed offsets of a source topic, by partition."""
         with self._lock:
             return {
-                fact.partition: fact
-                for fact in self._committed.values()
-                if fact.topic == topic
+                partition: fact
+                for (name, partition), fact in self._choose_committed().items()
+                if name == topic
             }
 
     def all_committed(self) -> Mapping[tuple[str, int], Committed]:
         """Return the committed offset of every source partition."""
         with self._lock:
-            return dict(self._committed)
+            return self._choose_committed()
+
+    def committed_by(
+        self, connector: str
+    ) -> Mapping[tuple[str, int], Committed]:
+        """Return the offsets that one connector committed."""
+        with self._lock:
+            return dict(self._committed.get(connector, {}))
+
+    def _choose_committed(self) -> dict[tuple[str, int], Committed]:
+        """Return of each source partition the offset that counts.
+
+        Notes
+        -----
+        Connect keeps the offsets of a connector that was deleted, and so of
+        one that was renamed, and partitions of its topic are read in no
+        order. So of several connectors one that is there counts, then one
+        whose offset was not deleted, then the newest.
+        """
+        if len(self._committed) == 1:
+            return dict(*self._committed.values())
+        found: dict[tuple[str, int], Committed] = {}
+        for facts in self._committed.values():
+            for key, fact in facts.items():
+                other = found.get(key)
+                if other is None or self._rank(other) < self._rank(fact):
+                    found[key] = fact
+        return found
+
+    def _rank(self, fact: Committed) -> tuple[bool, bool, datetime]:
+        return (
+            fact.connector in self._connectors,
+            fact.position is not None,
+            fact.written_at,
+        )
 
     def cadence(self) -> timedelta | None:
         """Return how often positions are committed, as far as that shows."""
