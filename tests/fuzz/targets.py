@@ -266,8 +266,6 @@ def _connect(data: bytes) -> None:
         worker.step()
     finally:
         _read(positions)
-        for count in positions.task_counts().values():
-            _sound(count)
         answer = state.answer.get()
         if answer is not None:
             _sound(answer.version)

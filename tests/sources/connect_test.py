@@ -105,6 +105,16 @@ def test_connectors_tasks_and_offsets_are_read() -> None:
         api.restart("a b", 3)
 
 
+@pytest.mark.parametrize("status", [404, 405])
+def test_a_restart_that_is_not_done_is_told(status: int) -> None:
+    # There is no such task any more, or a proxy lets nobody change anything.
+    with (
+        asking(**{"/connectors/c/tasks/3/restart": (status, {})}) as api,
+        pytest.raises(SourceError, match=f"status {status}"),
+    ):
+        api.restart("c", 3)
+
+
 @pytest.mark.parametrize(
     ("answer", "version"),
     [
@@ -310,6 +320,7 @@ class Cluster:
             "target.cluster.alias": "ldf",
         }
         self.told: str | None = "4.1.1"
+        self.world = World()
         self.mirror = MirrorMaker2(
             source_alias="summit", target_alias="ldf", topics={}
         )
@@ -331,7 +342,7 @@ class Cluster:
             positions=self.positions,
             state=found,
             facts=facts,
-            restarter=World(RestartRules()).restarter,
+            restarter=self.world.restarter,
             clock=lambda: self.now,
             logger=structlog.get_logger(),
         )
@@ -414,6 +425,18 @@ def test_the_api_is_believed_where_the_topic_is_no_longer_read(
     cluster.positions.optional.fail("status", "Mirrorwatch lacks READ")
     cluster.write(first, traces.get(first, ""))
     assert cluster.health() is healths[first]
+
+
+def test_a_task_that_is_no_more_is_not_restarted() -> None:
+    cluster = Cluster()
+    cluster.positions.optional.catch_up("status", 0)
+    cluster.write("FAILED", "it is too large")
+    # The connector had four tasks before, and has one now.
+    cluster.positions.note(failed(3))
+    cluster.health()
+    cluster.now += 3 * MINUTE
+    cluster.health()
+    assert set(cluster.world.api.asked) == {("c", 0)}
 
 
 @pytest.mark.parametrize("exists", [True, False])

@@ -244,7 +244,8 @@ class ConnectApi:
             raise self._unreachable(e) from e
         except httpx.HTTPError as e:
             raise self._strange() from e
-        if answer.status_code in ABSENT and path.count("/"):
+        may_lack = method == "GET" and path.count("/")
+        if answer.status_code in ABSENT and may_lack:
             return None
         if not answer.is_success:
             raise self._refusal(answer.status_code)

@@ -327,11 +327,6 @@ class MirrorState:
                 if found.role != "removed"
             )
 
-    def task_counts(self) -> Mapping[str, int]:
-        """Return how many tasks each connector has."""
-        with self._lock:
-            return dict(self._counts)
-
     def assignments(self) -> tuple[Assignment, ...]:
         """Return what each task of the mirror was given.
 
@@ -361,9 +356,17 @@ class MirrorState:
         )
 
     def tasks(self) -> tuple[TaskState, ...]:
-        """Return the state of each connector and task."""
+        """Return the state of each connector and task that it has now:
+        Connect leaves states of tasks behind that are no more.
+        """
         with self._lock:
-            return tuple(self._tasks.values())
+            return tuple(
+                found
+                for found in self._tasks.values()
+                if found.task is None
+                or found.task
+                < self._counts.get(found.connector, found.task + 1)
+            )
 
     def task_history(self) -> tuple[TaskState, ...]:
         """Return the last states that were written, in the topic's order."""

@@ -293,15 +293,10 @@ class TasksSource:
         self, states: Sequence[TaskState], history: TaskHistory
     ) -> Iterator[MirrorTask]:
         roles = self._roles()
-        counts = self._positions.task_counts()
         found = set()
         for state in states:
             number, key = state.task, (state.connector, state.task)
             if state.state is None:
-                continue
-            if number is not None and number >= counts.get(
-                state.connector, number + 1
-            ):
                 continue
             found.add(key)
             yield MirrorTask(
