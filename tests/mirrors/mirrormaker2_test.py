@@ -168,6 +168,13 @@ def test_the_connectors_configuration_tells_filter_and_order() -> None:
     assert fact.max_request_bytes is None
 
 
+@pytest.mark.parametrize("name", ["MirrorSourceConnector", "MirrorSource"])
+def test_a_class_is_known_by_the_short_names_that_connect_takes(
+    name: str,
+) -> None:
+    assert isinstance(connector(**{"connector.class": name}), Connector)
+
+
 @pytest.mark.parametrize(
     ("topic", "settings", "wanted"),
     [

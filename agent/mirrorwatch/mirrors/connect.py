@@ -31,6 +31,7 @@ __all__ = [
     "Properties",
     "first_of",
     "has_transforms",
+    "is_class",
     "is_word",
     "to_interval",
     "to_state",
@@ -117,6 +118,14 @@ def first_of(properties: Properties, *names: str) -> str | None:
 def has_transforms(properties: Properties) -> bool:
     """Return whether records, or names of topics, may be changed."""
     return bool(str(properties.get("transforms") or "").strip())
+
+
+def is_class(given: Any, wanted: str) -> bool:
+    """Return whether a connector is of a class: Connect takes its short name,
+    too, also without ``Connector`` (``PluginUtils``).
+    """
+    short = wanted.rpartition(".")[2]
+    return given in (wanted, short, short.removesuffix("Connector"))
 
 
 def is_word(given: Any, wanted: str) -> bool:
@@ -224,9 +233,8 @@ class ConnectMirror(ABC):
         ValueError
             Raised if a setting is not of its kind.
         """
-        class_name = properties.get("connector.class")
-        known = (self.source_class, self.source_class.rpartition(".")[2])
-        if not self._is_ours(name) or class_name not in known:
+        given = properties.get("connector.class")
+        if not self._is_ours(name) or not is_class(given, self.source_class):
             return Companion(name=name, role="neighbour")
         in_flight = first_of(
             properties,

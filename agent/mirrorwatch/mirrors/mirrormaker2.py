@@ -31,6 +31,7 @@ from .connect import (
     UNCOMMITTED,
     Properties,
     first_of,
+    is_class,
     is_word,
     to_interval,
     to_state,
@@ -288,7 +289,7 @@ def to_companion(
 ) -> Companion:
     """Return what a connector does that copies no records of this flow."""
     kind = properties.get("connector.class")
-    if ours and _is_class(kind, CHECKPOINTS):
+    if ours and is_class(kind, CHECKPOINTS):
         return Companion(
             name=name,
             role="checkpoints",
@@ -301,7 +302,7 @@ def to_companion(
             else None,
             groups=_groups(properties),
         )
-    if ours and _is_class(kind, HEARTBEATS):
+    if ours and is_class(kind, HEARTBEATS):
         return Companion(
             name=name,
             role="heartbeats",
@@ -328,18 +329,13 @@ def _groups(properties: Properties) -> Selection | None:
 
 def copies_records(properties: Properties) -> bool:
     """Return whether it is a source connector of MirrorMaker 2."""
-    return _is_class(properties.get("connector.class"), SOURCE)
+    return is_class(properties.get("connector.class"), SOURCE)
 
 
 def accompanies(properties: Properties) -> bool:
     """Return whether it writes checkpoints or heartbeats of a mirror."""
     kind = properties.get("connector.class")
-    return _is_class(kind, CHECKPOINTS) or _is_class(kind, HEARTBEATS)
-
-
-def _is_class(given: Any, wanted: str) -> bool:
-    # Connect takes a class by its short name, too.
-    return given in (wanted, wanted.removeprefix(PACKAGE))
+    return is_class(kind, CHECKPOINTS) or is_class(kind, HEARTBEATS)
 
 
 def _enabled(properties: Properties, name: str) -> bool:
