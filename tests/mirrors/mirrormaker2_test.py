@@ -385,6 +385,32 @@ def test_the_groups_that_have_checkpoints_are_known(
     assert found.groups.matches(group) is wanted
 
 
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("org.site.OwnFilter", False),
+        (f"{PACKAGE}DefaultTopicFilter", True),
+    ],
+)
+def test_what_a_filter_of_the_sites_own_takes_is_not_known(
+    name: str, *, known: bool
+) -> None:
+    fact = connector(topics="a.*", **{"topic.filter.class": name})
+    assert isinstance(fact, Connector)
+    settings = ConnectorSettings.of([fact])
+    assert settings.wants("a1")
+    assert settings.wants("b") is not known
+    assert bool(settings.selections) is known
+
+
+def test_groups_that_a_class_of_the_sites_own_takes_are_not_known() -> None:
+    kind = {"connector.class": f"{PACKAGE}MirrorCheckpointConnector"}
+    own = {"group.filter.class": "org.site.OwnFilter"}
+    found = config("connector-x", **OURS, **kind, **own, groups="efd.*")
+    assert isinstance(found, Companion)
+    assert found.groups is None
+
+
 def test_a_filter_of_groups_that_python_cannot_read_is_not_known() -> None:
     kind = {"connector.class": f"{PACKAGE}MirrorCheckpointConnector"}
     found = config("connector-x", **OURS, **kind, groups="[a&&b]+(?")

@@ -112,7 +112,11 @@ class Connector:
     """Name of the connector."""
 
     selection: Selection
-    """Topics that it replicates."""
+    """Topics that it replicates, by its patterns."""
+
+    own_filter: bool = False
+    """Whether a class of the site's own chooses topics, whatever the patterns
+    are (``topic.filter.class``)."""
 
     refresh: timedelta
     """How often it looks for new topics and partitions."""
@@ -377,7 +381,10 @@ class ConnectorSettings:
                 dict.fromkeys(p for c in connectors for p in c.config_excluded)
             ),
             selections=tuple(c.selection for c in connectors)
-            if all(is_readable(c.selection) for c in connectors)
+            if all(
+                is_readable(c.selection) and not c.own_filter
+                for c in connectors
+            )
             else (),
             heartbeats_after=tuple(
                 c.heartbeats_after

@@ -241,6 +241,7 @@ def to_connector(
             if exclude is None
             else split_patterns(exclude),
         ),
+        own_filter=_has_own_filter(properties, "Topic"),
         refresh=_seconds(
             properties, "refresh.topics.interval.seconds", REFRESH.seconds
         ),
@@ -317,6 +318,8 @@ def to_companion(
 
 def _groups(properties: Properties) -> Selection | None:
     """Return the groups of which checkpoints are emitted, if that shows."""
+    if _has_own_filter(properties, "Group"):
+        return None
     exclude = _either(properties, "groups.exclude", "groups.blacklist")
     found = Selection(
         include=split_patterns(properties.get("groups", ".*")),
@@ -325,6 +328,13 @@ def _groups(properties: Properties) -> Selection | None:
         else split_patterns(exclude),
     )
     return found if is_readable(found) else None
+
+
+def _has_own_filter(properties: Properties, what: str) -> bool:
+    """Return whether a class of the site's own chooses topics or groups."""
+    given = properties.get(f"{what.lower()}.filter.class")
+    default = f"{PACKAGE}Default{what}Filter"
+    return given is not None and not is_class(str(given).strip(), default)
 
 
 def copies_records(properties: Properties) -> bool:
