@@ -1,18 +1,22 @@
 """What the mirror's internal topics said, kept for others."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
 
 import pytest
 
+from mirrorwatch.domain.heartbeats import HeartbeatsLimits, judge_heartbeats
 from mirrorwatch.domain.mirror_records import (
     Committed,
     Companion,
     Connector,
+    Heartbeat,
     MirrorFact,
     Sync,
 )
+from mirrorwatch.domain.report import Health
 from mirrorwatch.domain.topics import Selection
 from mirrorwatch.sources.heartbeats import HeartbeatsSource
 from mirrorwatch.sources.mirror_state import MirrorState
@@ -158,3 +162,39 @@ def test_heartbeats_that_nobody_could_read_are_not_missed() -> None:
     assert source.observe(late) == []
     board.optional.catch_up("heartbeats", 0)
     assert source.observe(late)
+
+
+@pytest.mark.parametrize(
+    ("problem", "health"),
+    [
+        ("Mirrorwatch lacks READ", Health.UNKNOWN),
+        # It may be read, and no copy comes.
+        (None, Health.WARNING),
+    ],
+)
+def test_copies_that_may_not_be_read_are_not_called_late(
+    problem: str | None, health: Health
+) -> None:
+    board, limits = MirrorState(), HeartbeatsLimits()
+    board.optional.miss("heartbeats")
+    for kind in ("carried", "beats"):
+        board.optional.catch_up(kind, 0)
+    source = HeartbeatsSource("f", board, ("summit", "ldf"))
+    for second in range(120):
+        now = NOON + timedelta(seconds=second)
+        beat = Heartbeat(
+            source="ldf",
+            target="summit",
+            place="source",
+            beat_at=now,
+            written_at=now,
+        )
+        board.note(beat)
+        if second < 10:
+            board.note(replace(beat, place="carried"))
+        if second == 10:
+            board.optional.fail("carried", problem)
+        (seen,) = source.observe(now)
+    verdict = judge_heartbeats("f", seen, limits, now)
+    assert verdict.health is health
+    assert (problem or "replicated with a lag") in verdict.reason

@@ -78,6 +78,8 @@ class HeartbeatsSource:
             self._expected_since = None
         elif self._expected_since is None:
             self._expected_since = now
+        # Of one side that cannot be read, the newest one known is old.
+        both = not (topics["source"].problem or topics["carried"].problem)
         return [
             HeartbeatsObservation(
                 flow=self._flow,
@@ -85,7 +87,7 @@ class HeartbeatsSource:
                 interval=interval,
                 worker=self._tracker.worker(self._aliases),
                 expected_since=self._expected_since,
-                carried=self._tracker.carried(),
+                carried=self._tracker.carried() if both else (),
                 problems=problems,
             )
         ]
