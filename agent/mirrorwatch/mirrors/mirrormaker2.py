@@ -131,20 +131,14 @@ def _check(version: int) -> None:
 ASSIGNED = "task.assigned.partitions"
 
 
-def to_offset(
-    key: bytes | None, value: bytes | None
-) -> tuple[str, Mapping[str, Any], int | None]:
-    """Read a committed offset: connector, source partition, next offset.
+def to_position(value: bytes | None) -> int | None:
+    """Read the next offset to copy of a committed one.
 
     The value is the last offset that was copied (``MirrorUtils``); a
     tombstone means that somebody reset it.
     """
-    connector, partition = from_json(key or b"")
     last = None if value is None else from_json(value)
-    if not isinstance(partition, dict):
-        raise TypeError("a source partition is an object")
-    position = None if last is None else to_record_offset(last["offset"]) + 1
-    return to_text(connector), partition, position
+    return None if last is None else to_record_offset(last["offset"]) + 1
 
 
 def to_assignment(
@@ -570,17 +564,20 @@ class MirrorMaker2:
     def _decode_offset(
         self, key: bytes | None, value: bytes | None, written_at: datetime
     ) -> Committed | None:
-        connector, partition, position = to_offset(key, value)
+        connector, partition = from_json(key or b"")
+        if not isinstance(partition, dict):
+            raise TypeError("a source partition is an object")
         if partition.get("cluster") != self.source_alias:
+            # Values of other kinds of connectors are of other layouts.
             return None
         if self.connectors and connector not in self.connectors:
             return None
         return Committed(
             topic=to_text(partition["topic"]),
             partition=to_number(partition["partition"], LARGEST_INT),
-            position=position,
+            position=to_position(value),
             written_at=written_at,
-            connector=connector,
+            connector=to_text(connector),
         )
 
     def _decode_beat(

@@ -507,6 +507,7 @@ class TailWorker:
         self._look_at: datetime | None = None
         self._due: datetime | None = None
         self._complained: set[str] = set()
+        self._missed: set[str] = set()
         for name in self._routes:
             # Until it was looked for, it is not known to have been read.
             self._note_unread(name, {-1})
@@ -574,6 +575,12 @@ class TailWorker:
             except SourceError as e:
                 self._fail(name, str(e))
                 continue
+            if found is None and name in self._following.keys() - self._missed:
+                # A broker that has just started may not know it yet: the
+                # next look decides.
+                self._missed.add(name)
+                continue
+            self._missed.discard(name)
             if found is None:
                 self._miss(routes)
             elif found.lacks("READ"):
@@ -657,6 +664,7 @@ class TailWorker:
             self._next[name][1][partition] = offset + 1
         now = self._clock()
         at = written_at(message) or now
+        error: Exception | None = None
         for route in self._routes[name]:
             try:
                 fact = route.mirror.decode(
@@ -666,10 +674,13 @@ class TailWorker:
                     min(at, now),
                 )
             except UNDECODABLE as e:
-                self._complain(message, e)
-                return
+                # Other flows may know what it is, or need not know it.
+                error = e
+                continue
             if fact is not None:
                 route.positions.note(fact)
+        if error is not None:
+            self._complain(message, error)
 
     def _complain(self, message: Message, error: Exception) -> None:
         self.undecodable += 1
