@@ -150,10 +150,11 @@ class ParitySource:
 
     def _learn_habits(self, view: FlowView) -> None:
         """Learn how the mirror goes about topics, once all of it was read:
-        an older configuration may wait for a newer one.
+        an older configuration may wait for a newer one. Until then what was
+        learned before holds.
         """
-        connectors = self._positions.connectors() if view.caught_up else ()
-        if connectors != self._connectors:
+        connectors = self._positions.connectors()
+        if view.caught_up and connectors != self._connectors:
             self._connectors, self._habits = (
                 connectors,
                 ConnectorSettings.of(connectors),

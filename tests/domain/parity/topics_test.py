@@ -108,6 +108,21 @@ def test_a_filter_is_believed_only_once_all_of_it_was_read() -> None:
     assert verdict.health is Health.OK
 
 
+def test_a_filter_holds_while_the_mirrors_topics_are_read_again() -> None:
+    # After a pause of the agent, for example.
+    world = World(wants="a.*", refresh=60 * MINUTE)
+    unwanted = {"a": 1, "b": 1}
+    assert world.survey(unwanted, {"a": 1}).health is Health.CRITICAL
+    verdict = world.survey(unwanted, {"a": 1}, caught_up=False)
+    assert verdict.health is Health.CRITICAL
+    new = {"a": 1, "a2": 1}
+    assert world.survey(new, {"a": 1}).health is Health.OK
+    world.now += 30 * MINUTE
+    assert world.survey(new, {"a": 1}).health is Health.OK
+    verdict = world.survey(new, {"a": 1}, caught_up=False)
+    assert verdict.health is Health.OK
+
+
 def test_a_flow_without_topics_carries_what_its_mirror_wants() -> None:
     world = World(wants="a.*", chosen=False)
     world.survey({"a": 1, "b": 1}, {"a": 1})
