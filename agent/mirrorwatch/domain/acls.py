@@ -283,9 +283,11 @@ def topic_rights(
     sides: tuple[Side, ...] = ("source", "target")
     for name, prefixed in dict.fromkeys(map(_to_resource, include)):
         for side in sides:
-            there = remote(name) if side == "target" else name
-            if name == "*":
-                there = "*"
+            there = name
+            if side == "target" and name != "*":
+                # Of names that begin so, the end is not known.
+                there = remote(f"{name}\0" if prefixed else name)
+                there = there.partition("\0")[0]
             wanted: list[tuple[Operation, str, str]] = [
                 ("READ", "audit", "records are compared")
                 if audit
