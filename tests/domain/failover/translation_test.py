@@ -1,5 +1,7 @@
 """Where groups start after a failover, and which method is trusted."""
 
+from dataclasses import replace
+
 from mirrorwatch.domain.failover.translation import (
     CopiedPartition,
     GroupOffset,
@@ -74,6 +76,29 @@ def test_a_checkpoint_holds_where_there_are_no_syncs() -> None:
 def test_a_checkpoint_holds_where_the_source_never_told_the_group() -> None:
     start = translate(at(None, (201, 190)), CopiedPartition(copies=COPIES))
     assert chosen(start) == (Method.CHECKPOINT, 190, None, 0, False)
+
+
+def test_a_checkpoint_of_a_target_that_was_recreated_is_not_trusted() -> None:
+    # The new topic begins with what the source has from 1500 on.
+    copied = CopiedPartition(copies=OffsetMap([(1500, 0, 3000)]), end=5000)
+    for committed in (1000, 1200, None):
+        start = translate(at(committed, (1000, 990)), copied)
+        assert start.chosen is None
+        assert start.others[0].missed == 990
+        assert "of a topic that was there before" in start.others[0].why
+        # It has grown less than that: a start behind its end is none.
+        start = translate(at(committed, (1000, 990)), replace(copied, end=500))
+        assert start.chosen is None
+
+
+def test_a_checkpoint_from_before_all_known_syncs_is_trusted() -> None:
+    copied = CopiedPartition(copies=OffsetMap([(1500, 990, 3000)]), end=5000)
+    start = translate(at(1000, (1000, 700)), copied)
+    assert chosen(start) == (Method.CHECKPOINT, 700, None, 0, False)
+    # The mirror began again, and has come past it once more.
+    again = OffsetMap([(1500, 990, 10), (1, 1100, 1)])
+    start = translate(at(1000, (1000, 2099)), replace(copied, copies=again))
+    assert chosen(start) == (Method.CHECKPOINT, 2099, None, 0, False)
 
 
 def test_a_checkpoint_of_before_a_reset_is_not_trusted() -> None:

@@ -279,6 +279,16 @@ class _Bounds:
         found = self.judge(Method.CHECKPOINT, downstream, why)
         if found.missed is not None:
             return found
+        if passed := self._copied_before(upstream, downstream):
+            return StartOffset(
+                by=Method.CHECKPOINT,
+                offset=downstream,
+                repeated=None,
+                missed=passed,
+                exact=False,
+                why=f"{why}. Later records were copied to before it: it is of "
+                "a topic that was there before, or of a truncated log",
+            )
         committed = self._committed
         if committed is not None and committed < upstream:
             return StartOffset(
@@ -298,6 +308,20 @@ class _Bounds:
             exact=False,
             why=f"{why}. No offset sync shows how many records are read twice",
         )
+
+    def _copied_before(self, upstream: int, downstream: int) -> int:
+        """Return how many offsets before a checkpoint hold copies of what
+        comes after it at the source.
+
+        A mirror that never went back copies in order: then the checkpoint is
+        not of the topic that is at the target now.
+        """
+        runs = list(self._copied.copies or ())
+        if not runs or any(first <= upstream for first, _, _ in runs):
+            return 0
+        end = self._copied.end
+        last = downstream if end is None else min(downstream, end)
+        return max(0, last - runs[0][1])
 
 
 def _problem(
