@@ -441,9 +441,7 @@ def test_a_connector_that_says_nothing_has_mirror_makers_defaults() -> None:
     assert r"min\.insync\.replicas" in found.config_excluded
 
 
-@pytest.mark.parametrize(
-    "prefix", ["source.consumer.", "consumer.", "source.cluster."]
-)
+@pytest.mark.parametrize("prefix", ["source.consumer.", "consumer."])
 def test_settings_of_the_consumer_are_found(prefix: str) -> None:
     found = copying(
         **{
@@ -466,6 +464,18 @@ def test_the_nearest_setting_of_the_consumer_rules() -> None:
     )
     assert not found.read_committed
     assert not found.starts_at_end
+
+
+def test_settings_that_have_no_effect_there_are_not_believed() -> None:
+    found = copying(
+        **{
+            "source.cluster.isolation.level": "read_committed",
+            "source.cluster.auto.offset.reset": "latest",
+            "offset.flush.interval.ms": "1000",
+            "exactly.once.source.support": "enabled",
+        }
+    )
+    assert found == copying()
 
 
 def test_other_settings_that_checks_need_are_found() -> None:

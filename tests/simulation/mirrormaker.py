@@ -304,13 +304,15 @@ class SimMirror:
             "sync.topic.configs.interval.seconds": str(int(settings.refresh)),
         }
         if settings.tells_flush:
-            found["offset.flush.interval.ms"] = str(int(settings.flush * 1000))
+            found["target.cluster.offset.flush.interval.ms"] = str(
+                int(settings.flush * 1000)
+            )
         if settings.latest:
             found["source.consumer.auto.offset.reset"] = "latest"
         if settings.committed:
             found["source.consumer.isolation.level"] = "read_committed"
         if settings.exactly_once:
-            found["exactly.once.source.support"] = "enabled"
+            found["target.cluster.exactly.once.source.support"] = "enabled"
         if settings.alters:
             found["transforms"] = "alter"
         elif settings.tells_transforms:

@@ -373,27 +373,20 @@ def _consumer(properties: Properties, name: str) -> str | None:
     """Return a setting of the consumer that copies.
 
     The source connector makes it by itself (``sourceConsumerConfig``), so
-    Connect's ``consumer.override.`` does not concern it.
+    Connect's ``consumer.override.`` does not concern it. Of the settings of
+    ``source.cluster.`` it takes those of the connection only.
     """
-    return first_of(
-        properties,
-        f"source.consumer.{name}",
-        f"consumer.{name}",
-        f"source.cluster.{name}",
-    )
+    return first_of(properties, f"source.consumer.{name}", f"consumer.{name}")
 
 
 def _flush(properties: Properties) -> timedelta | None:
     """Return how often positions are committed.
 
     It is a setting of the worker. A dedicated mirror hands those of the
-    target's worker on to its connectors; a Connect cluster does not.
+    target's worker on to its connectors; a Connect cluster does not. As a
+    setting of the connector it has no effect.
     """
-    found = first_of(
-        properties,
-        "target.cluster.offset.flush.interval.ms",
-        "offset.flush.interval.ms",
-    )
+    found = properties.get("target.cluster.offset.flush.interval.ms")
     return None if found is None else to_interval(int(found), 1)
 
 
@@ -403,11 +396,7 @@ def _writes_in_transactions(properties: Properties) -> bool:
     It is a setting of the worker, handed on as that of `_flush`. A connector
     may require it, and fails where the worker does not have it.
     """
-    support = first_of(
-        properties,
-        "target.cluster.exactly.once.source.support",
-        "exactly.once.source.support",
-    )
+    support = properties.get("target.cluster.exactly.once.source.support")
     return is_word(support, "enabled") or is_word(
         properties.get("exactly.once.support"), "required"
     )
