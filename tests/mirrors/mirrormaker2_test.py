@@ -186,6 +186,12 @@ def test_a_class_is_known_by_the_short_names_that_connect_takes(
         ("base.heartbeats", {"replication.policy.separator": "_"}, False),
         ("base_heartbeats", {"replication.policy.separator": "_"}, True),
         ("heartbeats.x", {}, False),
+        ("heartbeats", {"heartbeats.replication.enabled": "false"}, False),
+        (
+            "heartbeats",
+            {"heartbeats.replication.enabled": "false", "topics": "hea.*"},
+            True,
+        ),
         ("my-heartbeats", {"replication.policy.class": "org.x.Own"}, True),
         (
             "my-heartbeats",

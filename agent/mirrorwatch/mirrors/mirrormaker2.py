@@ -263,9 +263,9 @@ def to_connector(
     )
 
 
-def _heartbeats_after(properties: Properties) -> str:
+def _heartbeats_after(properties: Properties) -> str | None:
     """Return what stands before ``heartbeats`` in topics that are always
-    replicated.
+    replicated; `None` if none are, which Kafka 4.0 can be told.
 
     Notes
     -----
@@ -273,6 +273,8 @@ def _heartbeats_after(properties: Properties) -> str:
     ``originalTopic``, without any alias before it, is ``heartbeats``. What
     another policy takes for an alias is not known.
     """
+    if not _enabled(properties, "heartbeats.replication.enabled"):
+        return None
     policy = properties.get("replication.policy.class")
     if policy is not None and not str(policy).startswith(PACKAGE):
         return ""
