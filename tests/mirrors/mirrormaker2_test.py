@@ -392,16 +392,18 @@ def test_the_groups_that_have_checkpoints_are_known(
 
 
 @pytest.mark.parametrize(
-    ("name", "known"),
+    ("given", "known"),
     [
-        ("org.site.OwnFilter", False),
-        (f"{PACKAGE}DefaultTopicFilter", True),
+        ({"topic.filter.class": "org.site.OwnFilter"}, False),
+        ({"topic.filter.class": f"{PACKAGE}DefaultTopicFilter"}, True),
+        ({"topics": "${file:/opt/mirror:topics}"}, False),
+        ({"topics.exclude": "${file:/opt/mirror:exclude}"}, False),
     ],
 )
-def test_what_a_filter_of_the_sites_own_takes_is_not_known(
-    name: str, *, known: bool
+def test_what_a_filter_that_cannot_be_read_takes_is_not_known(
+    given: dict[str, str], *, known: bool
 ) -> None:
-    fact = connector(topics="a.*", **{"topic.filter.class": name})
+    fact = connector(**{"topics": "a.*", **given})
     assert isinstance(fact, Connector)
     settings = ConnectorSettings.of([fact])
     assert settings.wants("a1")
@@ -409,10 +411,18 @@ def test_what_a_filter_of_the_sites_own_takes_is_not_known(
     assert bool(settings.selections) is known
 
 
-def test_groups_that_a_class_of_the_sites_own_takes_are_not_known() -> None:
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"groups": "efd.*", "group.filter.class": "org.site.OwnFilter"},
+        {"groups": "${file:/opt/mirror:groups}"},
+    ],
+)
+def test_groups_that_a_filter_takes_that_cannot_be_read_are_not_known(
+    given: dict[str, str],
+) -> None:
     kind = {"connector.class": f"{PACKAGE}MirrorCheckpointConnector"}
-    own = {"group.filter.class": "org.site.OwnFilter"}
-    found = config("connector-x", **OURS, **kind, **own, groups="efd.*")
+    found = config("connector-x", **OURS, **kind, **given)
     assert isinstance(found, Companion)
     assert found.groups is None
 
@@ -470,6 +480,25 @@ def test_the_nearest_setting_of_the_consumer_rules() -> None:
     )
     assert not found.read_committed
     assert not found.starts_at_end
+
+
+def test_a_number_that_only_the_worker_knows_hides_no_connector() -> None:
+    names = (
+        "refresh.topics.interval.seconds",
+        "sync.topic.configs.interval.seconds",
+        "target.cluster.offset.flush.interval.ms",
+        "producer.override.max.request.size",
+    )
+    placeholder = "${file:/opt/mirror:number}"
+    assert copying(**dict.fromkeys(names, placeholder)) == copying()
+    # Of the order of records nothing is assumed then.
+    in_flight = "producer.override.max.in.flight.requests.per.connection"
+    assert copying(**{in_flight: placeholder}).max_in_flight > 1
+    kind = {"connector.class": f"{PACKAGE}MirrorCheckpointConnector"}
+    every = {"emit.checkpoints.interval.seconds": placeholder}
+    found = config("connector-x", **OURS, **kind, **every)
+    assert isinstance(found, Companion)
+    assert found.interval == timedelta(minutes=1)
 
 
 def test_settings_that_have_no_effect_there_are_not_believed() -> None:

@@ -188,7 +188,7 @@ def test_a_record_that_one_flow_cannot_read_is_read_for_others(
     properties = {
         "connector.class": "MirrorSourceConnector",
         "source.cluster.alias": "summit",
-        "refresh.topics.interval.seconds": "${file:of-the-worker}",
+        "topics": 5,
     }
     with capture_logs() as log:
         for _ in range(2):

@@ -114,9 +114,9 @@ class Connector:
     selection: Selection
     """Topics that it replicates, by its patterns."""
 
-    own_filter: bool = False
-    """Whether a class of the site's own chooses topics, whatever the patterns
-    are (``topic.filter.class``)."""
+    filter_unknown: bool = False
+    """Whether the patterns do not say what it replicates: a class of the
+    site's own chooses topics, or only the worker knows the patterns."""
 
     refresh: timedelta
     """How often it looks for new topics and partitions."""
@@ -382,7 +382,7 @@ class ConnectorSettings:
             ),
             selections=tuple(c.selection for c in connectors)
             if all(
-                is_readable(c.selection) and not c.own_filter
+                is_readable(c.selection) and not c.filter_unknown
                 for c in connectors
             )
             else (),

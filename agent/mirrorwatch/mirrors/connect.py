@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from pydantic_core import from_json
 
@@ -22,7 +22,7 @@ from ..domain.mirror_records import (
     TaskCount,
     TaskState,
 )
-from ..domain.offsets import LARGEST_INT, to_number
+from ..domain.offsets import LARGEST, LARGEST_INT, to_number
 from ..exceptions import ConfigError
 from ..ports import InternalTopic, MirrorSettings
 
@@ -33,6 +33,8 @@ __all__ = [
     "has_transforms",
     "is_class",
     "is_word",
+    "to_count",
+    "to_in_flight",
     "to_interval",
     "to_state",
     "to_task_count",
@@ -41,6 +43,8 @@ __all__ = [
 
 Properties = Mapping[str, Any]
 """Configuration of a connector or a task."""
+
+T = TypeVar("T")
 
 
 def to_state(
@@ -98,15 +102,34 @@ IN_FLIGHT = 1
 """Connect's own ``max.in.flight.requests.per.connection`` for the producers
 of source tasks (``Worker.baseProducerConfigs``)."""
 
+MANY_IN_FLIGHT = LARGEST_INT
+"""Where a number is set that cannot be read: then order proves nothing."""
+
 LONGEST = timedelta(days=36500)
 """Longest interval: as good as never, and short enough to be multiplied and
 added to a time."""
 
 
-def to_interval(count: int, milliseconds: int) -> timedelta:
-    """Return an interval of so many units; negative ones are of no length."""
+def to_interval(given: Any, default: int, milliseconds: int) -> timedelta:
+    """Return a setting that is an interval of so many units."""
     unit = timedelta(milliseconds=milliseconds)
-    return min(max(count, 0), LONGEST // unit) * unit
+    return min(to_count(given, default, LARGEST), LONGEST // unit) * unit
+
+
+def to_count(given: Any, default: T, most: int = LARGEST_INT) -> int | T:
+    """Return a setting that is a number; the default where it is not set, or
+    none that can be read: a placeholder stands for what the worker knows.
+    """
+    try:
+        found = int(given)
+    except (TypeError, ValueError, OverflowError):
+        return default
+    return found if 0 <= found <= most else default
+
+
+def to_in_flight(given: str | None) -> int:
+    """Return how many requests a producer has in flight."""
+    return IN_FLIGHT if given is None else to_count(given, MANY_IN_FLIGHT)
 
 
 def first_of(properties: Properties, *names: str) -> str | None:
@@ -245,10 +268,8 @@ class ConnectMirror(ABC):
         return replace(
             self.to_connector(name, properties),
             max_in_flight=self.settings.max_in_flight
-            or to_number(in_flight or IN_FLIGHT, LARGEST_INT),
-            max_request_bytes=None
-            if request is None
-            else to_number(request, LARGEST_INT),
+            or to_in_flight(in_flight),
+            max_request_bytes=to_count(request, None),
             read_committed=LEVELS.get(str(isolation).lower()),
             tolerates_errors=is_word(
                 properties.get("errors.tolerance"), "all"

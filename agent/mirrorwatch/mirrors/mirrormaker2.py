@@ -21,18 +21,19 @@ from ..domain.mirror_records import (
     Sync,
     is_readable,
 )
-from ..domain.offsets import LARGEST_INT, to_number, to_record_offset
+from ..domain.offsets import LARGEST, LARGEST_INT, to_number, to_record_offset
 from ..domain.topics import MM2_EXCLUDED, Selection, split_patterns
 from ..exceptions import ConfigError
 from ..ports import InternalTopic, MirrorSettings
 from .connect import (
-    IN_FLIGHT,
     LEVELS,
     UNCOMMITTED,
     Properties,
     first_of,
     is_class,
     is_word,
+    to_count,
+    to_in_flight,
     to_interval,
     to_state,
     to_task_count,
@@ -212,13 +213,7 @@ EXCLUDED_GROUPS = (r"console-consumer-.*", r"connect-.*", r"__.*")
 def to_connector(
     name: str, properties: Properties, max_in_flight: int | None
 ) -> Connector:
-    """Return how a source connector is configured.
-
-    Raises
-    ------
-    ValueError
-        Raised if a number is none.
-    """
+    """Return how a source connector is configured."""
     exclude = _either(properties, "topics.exclude", "topics.blacklist")
     not_copied = _either(
         properties, "config.properties.exclude", "config.properties.blacklist"
@@ -235,15 +230,12 @@ def to_connector(
             if exclude is None
             else split_patterns(exclude),
         ),
-        own_filter=_has_own_filter(properties, "Topic"),
+        filter_unknown=_hides_filter(properties, "Topic"),
         refresh=_seconds(
             properties, "refresh.topics.interval.seconds", REFRESH.seconds
         ),
-        max_in_flight=max_in_flight
-        or to_number(in_flight or IN_FLIGHT, LARGEST_INT),
-        max_request_bytes=None
-        if request is None
-        else to_number(request, LARGEST_INT),
+        max_in_flight=max_in_flight or to_in_flight(in_flight),
+        max_request_bytes=to_count(request, None),
         read_committed=LEVELS.get(isolation.lower()),
         starts_at_end=is_word(reset, "latest"),
         tolerates_errors=is_word(properties.get("errors.tolerance"), "all"),
@@ -314,7 +306,7 @@ def to_companion(
 
 def _groups(properties: Properties) -> Selection | None:
     """Return the groups of which checkpoints are emitted, if that shows."""
-    if _has_own_filter(properties, "Group"):
+    if _hides_filter(properties, "Group"):
         return None
     exclude = _either(properties, "groups.exclude", "groups.blacklist")
     found = Selection(
@@ -326,11 +318,21 @@ def _groups(properties: Properties) -> Selection | None:
     return found if is_readable(found) else None
 
 
-def _has_own_filter(properties: Properties, what: str) -> bool:
-    """Return whether a class of the site's own chooses topics or groups."""
-    given = properties.get(f"{what.lower()}.filter.class")
+def _hides_filter(properties: Properties, what: str) -> bool:
+    """Return whether the patterns of topics or groups say nothing: a class of
+    the site's own need not read them, and what a placeholder stands for only
+    the worker knows.
+    """
+    name = what.lower()
+    given = properties.get(f"{name}.filter.class")
     default = f"{PACKAGE}Default{what}Filter"
-    return given is not None and not is_class(str(given).strip(), default)
+    if given is not None and not is_class(str(given).strip(), default):
+        return True
+    patterns = (
+        properties.get(f"{name}s"),
+        _either(properties, f"{name}s.exclude", f"{name}s.blacklist"),
+    )
+    return any("${" in str(each) for each in patterns)
 
 
 def copies_records(properties: Properties) -> bool:
@@ -355,8 +357,7 @@ def _either(properties: Properties, name: str, before: str) -> Any:
 
 
 def _seconds(properties: Properties, name: str, default: int) -> timedelta:
-    given = properties.get(name)
-    return to_interval(default if given is None else int(given), 1000)
+    return to_interval(properties.get(name), default, 1000)
 
 
 def _producer(properties: Properties, name: str) -> str | None:
@@ -389,7 +390,9 @@ def _flush(properties: Properties) -> timedelta | None:
     setting of the connector it has no effect.
     """
     found = properties.get("target.cluster.offset.flush.interval.ms")
-    return None if found is None else to_interval(int(found), 1)
+    if to_count(found, None, LARGEST) is None:
+        return None
+    return to_interval(found, 0, 1)
 
 
 def _writes_in_transactions(properties: Properties) -> bool:

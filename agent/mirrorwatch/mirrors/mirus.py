@@ -46,7 +46,7 @@ class Mirus(ConnectMirror):
             name=name,
             selection=_to_selection(properties),
             refresh=to_interval(
-                int(properties.get("monitor.poll.wait.ms") or MONITOR_POLL), 1
+                properties.get("monitor.poll.wait.ms"), MONITOR_POLL, 1
             ),
             max_in_flight=IN_FLIGHT,
             # A partition without a position is read from its start, unless

@@ -51,7 +51,7 @@ class Replicator(ConnectMirror):
             name=name,
             selection=_to_selection(properties),
             refresh=to_interval(
-                int(properties.get("topic.poll.interval.ms") or TOPIC_POLL), 1
+                properties.get("topic.poll.interval.ms"), TOPIC_POLL, 1
             ),
             max_in_flight=IN_FLIGHT,
             keeps_partitions=not is_word(
