@@ -218,9 +218,13 @@ def test_settings_of_the_producer_are_found(prefix: str) -> None:
         **{
             f"{prefix}max.in.flight.requests.per.connection": "5",
             f"{prefix}max.request.size": "1000",
+            f"{prefix}compression.type": "zstd",
         }
     )
     assert isinstance(fact, Connector)
+    assert fact.compresses
+    assert not copying(**{f"{prefix}compression.type": "none"}).compresses
+    assert not copying().compresses
     assert (fact.max_in_flight, fact.max_request_bytes) == (5, 1000)
 
 

@@ -127,6 +127,10 @@ class Connector:
     max_request_bytes: int | None = None
     """Largest request of its producer, `None` if that is not said."""
 
+    compresses: bool = False
+    """Whether its producer is told to compress: then a record larger than a
+    broker takes may be small enough."""
+
     read_committed: bool | None = False
     """Whether it skips aborted records of transactions; MirrorMaker 2's own
     default is to copy them. `None` if it cannot be derived from that."""

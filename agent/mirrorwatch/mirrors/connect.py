@@ -29,6 +29,7 @@ from ..ports import InternalTopic, MirrorSettings
 __all__ = [
     "ConnectMirror",
     "Properties",
+    "compresses",
     "first_of",
     "has_transforms",
     "is_class",
@@ -130,6 +131,11 @@ def to_count(given: Any, default: T, most: int = LARGEST_INT) -> int | T:
 def to_in_flight(given: str | None) -> int:
     """Return how many requests a producer has in flight."""
     return IN_FLIGHT if given is None else to_count(given, MANY_IN_FLIGHT)
+
+
+def compresses(compression: str | None) -> bool:
+    """Return whether a producer of this ``compression.type`` may compress."""
+    return compression is not None and not is_word(compression, "none")
 
 
 def first_of(properties: Properties, *names: str) -> str | None:
@@ -264,12 +270,16 @@ class ConnectMirror(ABC):
             "producer.override.max.in.flight.requests.per.connection",
         )
         request = first_of(properties, "producer.override.max.request.size")
+        compression = first_of(
+            properties, "producer.override.compression.type"
+        )
         isolation = properties.get(self.isolation_key) or UNCOMMITTED
         return replace(
             self.to_connector(name, properties),
             max_in_flight=self.settings.max_in_flight
             or to_in_flight(in_flight),
             max_request_bytes=to_count(request, None),
+            compresses=compresses(compression),
             read_committed=LEVELS.get(str(isolation).lower()),
             tolerates_errors=is_word(
                 properties.get("errors.tolerance"), "all"

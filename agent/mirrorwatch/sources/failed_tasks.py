@@ -313,6 +313,13 @@ class FailedTaskWorker:
         request = connector.max_request_bytes or MAX_REQUEST
         own = (request, "the max.request.size of MirrorMaker's producer,")
         remote = self._naming.remote(topic)
+        if connector.compresses:
+            self._obstacle = (
+                "MirrorMaker's producer compresses, so which record is above "
+                f"the max.message.bytes of {remote} at {self._target.alias} "
+                "is not known"
+            )
+            return own
         try:
             taken = self._target.max_message_bytes(remote)
         except SourceError as e:
