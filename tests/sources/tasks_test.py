@@ -1,6 +1,7 @@
 """What the tick is told of tasks, heartbeats and unassigned partitions."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from mirrorwatch.domain.cluster_view import ClusterView, FlowView, TopicFacts
@@ -122,6 +123,24 @@ def test_tasks_that_are_no_more_are_not_told() -> None:
     removed = state(0, None, connector="removed")
     seen = observed(told(connector(), count, state(0), state(1), removed))
     assert [t.number for t in seen.tasks] == [0]
+
+
+def test_restless_neighbours_hide_no_failures_of_a_flow() -> None:
+    first = replace(state(0), written_at=NOON - 50 * MINUTE)
+    neighbour = Companion(name="neighbour", role="neighbour")
+    positions = told(connector(), neighbour, first)
+    for minute in range(2):
+        ours = [state(0, said) for said in ("FAILED", "RUNNING")]
+        others = [
+            state(number, said, connector="neighbour")
+            for number in range(1000)
+            for said in ("UNASSIGNED", "RUNNING")
+        ]
+        for one in (*ours, *others):
+            at = NOON - (30 - minute) * MINUTE
+            positions.note(replace(one, written_at=at))
+    (task,) = (t for t in observed(positions).tasks if t.connector == "c")
+    assert (task.failures, task.starts) == (2, 2)
 
 
 def test_a_task_that_nobody_began_to_run_is_unassigned() -> None:

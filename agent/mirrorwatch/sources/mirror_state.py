@@ -103,7 +103,7 @@ class OptionalTopics:
 
 HISTORY = 2000
 """States of tasks that are kept: hours of a mirror that restarts all the
-time."""
+time. As many of its neighbours, which may be thousands of tasks."""
 
 
 class MirrorState:
@@ -129,6 +129,7 @@ class MirrorState:
         self._assignments: dict[tuple[str, int], Assignment] = {}
         self._tasks: dict[tuple[str, int | None], TaskState] = {}
         self._task_history: deque[TaskState] = deque(maxlen=HISTORY)
+        self._of_neighbours: deque[TaskState] = deque(maxlen=HISTORY)
         self._heartbeats: dict[tuple[str, str, str], Heartbeat] = {}
         self._checkpoints: dict[tuple[str, str, int], Checkpoint] = {}
         self._problems: dict[str, str] = {}
@@ -151,7 +152,11 @@ class MirrorState:
                         self._new_syncs.append(fact)
                 case TaskState():
                     self._tasks[fact.connector, fact.task] = fact
-                    self._task_history.append(fact)
+                    found = self._companions.get(fact.connector)
+                    if found is not None and found.role == "neighbour":
+                        self._of_neighbours.append(fact)
+                    else:
+                        self._task_history.append(fact)
                 case Heartbeat():
                     pair = (fact.place, fact.source, fact.target)
                     self._heartbeats[pair] = fact
@@ -369,9 +374,11 @@ class MirrorState:
             )
 
     def task_history(self) -> tuple[TaskState, ...]:
-        """Return the last states that were written, in the topic's order."""
+        """Return the last states that were written: of each task, in the
+        topic's order.
+        """
         with self._lock:
-            return tuple(self._task_history)
+            return (*self._task_history, *self._of_neighbours)
 
     def heartbeats(self) -> tuple[Heartbeat, ...]:
         """Return the newest heartbeat of each pair."""
