@@ -37,6 +37,8 @@ class FakeGroups(Cluster):
         self.alias = "summit"
         self.committed: dict[str, dict[tuple[str, int], int]] = {}
         self.denied: set[str] = set()
+        self.silent: set[str] = set()
+        """Groups of a broker that does not list any."""
         self.up = True
         self.asked: list[str] = []
         self._error, self._failures = None, 0
@@ -50,9 +52,11 @@ class FakeGroups(Cluster):
         valid = [
             SimpleNamespace(group_id=name)
             for name in self.committed
-            if name not in self.denied
+            if name not in self.denied | self.silent
         ]
-        return self._answer(SimpleNamespace(valid=valid, errors=[]))
+        timed_out = KafkaError(KafkaError._TIMED_OUT)  # noqa: SLF001
+        errors = [timed_out] if self.silent else []
+        return self._answer(SimpleNamespace(valid=valid, errors=errors))
 
     def list_consumer_group_offsets(
         self, wanted: Sequence[Any], request_timeout: float

@@ -12,11 +12,13 @@ from confluent_kafka import ConsumerGroupState
 
 from mirrorwatch.domain.cluster_view import ClusterView, FlowView, TopicFacts
 from mirrorwatch.domain.lag.model import FirstRecord, ReadAt
+from mirrorwatch.domain.readers.check import ReadersLimits, judge_readers
 from mirrorwatch.domain.readers.model import (
     GroupFacts,
     ReadersObservation,
     ReadersState,
 )
+from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch.exceptions import SourceError
 from mirrorwatch.sources import readers
 from mirrorwatch.sources.groups import GroupsWorker
@@ -197,3 +199,32 @@ def test_a_group_that_may_not_be_described_is_named() -> None:
     seen = world.survey()
     assert seen is not None
     assert (seen.denied, seen.missing) == (("connect-sink",), ())
+
+
+def test_a_group_that_a_silent_broker_does_not_list_has_not_read_all(
+    heads: list[ReadAt],
+) -> None:
+    world = World()
+    world.target.committed["connect-sink"] = {("r.t", 0): 100}
+
+    def verdict(rounds: int) -> Verdict:
+        for _ in range(rounds):
+            world.worker.step()
+            world.survey()
+        return judge_readers("f", world.seen(), ReadersLimits(), world.now)
+
+    stopped = verdict(rounds=30)
+    assert stopped.health is Health.CRITICAL
+    assert "efd has stopped reading" in stopped.reason
+    # Its coordinator cannot be asked which groups it has.
+    world.target.silent = {"efd"}
+    unlisted = verdict(rounds=2)
+    assert unlisted.health is Health.UNKNOWN
+    assert "ldf" in unlisted.reason
+    # It has not moved meanwhile: that it was not listed is no move.
+    world.target.silent = set()
+    assert verdict(rounds=1).health is Health.CRITICAL
+    # Deleted is another thing.
+    del world.target.committed["efd"]
+    assert verdict(rounds=1).health is Health.OK
+    assert heads

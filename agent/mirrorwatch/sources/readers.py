@@ -124,10 +124,18 @@ class ReadersSource:
                 if self._chosen(key[0])
             }
             groups = self._tracker.look(
-                offsets, reading.facts, target, self._names
+                offsets,
+                reading.facts,
+                target,
+                self._names,
+                is_whole=reading.is_whole,
             )
             there = {group.group for group in groups}
             denied = sorted(filter(self._chosen, reading.denied))
+            unlisted = (
+                f"Not every broker of {self._target} lists its consumer "
+                "groups: the lag of others is not known"
+            )
             self._seen = ReadersObservation(
                 flow=self._flow,
                 at=target.at,
@@ -139,6 +147,7 @@ class ReadersSource:
                 ),
                 denied=tuple(denied),
                 unread=sum(map(self._chosen, reading.listed - reading.asked)),
+                problems=() if reading.is_whole else (unlisted,),
             )
 
     def observe(self, now: datetime) -> Sequence[ReadersObservation]:

@@ -53,6 +53,8 @@ class ReadersTracker:
         facts: Mapping[str, GroupFacts],
         target: ClusterView,
         topics: Collection[str],
+        *,
+        is_whole: bool = True,
     ) -> tuple[GroupLag, ...]:
         """Take what groups committed, and the ends that were read after it.
 
@@ -66,6 +68,9 @@ class ReadersTracker:
             The target.
         topics
             Topics at the target that the flow copies.
+        is_whole
+            Whether all groups were listed. Otherwise one without offsets may
+            be there all the same, and what is known of it is kept.
 
         Returns
         -------
@@ -80,8 +85,10 @@ class ReadersTracker:
             for key, offset in sorted(offsets.items())
             if key[1] in topics and key[1] in target.topics
         }
+        listed = {group for group, _, _ in offsets}
         for gone in self._tracks.keys() - wanted.keys():
-            del self._tracks[gone]
+            if is_whole or gone[0] in listed:
+                del self._tracks[gone]
         found: defaultdict[str, dict[str, dict[int, PartitionLag]]] = (
             defaultdict(dict)
         )
@@ -102,7 +109,8 @@ class ReadersTracker:
         self._restored = {}
         read = {(group, topic) for group, topic, _ in wanted}
         for old in self._trends.keys() - read:
-            del self._trends[old]
+            if is_whole or old[0] in listed:
+                del self._trends[old]
         return tuple(
             self._summarize(group, own, facts.get(group), unknown[group], now)
             for group, own in found.items()
