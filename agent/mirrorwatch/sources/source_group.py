@@ -43,6 +43,9 @@ class SourceGroupWorker:
         How often.
     clock
         Gives the time.
+    merged
+        Returns of a source topic whether other flows write to its target
+        topic as well.
 
     Notes
     -----
@@ -63,6 +66,7 @@ class SourceGroupWorker:
         positions: MirrorState,
         interval: timedelta,
         clock: Callable[[], datetime],
+        merged: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self.name = f"mirror group {flow}"
         self.interval = interval
@@ -74,7 +78,7 @@ class SourceGroupWorker:
         self._source = source
         self._positions = positions
         self._clock = clock
-        self._detector = SplitLoopDetector()
+        self._detector = SplitLoopDetector(merged)
         self._loop: Latest[SplitLoop | None] = Latest(None)
         self._seen: Latest[GroupTasks | None] = Latest(None)
         self._problem: Latest[str | None] = Latest(None)
@@ -113,7 +117,7 @@ class SourceGroupWorker:
 
     def take(self, view: FlowView) -> None:
         """Learn from a survey whether the target grows without commits."""
-        self._loop.set(self._detector.take(view))
+        self._loop.set(self._detector.take(view, self._positions.cadence()))
 
     def observe(self, now: datetime) -> Sequence[TasksObservation]:
         """Return what the last reading said."""

@@ -519,6 +519,7 @@ def _to_source_group(
         positions=parts.positions,
         interval=around.interval,
         clock=around.clock,
+        merged=cache(Selection(include=flow.topics.merged).matches),
     )
 
 

@@ -22,18 +22,23 @@ MINUTE = timedelta(minutes=1)
 
 
 def view(
-    minutes: float, *, position: int, end: int, copies: int, id_: str = "t"
+    minutes: float,
+    *,
+    position: int,
+    end: int,
+    copies: int | None,
+    id_: str = "t",
 ) -> FlowView:
     at = NOON + minutes * MINUTE
 
-    def side(alias: str, id_: str, end: int) -> ClusterView:
+    def side(alias: str, id_: str, end: int | None) -> ClusterView:
         facts = TopicFacts(id=id_, partitions=1, replication_factor=1)
         return ClusterView(
             alias=alias,
             id=alias,
             at=at,
             topics={"x": facts},
-            ends={("x", 0): end},
+            ends={} if end is None else {("x", 0): end},
             starts={("x", 0): 0},
         )
 
@@ -120,3 +125,35 @@ def test_silence_where_it_commits_rests_or_has_stopped() -> None:
         id_ = f"t{n}"
         again = view(n, position=5, end=9, copies=1000 * n, id_=id_)
         assert anew.take(again) is None
+
+
+def test_silence_where_a_partition_at_the_target_gets_a_leader_again() -> None:
+    detector = SplitLoopDetector()
+    detector.take(view(0, position=5, end=9, copies=None))
+    for n in range(1, 9):
+        copies = None if n < 5 else 9000
+        again = view(n, position=5, end=9, copies=copies)
+        assert detector.take(again) is None
+    # What is written there from now on counts.
+    loop = detector.take(view(9, position=5, end=9, copies=9500))
+    assert loop is not None
+    assert loop.written == 500
+
+
+def test_silence_where_it_commits_seldom() -> None:
+    detector = SplitLoopDetector()
+    five = 5 * MINUTE
+    for n in range(20):
+        seen = view(n, position=1000 * (n // 5), end=9**9, copies=1000 * n)
+        assert detector.take(seen, cadence=five) is None
+    for n in range(20, 31):
+        seen = view(n, position=3000, end=9**9, copies=1000 * n)
+        loop = detector.take(seen, cadence=five)
+    assert loop is not None
+
+
+def test_silence_where_another_flow_writes_to_the_target_topic() -> None:
+    detector = SplitLoopDetector(merged=lambda topic: topic == "x")
+    for n in range(9):
+        seen = view(n, position=5, end=9, copies=1000 * n)
+        assert detector.take(seen) is None

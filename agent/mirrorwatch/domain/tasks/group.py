@@ -1,6 +1,6 @@
 """The consumer group of a mirror: what stands for connectors and tasks."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -16,10 +16,13 @@ __all__ = [
 ]
 
 
-STANDS = timedelta(minutes=3)
-"""How long all positions must stand while the target grows: three of the
-usual commit intervals, a minute each (``offset.commit.interval.ms``), and a
-rebalance takes one."""
+USUAL_COMMITS = 3
+"""Commit intervals for which all positions must stand while the target grows:
+a rebalance takes one."""
+
+STANDS = timedelta(minutes=USUAL_COMMITS)
+"""So many of the usual ones, a minute each (``offset.commit.interval.ms``),
+where the mirror does not commit less often."""
 
 COPIED_AGAIN = 100
 """Records by which the target must have grown meanwhile: a mirror that is
@@ -43,6 +46,12 @@ class SplitLoop:
 class SplitLoopDetector:
     """Finds a mirror whose positions stand while the target grows.
 
+    Parameters
+    ----------
+    merged
+        Returns of a source topic whether others write to its target topic as
+        well: what it grows by is not of this mirror.
+
     Notes
     -----
     MirrorMaker 1 splits a batch with a record that is too large, and sends
@@ -50,30 +59,49 @@ class SplitLoopDetector:
     commits no partition, and copies all others.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self, merged: Callable[[str], bool] = lambda _: False
+    ) -> None:
+        self._merged = merged
         self._positions: Mapping[TopicPartition, int | None] = {}
         self._since: datetime | None = None
-        self._written: int | None = None
+        self._written: dict[TopicPartition, int] = {}
+        """Ends at the target since then, each where it was first known: one
+        without a leader has not grown when it has one again."""
+
         self._ids: frozenset[str] = frozenset()
 
-    def take(self, view: FlowView) -> SplitLoop | None:
-        """Learn from a survey; return the loop, if there is one."""
+    def take(
+        self, view: FlowView, cadence: timedelta | None = None
+    ) -> SplitLoop | None:
+        """Learn from a survey; return the loop, if there is one.
+
+        Parameters
+        ----------
+        view
+            What was seen.
+        cadence
+            How often the mirror commits, if that is known.
+        """
         if view.source is None or view.target is None or not view.caught_up:
             self._since = None
             return None
-        seen = [p for p in view.partitions.values() if p is not None]
+        seen = {k: p for k, p in view.partitions.items() if p is not None}
         positions = {k: f.position for k, f in view.committed.items()}
-        ids = frozenset(p.target_id for p in seen if p.target_id)
-        written = sum(p.copies_end for p in seen)
+        ids = frozenset(p.target_id for p in seen.values() if p.target_id)
+        written = {
+            key: p.target_end
+            for key, p in seen.items()
+            if p.target_end is not None and not self._merged(key[0])
+        }
         waiting = sum(
             p.committed is not None
             and p.committed.position is not None
             and p.committed.position < p.source_end
-            for p in seen
+            for p in seen.values()
         )
         if (
             self._since is None
-            or self._written is None
             or positions != self._positions
             or ids != self._ids
             or not waiting
@@ -81,8 +109,12 @@ class SplitLoopDetector:
             self._positions, self._ids = positions, ids
             self._since, self._written = view.at, written
             return None
-        grown = written - self._written
-        if view.at - self._since < STANDS or grown < COPIED_AGAIN:
+        grown = sum(
+            max(0, end - self._written.setdefault(key, end))
+            for key, end in written.items()
+        )
+        stands = max(STANDS, USUAL_COMMITS * (cadence or timedelta()))
+        if view.at - self._since < stands or grown < COPIED_AGAIN:
             return None
         return SplitLoop(since=self._since, partitions=waiting, written=grown)
 
