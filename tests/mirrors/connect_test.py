@@ -210,7 +210,14 @@ def test_how_mirus_is_configured() -> None:
     assert not found.emits_syncs
     assert found.config_sync is None
     assert not connector(MIRUS).selection.matches("a")
-    assert connector(MIRUS, transforms="route").renames is None
+
+
+@pytest.mark.parametrize("mirror", [MIRUS, REPLICATOR])
+def test_what_transforms_call_a_topic_is_not_known(
+    mirror: Mirus | Replicator,
+) -> None:
+    assert connector(mirror).renames == "${topic}"
+    assert connector(mirror, transforms="route").renames is None
 
 
 @pytest.mark.parametrize(

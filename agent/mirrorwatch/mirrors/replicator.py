@@ -15,6 +15,7 @@ from .connect import (
     IN_FLIGHT,
     ConnectMirror,
     Properties,
+    has_transforms,
     is_word,
     to_interval,
 )
@@ -57,7 +58,10 @@ class Replicator(ConnectMirror):
             keeps_partitions=not is_word(
                 properties.get("topic.preserve.partitions"), "false"
             ),
-            renames=str(
+            # Transforms may rename topics, too.
+            renames=None
+            if has_transforms(properties)
+            else str(
                 properties.get("topic.rename.format") or TOPIC_PLACEHOLDER
             ),
             obeys_group=(
