@@ -557,6 +557,34 @@ def read_first_records(
     return found
 
 
+_PARTITION_BYTES = 2**20
+"""Bytes of one partition in a fetch, as many as a batch has at most by default
+(``max.message.bytes``). Where batches are larger than that, a fetch returns
+one of them, whole, and of each other partition a part that is of no use: 400
+partitions in batches of 200 kB took 160 s with 16 kB, and 1.5 s so."""
+
+_FETCH_BYTES = 8 * 2**20
+"""Bytes in a fetch: what the answer of a broker takes in memory."""
+
+
+def _fetched_at_once(properties: Mapping[str, str]) -> dict[str, Any]:
+    """Return the properties of a consumer that reads a little of very many
+    partitions.
+    """
+    # The library refuses to fetch less than a message may have.
+    least = int(properties.get("message.max.bytes", 0))
+    return {
+        "fetch.message.max.bytes": _PARTITION_BYTES,
+        "fetch.max.bytes": properties.get(
+            "fetch.max.bytes", max(_FETCH_BYTES, least)
+        ),
+        # A partition is fetched again once its records were taken; not, as by
+        # default, a second later.
+        "queued.min.messages": 1,
+        "fetch.queue.backoff.ms": 20,
+    }
+
+
 class NewestReader:
     """Samples the newest records of many partitions.
 
@@ -566,8 +594,6 @@ class NewestReader:
         librdkafka properties of the cluster.
     cluster
         Our alias of it.
-    fetch_bytes
-        Bytes of one partition in a fetch; a record is fetched all the same.
 
     Notes
     -----
@@ -575,16 +601,9 @@ class NewestReader:
     grow with brokers. The consumer is kept, and reads nothing in between.
     """
 
-    def __init__(
-        self,
-        properties: Mapping[str, str],
-        cluster: str,
-        *,
-        fetch_bytes: int = 16_384,
-    ) -> None:
+    def __init__(self, properties: Mapping[str, str], cluster: str) -> None:
         self._properties = properties
         self._cluster = cluster
-        self._fetch_bytes = fetch_bytes
         self._consumer: OffsetConsumer | None = None
 
     def read(
@@ -621,12 +640,7 @@ class NewestReader:
                 self._properties,
                 cluster=self._cluster,
                 read_committed=False,
-                # The newest records are wanted, not what comes after them.
-                own=EXACTLY
-                | {
-                    "fetch.message.max.bytes": self._fetch_bytes,
-                    "queued.min.messages": 1,
-                },
+                own=EXACTLY | _fetched_at_once(self._properties),
             )
         consumer = self._consumer
         left: dict[TopicPartition, SourceError | None] = dict.fromkeys(wanted)
@@ -673,6 +687,8 @@ class NewestReader:
             return place
         if isinstance(event, PartitionEnd):
             place = event.topic, event.partition
+            if place in wanted and event.offset < wanted[place].end:
+                return None  # of a new leader, which may yet catch up
         else:
             place = _partition_of(event)
             if place not in wanted:

@@ -45,10 +45,6 @@ MOST_BYTES = 64 * 2**20
 """Bytes of values that are read at once of one side. What is not read by then
 is read alone later."""
 
-FETCH_BYTES = 256 * 2**10
-"""Bytes of one partition in a fetch at the source: some hundred records are
-read there, and far clusters answer slowly."""
-
 PATIENCE = 5.0
 """Seconds without a record, after which what is not there is given up."""
 
@@ -127,9 +123,7 @@ class RecordMatchingWorker:
         self._clock = clock
         self._offset_header = offset_header
         self._matcher = RecordMatcher(store.load())
-        self._there = NewestReader(
-            properties[source.alias], source.alias, fetch_bytes=FETCH_BYTES
-        )
+        self._there = NewestReader(properties[source.alias], source.alias)
         self._here = NewestReader(properties[target.alias], target.alias)
         self._view: Latest[FlowView | None] = Latest(None)
         self._probed: dict[str, datetime] = {}
