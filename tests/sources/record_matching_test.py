@@ -3,10 +3,13 @@ void.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from itertools import count
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from confluent_kafka import TIMESTAMP_CREATE_TIME
 
 from mirrorwatch.domain.cluster_view import TopicPartition
 from mirrorwatch.domain.offsets import OffsetRange
@@ -201,3 +204,117 @@ def test_the_pair_of_a_recreated_topic_without_copies_is_forgotten() -> None:
     world.source_id, world.target_id = "s2", "t2"
     look(worker, world)
     assert not positions.all_syncs()
+
+
+class LargeRecord:
+    """A record of so many bytes, as the library gives it."""
+
+    def __init__(self, place: TopicPartition, offset: int, size: int) -> None:
+        self._place, self._offset, self._size = place, offset, size
+
+    def __len__(self) -> int:
+        return self._size
+
+    def topic(self) -> str:
+        return self._place[0]
+
+    def partition(self) -> int:
+        return self._place[1]
+
+    def offset(self) -> int:
+        return self._offset
+
+    def key(self) -> None:
+        return None
+
+    def value(self) -> bytes:
+        return b"%d" % self._offset
+
+    def headers(self) -> None:
+        return None
+
+    def timestamp(self) -> tuple[int, int]:
+        return TIMESTAMP_CREATE_TIME, self._offset
+
+
+class SlowReader:
+    """Reads a record of each partition in turn, as fetches do."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+
+    def read(
+        self,
+        wanted: Mapping[TopicPartition, OffsetRange],
+        _: float,
+        *,
+        most_bytes: int,
+    ) -> tuple[list[LargeRecord], dict[TopicPartition, None]]:
+        left, found, taken = dict.fromkeys(wanted), list[LargeRecord](), 0
+        for turn in count() if wanted else ():
+            for place, span in wanted.items():
+                if taken >= most_bytes or not left:
+                    return found, left
+                offset = span.first + turn
+                if offset < span.end:
+                    found.append(LargeRecord(place, offset, self._size))
+                    taken += self._size
+                if offset + 1 >= span.end:
+                    left.pop(place, None)
+        return found, left
+
+
+@pytest.mark.parametrize(
+    ("partitions", "size", "waiting", "known"),
+    [
+        # Of so many none was ever read to its end.
+        (70, 2**16, 0, 70),
+        # Nor was one.
+        (1, 2**23, 0, 1),
+        # The copy may be of any record that waits, and that is said.
+        (1, 2**20, 3000, 0),
+    ],
+)
+def test_large_records_are_read_with_fewer_others(
+    monkeypatch: pytest.MonkeyPatch,
+    partitions: int,
+    size: int,
+    waiting: int,
+    known: int,
+) -> None:
+    world, positions = World(partitions=partitions), MirrorState()
+    for log in world.source:
+        log.end = 300 + waiting
+    for log in world.target:
+        log.end = 300
+    worker = RecordMatchingWorker(
+        flow="f",
+        source=cast("Any", SimpleNamespace(alias="s")),
+        target=cast("Any", SimpleNamespace(alias="t")),
+        properties={"s": {}, "t": {}},
+        positions=positions,
+        store=cast(
+            "Any", SimpleNamespace(load=MatcherState, save=lambda _: None)
+        ),
+        clock=lambda: world.now,
+    )
+    reader = SlowReader(size)
+    monkeypatch.setattr(worker, "_here", reader)
+    monkeypatch.setattr(worker, "_there", reader)
+
+    def first_since(
+        _: object, wanted: Mapping[TopicPartition, datetime]
+    ) -> dict[TopicPartition, Any]:
+        return {
+            key: SimpleNamespace(offset=round(time.timestamp() * 1000))
+            for key, time in wanted.items()
+        }
+
+    monkeypatch.setattr(record_matching, "read_first_since", first_since)
+    for _ in range(60):
+        worker.take(world.view)
+        worker.step()
+        world.now += timedelta(seconds=5)
+    assert len(positions.all_syncs()) == known
+    said = set(positions.unproved().values())
+    assert said == (set() if known else {Unproved.TOO_MANY})

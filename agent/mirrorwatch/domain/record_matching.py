@@ -20,6 +20,7 @@ from .offsets import OffsetRange
 from .skips.model import OffsetPair
 
 __all__ = [
+    "DEEP_TAIL",
     "LARGEST_WINDOW",
     "CopiesRequest",
     "FoundCopies",

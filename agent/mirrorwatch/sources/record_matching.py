@@ -9,6 +9,7 @@ from confluent_kafka import Message
 from ..domain.cluster_view import FlowView, TopicPartition
 from ..domain.offsets import OffsetRange
 from ..domain.record_matching import (
+    DEEP_TAIL,
     LARGEST_WINDOW,
     CopiesRequest,
     FoundCopies,
@@ -43,7 +44,7 @@ TOGETHER_AT_SOURCE = 50_000
 
 MOST_BYTES = 64 * 2**20
 """Bytes of values that are read at once of one side. What is not read by then
-is read alone later."""
+is read later, with fewer others."""
 
 PATIENCE = 5.0
 """Seconds without a record, after which what is not there is given up."""
@@ -70,6 +71,50 @@ READER = "newest copies"
 
 OFFSET_BYTES = 8
 """Length of an offset in a header, as an offset is a long."""
+
+
+class ReadSize:
+    """How much is read at once of one side: less, where records are large.
+
+    Parameters
+    ----------
+    most
+        Records at most.
+
+    Notes
+    -----
+    A little of each partition is read in turn. Of too many that are too large
+    none would be read to its end, in each step anew.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.room = most
+        """Records that are read at once."""
+
+        self._each: dict[TopicPartition, int] = {}
+        """Records of a partition that is too large even alone."""
+
+    def of(self, key: TopicPartition, usual: int) -> int:
+        """Return how many records of a partition to read at most."""
+        return min(usual, self._each.get(key, usual))
+
+    def learn(
+        self,
+        asked: Mapping[TopicPartition, OffsetRange],
+        read: Sequence[Message],
+    ) -> bool:
+        """Take what was read; return whether that was too much."""
+        records = sum(map(len, asked.values()))
+        is_full = sum(map(len, read)) >= MOST_BYTES
+        if not is_full:
+            more = records + records // 4 + 1
+            self.room = min(self._most, max(self.room, more))
+            return False
+        self.room = max(1, records // 2)
+        if len(asked) == 1:
+            self._each |= dict.fromkeys(asked, max(1, len(read) // 2))
+        return True
 
 
 class RecordMatchingWorker:
@@ -125,6 +170,8 @@ class RecordMatchingWorker:
         self._matcher = RecordMatcher(store.load())
         self._there = NewestReader(properties[source.alias], source.alias)
         self._here = NewestReader(properties[target.alias], target.alias)
+        self._source_size = ReadSize(TOGETHER_AT_SOURCE)
+        self._target_size = ReadSize(TOGETHER * DEEP_TAIL)
         self._view: Latest[FlowView | None] = Latest(None)
         self._probed: dict[str, datetime] = {}
         self._saved_at: datetime | None = None
@@ -215,18 +262,28 @@ class RecordMatchingWorker:
         self, requests: Sequence[CopiesRequest]
     ) -> dict[TopicPartition, FoundCopies]:
         """Return the copies of the partitions that gave theirs."""
-        wanted = {
-            (r.remote, r.key[1]): r.copies for r in requests if len(r.copies)
-        }
+        size = self._target_size
+        wanted: dict[TopicPartition, OffsetRange] = {}
+        asked, room = list[CopiesRequest](), size.room
+        for request in requests:
+            place, end = (request.remote, request.key[1]), request.copies.end
+            span = OffsetRange(end - size.of(place, len(request.copies)), end)
+            if wanted and len(span) > room:
+                continue  # with the next step
+            asked.append(request)
+            room -= len(span)
+            if len(span):
+                wanted[place] = span
         read, left = self._here.read(wanted, PATIENCE, most_bytes=MOST_BYTES)
+        is_full = size.learn(wanted, read)
         looks = _by_partition(read, self._offset_header)
         found: dict[TopicPartition, FoundCopies] = {}
-        for request in requests:
+        for request in asked:
             place = request.remote, request.key[1]
-            if place in left:
-                self._fail(request, left[place])
-            else:
+            if place not in left:
                 found[request.key] = sorted(looks.get(place, {}).items())
+            elif left[place] is not None or not is_full:
+                self._fail(request, left[place])
         return found
 
     def _match_by_headers(
@@ -286,31 +343,32 @@ class RecordMatchingWorker:
         there = {r.key: r for r in requests if copies.get(r.key)}
         since = {k: _oldest(copies[k]) for k in there}
         firsts = self._look_up(since, there)
+        size = self._source_size
+        most = {key: size.of(key, LARGEST_WINDOW) for key in there}
         far = {
             key
             for key, request in there.items()
-            if request.log_end - firsts[key] > LARGEST_WINDOW
+            if request.log_end - firsts[key] > most[key]
         }
         newest = {k: max(0, copies[k][-1][1].timestamp) for k in far}
         since |= newest
         firsts |= self._look_up(newest, there)
         spans: dict[TopicPartition, OffsetRange] = {}
-        room = TOGETHER_AT_SOURCE
+        room = size.room
         for key, request in there.items():
-            end = min(request.log_end, firsts[key] + LARGEST_WINDOW)
+            end = min(request.log_end, firsts[key] + most[key])
             span = OffsetRange(firsts[key], end)
             if spans and len(span) > room:
                 continue  # with the next step
             spans[key] = span
             room -= len(span)
-        read, left = self._there.read(
-            {k: s for k, s in spans.items() if len(s)},
-            PATIENCE,
-            most_bytes=MOST_BYTES,
-        )
+        wanted = {k: s for k, s in spans.items() if len(s)}
+        read, left = self._there.read(wanted, PATIENCE, most_bytes=MOST_BYTES)
+        is_full = size.learn(wanted, read)
         looks = _by_partition(read)
-        for key in left:
-            self._fail(there[key], left[key])
+        for key, error in left.items():
+            if error is not None or not is_full:
+                self._fail(there[key], error)
         none = (key for key in copies if key not in there)
         return dict.fromkeys(none, _NO_WINDOW) | {
             key: SourceWindow(
