@@ -118,6 +118,13 @@ class MirrorTraits:
         return self.in_group or self.in_zookeeper or self.in_connect
 
     @property
+    def unflushed(self) -> timedelta:
+        """How long after a commit records that it covers may still be sent;
+        zero where only what was acknowledged is committed.
+        """
+        return self.settles if self.settles > FLUSHED else timedelta()
+
+    @property
     def has_heartbeats(self) -> bool:
         """Whether it writes heartbeats, and so treats topics of that name
         unlike others.

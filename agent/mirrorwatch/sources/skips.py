@@ -467,6 +467,8 @@ class SkipsWorker:
     sparse
         Whether syncs are found from time to time, and not written wherever
         the mirror leaves something out.
+    unflushed
+        How long after a commit records that it covers may still be sent.
     clock
         Gives the time.
 
@@ -492,11 +494,12 @@ class SkipsWorker:
         filtered: FilteredTopics | None = None,
         window: timedelta = timedelta(hours=1),
         sparse: bool = False,
+        unflushed: timedelta = timedelta(),
     ) -> None:
         self.name = f"skips {flow}"
         self.interval = _IDLE
         self.news = Event()
-        self._sparse = sparse
+        self._sparse, self._unflushed = sparse, unflushed
         self._flow = flow
         self._positions = positions
         self._store = store
@@ -583,6 +586,7 @@ class SkipsWorker:
         tracker.marked = tracker.marked or bool(self._exactly_once)
         tracker.filtered, tracker.window = self._filtered, self._window
         tracker.memory, tracker.sparse = self._memory, self._sparse
+        tracker.unflushed = self._unflushed
         return tracker
 
     def _follow(self) -> bool:

@@ -118,6 +118,7 @@ def _to_settings(flow: FlowConfig, around: WiringContext) -> CanarySettings:
         max_request_bytes=flow.mirror.max_request_size,
         cluster_ids=around.cluster_ids,
         keeps_partitions=traits.keeps_partitions,
+        unflushed=traits.unflushed,
         creates_topic=traits.creates_topics,
         headers=around.headers,
     )

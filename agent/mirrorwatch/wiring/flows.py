@@ -316,6 +316,7 @@ def wire_skips(parts: FlowParts, around: WiringContext) -> WiredParts:
         filtered=flow.filtered,
         window=limits.lost_window,
         sparse=traits.finds_copies,
+        unflushed=traits.unflushed,
         clock=around.clock,
     )
     parts.listeners.append(watch)

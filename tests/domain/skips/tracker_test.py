@@ -102,6 +102,15 @@ def test_a_position_past_the_target_proves_a_skip_without_a_pair() -> None:
     assert world.tally.skipped == 4
 
 
+def test_a_commit_of_what_may_still_be_sent_proves_nothing_dropped() -> None:
+    world = watched()
+    world.books.unflushed = timedelta(seconds=150)
+    world.do("write 4", "fail 4", "flush", *["look"] * 9)
+    assert world.save() == []
+    world.do(*["look"] * 4)
+    assert sum(event.count for event in world.save()) == 4
+
+
 def test_a_commit_proves_nothing_dropped_where_no_copy_is_found() -> None:
     """It may be in another partition."""
     world = watched()

@@ -2,7 +2,7 @@
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from ..cluster_view import STALE_END, PartitionView, TopicPartition
 from ..mirror_records import Committed, Sync
@@ -576,8 +576,11 @@ class BelievedCommits:
     -----
     Commits and syncs come by different topics, and the target's end may be
     too low for a moment: a committed offset is believed when it and the cursor
-    have stood for `STALE_END`.
+    have stood for `STALE_END`, or longer where a mirror may still send what it
+    has committed.
     """
+
+    patience: timedelta = STALE_END
 
     believed: dict[TopicPartition, int] = field(default_factory=dict)
     _seen: dict[TopicPartition, tuple[int, OffsetPair | None, datetime]] = (
@@ -618,7 +621,7 @@ class BelievedCommits:
             if key in moving or known != [position, state.cursor]:
                 since = at
             self._seen[key] = position, state.cursor, since
-            if at - since >= STALE_END:
+            if at - since >= self.patience:
                 self.believed[key] = position
 
 

@@ -82,6 +82,10 @@ class SkipTracker:
     """Whether syncs are found from time to time, and not written wherever the
     mirror leaves something out."""
 
+    unflushed: timedelta = timedelta()
+    """How long after a commit of the mirror records that it covers may still
+    be sent."""
+
     filtered: FilteredTopics = field(default_factory=FilteredTopics)
     """Topics of which a transform drops records on purpose."""
 
@@ -164,6 +168,7 @@ class SkipTracker:
             self._go_on(key)
         self._sample(view.at)
         self._starts.apply(self.states, self.changed)
+        self._commits.patience = max(STALE_END, self.unflushed)
         self._commits.look(
             _proving_commits(view),
             self.states,

@@ -82,6 +82,10 @@ class CanarySettings:
     """Whether the mirror keeps the partition of a record. If not, each probe
     gets a key by which Kafka's producers choose that partition."""
 
+    unflushed: timedelta = timedelta()
+    """How long after a commit of the mirror records that it covers may still
+    be sent."""
+
     creates_topic: bool = True
     """Whether the mirror creates the topic at the target."""
 

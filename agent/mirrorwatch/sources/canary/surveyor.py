@@ -1,5 +1,6 @@
 """Asks the clusters, once a tick, what the canary cannot know by itself."""
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
@@ -15,7 +16,7 @@ from ...domain.canary.model import (
     TopicState,
     uncovered,
 )
-from ...domain.mirror_records import Connector, ConnectorSettings
+from ...domain.mirror_records import Committed, Connector, ConnectorSettings
 from ...domain.offsets import OffsetRange
 from ...domain.report import Health, Problem
 from ...kafka.admin import BestEffortQueries, Cluster, Topic
@@ -181,6 +182,47 @@ OVERHEAD_BYTES = 1024
 """Room for key, headers and batch within a limit on a whole batch."""
 
 
+class SettledCommits:
+    """Holds commits back until all that they cover is at the target.
+
+    Parameters
+    ----------
+    after
+        How long a mirror may still send what it has committed.
+
+    Notes
+    -----
+    A copier may commit what it has read, and not what its producer got
+    through: from such a commit, a probe that is under way would seem lost.
+    """
+
+    def __init__(self, after: timedelta) -> None:
+        self._after = after
+        self._held: dict[int, deque[tuple[datetime, Committed]]] = {}
+
+    def take(
+        self, committed: Mapping[int, Committed], at: datetime
+    ) -> Mapping[int, Committed]:
+        """Take the newest commits; return the newest of those that prove
+        what is at the target now, by partition.
+        """
+        if not self._after:
+            return committed
+        found: dict[int, Committed] = {}
+        for partition, fact in committed.items():
+            held = self._held.setdefault(partition, deque())
+            last = held[-1][1] if held else fact
+            if (fact.position or 0) < (last.position or 0):
+                held.clear()  # it reads again what it had committed
+            if not held or held[-1][1] != fact:
+                held.append((at, fact))
+            while len(held) > 1 and at - held[1][0] >= self._after:
+                held.popleft()
+            if at - held[0][0] >= self._after:
+                found[partition] = held[0][1]
+        return found
+
+
 class CanarySurveyWorker:
     """Surveys the surroundings of one flow's canary.
 
@@ -223,6 +265,7 @@ class CanarySurveyWorker:
         self._settler = settler
         self._state = state
         self._clock = clock
+        self._commits = SettledCommits(settings.unflushed)
 
     def step(self) -> None:
         at, queries = self._clock(), BestEffortQueries()
@@ -363,7 +406,9 @@ class CanarySurveyWorker:
                     counts_at=at,
                 ),
             )
-            for partition, fact in self._positions.committed(topic).items()
+            for partition, fact in self._commits.take(
+                self._positions.committed(topic), at
+            ).items()
             if fact.position is not None
         }
         if not ordered:
