@@ -15,8 +15,10 @@ from mirrorwatch.domain.cluster_view import (
 from mirrorwatch.domain.mirror_records import Sync
 from mirrorwatch.domain.offsets import OffsetRange
 from mirrorwatch.domain.record_matching import (
+    AGAIN,
     DEEP_TAIL,
     LARGEST_WINDOW,
+    OVERDUE,
     SURE,
     TAIL,
     CopiesRequest,
@@ -679,3 +681,23 @@ def test_no_pair_is_ever_wrong(seed: int, has_headers: bool) -> None:
             proved += 1
     if world.kinds > 300 or has_headers:
         assert proved > 40
+
+
+def test_copies_that_do_not_come_in_time_are_missed_after_a_while() -> None:
+    """As where the log start has moved since it was last read."""
+    world = World()
+    written(world, *range(10))
+    world.copy(*range(7))
+    world.look()
+    world.copy(7)
+    found = []
+    for _ in range(30):
+        for request in world.matcher.plan(world.view):
+            world.matcher.fail(request, None, world.now)
+        found.append(world.problem())
+        world.now += TICK
+    known = found.index(Unproved.UNREAD) * TICK
+    assert set(found) == {None, Unproved.UNREAD}
+    assert OVERDUE < known <= OVERDUE + AGAIN
+    assert pairs(world.look()) == [(7, 7)]
+    assert world.problem() is None

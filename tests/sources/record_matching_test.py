@@ -4,6 +4,7 @@ void.
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import count
 from types import SimpleNamespace
 from typing import Any, cast
@@ -318,3 +319,30 @@ def test_large_records_are_read_with_fewer_others(
     assert len(positions.all_syncs()) == known
     said = set(positions.unproved().values())
     assert said == (set() if known else {Unproved.TOO_MANY})
+
+
+def test_copies_that_came_too_late_once_leave_the_position_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world, positions = World(), MirrorState()
+    worker = WorkerOnLogs(world, positions)
+    written(world, 1, 2, 3)
+    world.copy(0, 1)
+    look(worker, world)
+    world.copy(2)
+    silent = SimpleNamespace(read=_read_nothing)
+    monkeypatch.setattr(worker, "_here", silent)
+    read = partial(RecordMatchingWorker._read_copies, worker)  # noqa: SLF001
+    with monkeypatch.context() as patched:
+        patched.setattr(worker, "_read_copies", read)
+        look(worker, world)
+    assert positions.unproved() == {}
+    world.now += timedelta(minutes=3)
+    look(worker, world)
+    assert [s.upstream for s in positions.all_syncs().values()] == [2]
+
+
+def _read_nothing(
+    wanted: Mapping[TopicPartition, OffsetRange], *_: object, **__: object
+) -> tuple[list[LargeRecord], dict[TopicPartition, None]]:
+    return [], dict.fromkeys(wanted)

@@ -20,8 +20,10 @@ from .offsets import OffsetRange
 from .skips.model import OffsetPair
 
 __all__ = [
+    "AGAIN",
     "DEEP_TAIL",
     "LARGEST_WINDOW",
+    "OVERDUE",
     "CopiesRequest",
     "FoundCopies",
     "MatchedPartition",
@@ -506,9 +508,14 @@ class RecordMatcher:
         kept = self._partition(key)
         return None if kept is None else kept.pair
 
-    def fail(self, request: CopiesRequest, why: str, at: datetime) -> None:
-        """Take that copies, or what they are of, could not be read."""
-        self._problems[request.key] = why
+    def fail(
+        self, request: CopiesRequest, why: str | None, at: datetime
+    ) -> None:
+        """Take that copies, or what they are of, could not be read; `None` if
+        they only did not come in time.
+        """
+        if why is not None:
+            self._problems[request.key] = why
         self._failed[request.key] = at
 
     def answer(

@@ -18,7 +18,6 @@ from ..domain.record_matching import (
     RecordLook,
     RecordMatcher,
     SourceWindow,
-    Unproved,
     claimed_offsets,
     match,
     match_by_headers,
@@ -460,7 +459,7 @@ class RecordMatchingWorker:
         self._matcher.forgotten.clear()
 
     def _fail(self, request: CopiesRequest, error: SourceError | None) -> None:
-        why = Unproved.UNREAD if error is None else str(error)
+        why = None if error is None else str(error)
         self._matcher.fail(request, why, self._clock())
 
     def _save(self, at: datetime) -> None:
