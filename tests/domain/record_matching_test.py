@@ -701,3 +701,24 @@ def test_copies_that_do_not_come_in_time_are_missed_after_a_while() -> None:
     assert OVERDUE < known <= OVERDUE + AGAIN
     assert pairs(world.look()) == [(7, 7)]
     assert world.problem() is None
+
+
+@pytest.mark.parametrize("left", [[0, 1, 2, 3, 4], [0, 1, 2, 3, 4, 7]])
+def test_older_copies_after_a_restart_are_no_step_back(
+    left: list[int],
+) -> None:
+    """The record of the newest copy may have been compacted meanwhile."""
+    world = World()
+    written(world, *range(10))
+    world.copy(0, 1, 2, 3, 4, 7)
+    assert pairs(world.look())[-1:] == [(7, 5)]
+    world.source[0].records = {
+        offset: record
+        for offset, record in world.source[0].records.items()
+        if offset in {*left, 8, 9}
+    }
+    world.restart()
+    assert pairs(world.look()) == ([(7, 5)] if 7 in left else [])
+    assert world.problem() == (None if 7 in left else Unproved.NOT_FOUND)
+    world.copy(8)
+    assert pairs(world.look()) == [(8, 6)]

@@ -685,14 +685,16 @@ class RecordMatcher:
             if before is None or p.downstream > before.downstream
         ]
         if not new and key not in self._told:
-            return list(pairs[-1:])  # as before the agent was started
-        known = [before or new[0], *new]
+            # As before the agent was started; older ones are no step back.
+            known = before.downstream if before else -1
+            return [p for p in pairs[-1:] if p.downstream == known]
+        steps = [before or new[0], *new]
         return [
             pair
             for n, pair in enumerate(new)
             if n + 1 == len(new)
             or not _in_step(pair, new[n + 1])
-            or not _in_step(known[n], pair)
+            or not _in_step(steps[n], pair)
         ]
 
     def _tell(
