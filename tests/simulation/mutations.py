@@ -75,14 +75,14 @@ MUTATIONS = (
     Mutation(
         "a committed position is believed at once",
         "skips/partition.py",
-        "if at - since >= STALE_END:",
+        "if at - since >= self.patience:",
         "if True:",
         "as_a_commit_comes",
     ),
     Mutation(
         "a committed position is never believed",
         "skips/partition.py",
-        "if at - since >= STALE_END:",
+        "if at - since >= self.patience:",
         "if False:",
         "drop_that_no_sync_follows",
     ),
