@@ -123,6 +123,9 @@ class SimMessage:
     error_: KafkaError | None = None
     latency_: float = 0.0
 
+    def __len__(self) -> int:
+        return len(self.value() or b"")
+
     def topic(self) -> str:
         return self.topic_
 
