@@ -383,3 +383,14 @@ def test_neither_does_one_of_which_nothing_was_audited(
     spark: SparkSession,
 ) -> None:
     assert usable(spark, GOES_ON, AuditedEnds()) == (0, [1])
+
+
+def test_neither_does_one_that_a_topic_fed_that_was_deleted_since(
+    spark: SparkSession,
+) -> None:
+    (end,) = BEFORE.ends
+    merged = replace(GOES_ON, absent=(("other", "events"),))
+    gone = AuditedEnds((end, replace(end, flow="other")))
+    assert usable(spark, merged, gone) == (0, [1])
+    # The night after has forgotten it.
+    assert usable(spark, merged, BEFORE) == (2, [])

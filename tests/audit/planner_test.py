@@ -4,19 +4,22 @@ from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from typing import cast
 
 import pytest
 
 from mirrorwatch.audit import planner
-from mirrorwatch.audit.offsets import Offsets, freeze_offsets
+from mirrorwatch.audit.mirror import MirrorReader
+from mirrorwatch.audit.offsets import AuditedSites, Offsets, freeze_offsets
 from mirrorwatch.audit.planner import AuditedTopics, join_offsets
-from mirrorwatch.config import Config
+from mirrorwatch.config import Config, FlowConfig
 from mirrorwatch.domain.audit.facts import Log, PairedLogs, SourceLog
 from mirrorwatch.domain.audit.plan import (
     AuditedEnd,
     AuditedEnds,
     AuditSpan,
     Request,
+    SharedTopic,
     Unverifiable,
 )
 from mirrorwatch.domain.cluster_view import (
@@ -24,6 +27,8 @@ from mirrorwatch.domain.cluster_view import (
     TopicFacts,
     TopicPartition,
 )
+from mirrorwatch.domain.topics import ReplicatedTopics
+from mirrorwatch.sources.mirror_state import MirrorState
 from tests.support.builders import NOON
 from tests.support.logs import make_pair, make_plan
 
@@ -356,6 +361,88 @@ def test_what_is_no_longer_there_at_both_ends_is_noticed(
         [] if reason is None else [True]
     )
     assert all(side in gap.reason for gap in gaps)
+
+
+def test_what_is_gone_of_a_merged_topic_is_gone_for_all_its_flows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What was found of one of them would else stand."""
+    there = {"summit": LogsNow(), "ldf": LogsNow(id="another")}
+    monkeypatch.setattr(planner, "AuditedSites", lambda _: nullcontext(there))
+    pair = make_pair((0, 10), (0, 10))
+    (one,) = pair.sources
+    merged = replace(pair, sources=(one, replace(one, flow="other")))
+    config = Config.model_construct(clusters={}, flows=())
+    gaps = planner.recheck(config, make_plan(merged))
+    assert [(gap.flow, gap.topic) for gap in gaps] == [
+        (pair.flow, "a"),
+        ("other", "a"),
+    ]
+
+
+@dataclass
+class Copied:
+    """A mirror of which only what it copies is asked."""
+
+    flow: FlowConfig
+    replicated: ReplicatedTopics
+    positions: MirrorState = field(default_factory=MirrorState)
+
+
+class TopicsNow(LogsNow):
+    def hidden(self, topics: Iterable[str]) -> set[str]:
+        return set()
+
+    def configs(
+        self, topics: Iterable[str]
+    ) -> tuple[dict[str, TopicConfigs], list[str]]:
+        return {}, list(topics)
+
+
+def test_a_merged_topic_is_told_of_all_its_flows_if_it_is_left_out() -> None:
+    flows = [
+        {
+            "source": source,
+            "target": "hub",
+            "naming": "identity",
+            "topics": {"merged": [".*"]},
+            "mirror": {},
+        }
+        for source in "ab"
+    ]
+    config = Config.from_mapping(
+        {
+            "clusters": {
+                alias: {"kafka": {"bootstrap.servers": f"{alias}:9092"}}
+                for alias in ("a", "b", "hub")
+            },
+            "flows": flows,
+        }
+    )
+    sites = {alias: TopicsNow() for alias in config.clusters}
+    mirrors = {
+        flow.name: Copied(
+            flow=flow,
+            replicated=ReplicatedTopics(
+                selection=flow.selection,
+                naming=flow.topic_naming,
+                target_alias="hub",
+            ),
+        )
+        for flow in config.flows
+    }
+    found = planner.find_topics(
+        config,
+        Request(),
+        AuditedEnds(),
+        cast("AuditedSites", sites),
+        cast("Mapping[str, MirrorReader]", mirrors),
+    )
+    # Its configuration may not be read.
+    assert (found.pairs, len(found.unverifiable)) == ([], 1)
+    assert found.shared == (
+        SharedTopic(flow="b->hub", told_of="a->hub", topic="a"),
+    )
 
 
 @pytest.mark.parametrize("topics", [None, "events"])

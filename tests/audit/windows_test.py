@@ -169,3 +169,23 @@ def test_findings_of_merged_topics_name_the_one_they_are_of(
         "b": OTHER,
         "m": FLOW,
     }
+
+
+def test_a_surplus_that_may_be_of_a_topic_that_is_no_more_is_unverifiable(
+    spark: SparkSession,
+) -> None:
+    logs = Logs(spark)
+    ours, theirs = records(0, 4), records(100, 102)
+    logs.write("source", ours)
+    logs.write("target", [*theirs, *ours[:2], ours[3]])
+    pair = make_pair((0, 4), (0, 5), position=4)
+    merged = replace(pair, absent=((OTHER, "a"),))
+    compared = audit(logs, make_plan(merged), bucket=BUCKET, keys=2)
+    # The lost one is not taken for one that was altered.
+    assert found(compared, "a") == [("dropped", 1, ((2, 2),), ())]
+    (gap,) = compared.unverifiable
+    assert (gap.topic, gap.records) == ("a", 2)
+    assert f"a ({OTHER}), whose topic" in gap.reason
+    assert found(audit(logs, make_plan(pair), bucket=BUCKET), "a") != [
+        ("dropped", 1, ((2, 2),), ())
+    ]

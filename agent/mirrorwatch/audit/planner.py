@@ -27,6 +27,7 @@ from ..domain.audit.plan import (
     PartitionPair,
     Plan,
     Request,
+    SharedTopic,
     Unverifiable,
 )
 from ..domain.audit.ranges import PlanningOutcome
@@ -70,6 +71,9 @@ class AuditedTopics:
 
     gone: list[tuple[str, str]] = field(default_factory=list)
     """Flows and source topics that are no more."""
+
+    shared: tuple[SharedTopic, ...] = ()
+    """Topics that are told under another flow than one that feeds them."""
 
 
 def find_topics(
@@ -121,6 +125,7 @@ def find_topics(
         pairs=[pair for pair in pairs if pair.sources],
         surplus=[pair for pair in pairs if not pair.sources],
         unverifiable=unverifiable,
+        shared=tuple(_shared(pairs)),
     )
     for flow in flows:
         mirror, seen = mirrors[flow.name], topics[flow.source]
@@ -136,6 +141,18 @@ def find_topics(
     _drop_hidden(sites, found)
     _read_configs(sites, found)
     return found
+
+
+def _shared(pairs: Iterable[PairedLogs]) -> Iterable[SharedTopic]:
+    """Return under which flow merged topics are told, by their name there."""
+    return dict.fromkeys(
+        SharedTopic(flow=source.flow, told_of=pair.flow, topic=topic)
+        for pair in pairs
+        for source in pair.sources
+        if source.flow != pair.flow
+        # Where names differ what is compared has that of the target.
+        for topic in (pair.topic, pair.topic_partition[0])
+    )
 
 
 def _note_unseen(
@@ -546,6 +563,7 @@ def freeze(
         filtered=tuple(_filtered(config, frozen)),
         gone=tuple(topics.gone),
         partial=request.topics is not None,
+        shared=topics.shared,
     )
 
 
@@ -757,14 +775,19 @@ def recheck(config: Config, plan: Plan) -> tuple[Unverifiable, ...]:
             topics[alias] = site.describe().topics
     found = (
         Unverifiable(
-            flow=pair.flow,
-            topic=pair.topic,
+            flow=flow,
+            topic=topic,
             # The copies of the others may have been in this one.
             partition=pair.partition if pair.copies.partitions else None,
             reason=reason,
         )
         for pair in plan.pairs
         if (reason := _find_reason(pair, topics, starts, ends)) is not None
+        # What was found of a merged one is of a source's flow, or of all.
+        for flow, topic in (
+            (pair.flow, pair.topic),
+            *((source.flow, source.topic) for source in pair.sources),
+        )
     )
     return tuple(dict.fromkeys(found))
 

@@ -57,6 +57,7 @@ from ..drill.findings import (
     FINDINGS,
     OutcomeCounts,
     findings_of,
+    judged,
     offset_ranges,
     stated_of,
     tallied,
@@ -389,7 +390,7 @@ def compare(
     everything = reduce(
         DataFrame.unionByName, outcomes, no_outcomes(source.sparkSession)
     )
-    tallies = tallied(everything)
+    tallies = judged(tallied(everything), plan.pairs)
     wrong = everything.where(sf.col("kind").isin(*FINDINGS))
     found = any(tally.key[3] in FINDINGS for tally in tallies)
     ranges = offset_ranges(wrong) if found else {}
@@ -522,6 +523,7 @@ def _result(
         unverifiable=(*plan.unverifiable, *found.unverifiable, *gone),
         more=plan.more,
         partial=plan.partial,
+        shared=plan.shared,
     )
 
 

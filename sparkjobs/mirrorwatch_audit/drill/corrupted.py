@@ -123,7 +123,10 @@ def with_corrupted(
     ]
     if not unmatched:
         return outcomes
-    rows = [(*name(pair), len(pair.sources) > 1) for pair in unmatched]
+    rows = [
+        (*name(pair), len(pair.sources) > 1 or bool(pair.absent))
+        for pair in unmatched
+    ]
     names = sf.broadcast(
         small_table(matches.sparkSession, rows, f"{NAMES}, merged boolean")
     )

@@ -40,6 +40,7 @@ __all__ = [
     "FINDINGS",
     "OutcomeCounts",
     "findings_of",
+    "judged",
     "offset_ranges",
     "stated_of",
     "tallied",
@@ -105,6 +106,21 @@ def tallied(outcomes: DataFrame) -> list[OutcomeCounts]:
             end=_time(row["end"]),
         )
         for row in rows.collect()
+    ]
+
+
+def judged(
+    tallies: Iterable[OutcomeCounts], pairs: Iterable[PartitionPair]
+) -> list[OutcomeCounts]:
+    """Return the tallies without a surplus that may be of topics that do not
+    exist any more.
+    """
+    absent = {name(pair) for pair in pairs if pair.absent}
+    return [
+        replace(tally, key=(*tally.key[:3], "absent"))
+        if tally.key[3] == "extra" and tally.key[0] in absent
+        else tally
+        for tally in tallies
     ]
 
 
@@ -191,6 +207,10 @@ _REASONS = {
     "undecided": (
         f"records differ that may be aborted at the source: {_ISOLATION}"
     ),
+    "absent": (
+        "records are at the target and not at the source: they may be of {}, "
+        "whose topic is merged into this one, and does not exist, or no longer"
+    ),
 }
 """Why outcomes cannot be judged."""
 
@@ -264,7 +284,11 @@ def unverifiable_of(
                 flow=flow,
                 topic=topic,
                 partition=partition,
-                reason=reason,
+                reason=reason.format(
+                    " and ".join(
+                        f"{topic} ({flow})" for flow, topic in pair.absent
+                    )
+                ),
                 records=tally.count,
             )
         )

@@ -365,10 +365,16 @@ def _goes_on(
         for source in pair.sources
         if (end := known.get((source.flow, source.topic, source.partition)))
     ]
-    return bool(ends) and all(
-        source.span.start == end.source_end
-        and pair.span.start == end.target_end
-        and source.topic_id == end.source_id
-        and end.target_id in {pair.topic_id, ""}
-        for source, end in ends
+    # What was left of a topic that was deleted since has no position.
+    gone = any((*of, pair.partition) in known for of in pair.absent)
+    return (
+        bool(ends)
+        and not gone
+        and all(
+            source.span.start == end.source_end
+            and pair.span.start == end.target_end
+            and source.topic_id == end.source_id
+            and end.target_id in {pair.topic_id, ""}
+            for source, end in ends
+        )
     )

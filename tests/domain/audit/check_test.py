@@ -20,7 +20,11 @@ from mirrorwatch.domain.audit.flow_result import (
     flow_result_of,
     join,
 )
-from mirrorwatch.domain.audit.plan import Stated, Unverifiable
+from mirrorwatch.domain.audit.plan import (
+    SharedTopic,
+    Stated,
+    Unverifiable,
+)
 from mirrorwatch.domain.audit.result import AuditResult, FindingKind
 from mirrorwatch.domain.report import Health
 from mirrorwatch.state.documents import from_json, to_json
@@ -341,6 +345,32 @@ def a_gap(topic: str, records: int | None) -> Unverifiable:
 def test_a_flow_that_the_result_does_not_name_has_no_night() -> None:
     assert flow_result_of(a_result(), "other") is None
     assert flow_result_of(a_result(a_finding()), "other") is None
+
+
+def test_each_flow_of_a_merged_topic_has_its_night() -> None:
+    """Else what one of them found would never be taken back."""
+    gap = a_gap("events", 7)
+    shared = SharedTopic(flow="other", told_of=AUDITED_FLOW, topic="events")
+    result = replace(
+        a_result(
+            replace(a_finding(), flow="other"),
+            a_finding("extra"),
+            topics=(a_count("events", 10, 9), a_count("own")),
+            unverifiable=(gap,),
+        ),
+        shared=(shared,),
+    )
+    night = flow_result_of(result, "other")
+    assert night is not None
+    (topic,) = night.topics
+    assert (topic.topic, topic.source_records) == ("events", 10)
+    # What was found is of one flow, what could not be judged is of all.
+    assert topic.found == {"dropped": 1}
+    assert night.gaps == (gap,)
+    clean = flow_result_of(replace(a_result(), shared=(shared,)), "other")
+    assert clean is not None
+    assert not clean.wrong
+    assert flow_result_of(result, "another") is None
 
 
 def test_sums_are_by_topic_and_count_what_is_not_kept() -> None:

@@ -113,6 +113,19 @@ def test_a_merged_topic_has_one_pair_fed_by_all_flows() -> None:
     assert fed == [["a->hub", "b->hub"], ["b->hub"]]
 
 
+def test_a_merged_topic_knows_which_of_its_flows_lack_it() -> None:
+    flows = [a_flow(s, merged=lambda _: True) for s in ("a", "b")]
+    known = {"a": topics(t=1, u=1), "b": topics(u=1), "hub": topics(t=1, u=1)}
+    pairs, _ = paired(*flows, **known)
+    assert {pair.topic: pair.absent for pair in pairs} == {
+        "t": (("b->hub", "t"),),
+        "u": (),
+    }
+    # One that is not merged is written by its own flow alone.
+    pairs, _ = paired(a_flow("a"), a_flow("b", include="u"), **known)
+    assert {pair.absent for pair in pairs} == {()}
+
+
 def test_a_merged_topic_of_strangers_is_unverifiable() -> None:
     pairs, (gap,) = paired(
         a_flow(merged=lambda t: t == "t"),

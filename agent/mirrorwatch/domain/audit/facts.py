@@ -8,7 +8,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import reduce
 from typing import TypeVar
@@ -188,6 +188,10 @@ class PairedLogs:
     copies: CopyProfile = AS_THEY_ARE
     """What its copies have in common with the records."""
 
+    absent: tuple[tuple[str, str], ...] = ()
+    """Other flows that are to write the target topic, and their source
+    topics, which do not exist."""
+
 
 @dataclass(frozen=True, slots=True)
 class FirstSince:
@@ -303,7 +307,8 @@ def pair_partitions(
     for (cluster, remote), feeders in sorted(fed.items(), key=lambda x: x[0]):
         if not any(wants(one.flow.name, topic) for one, topic in feeders):
             continue
-        if _has_unknown_writers(cluster, remote, feeders, flows):
+        writers = _writers(cluster, remote, feeders, flows)
+        if len(writers) == 1:
             one, topic = feeders[0]
             unverifiable.append(
                 Unverifiable(
@@ -314,7 +319,13 @@ def pair_partitions(
                 )
             )
         else:
-            pairs += _pairs_of_topic(cluster, remote, feeders, topics)
+            absent = tuple(
+                (one.flow.name, topic)
+                for one, topic in writers
+                if topic not in topics[one.flow.source]
+            )
+            found = _pairs_of_topic(cluster, remote, feeders, topics)
+            pairs += (replace(pair, absent=absent) for pair in found)
     return pairs, unverifiable
 
 
@@ -361,23 +372,26 @@ def _pairs_of_topic(
         )
 
 
-def _has_unknown_writers(
+def _writers(
     cluster: str,
     remote: str,
     feeders: Sequence[tuple[FlowTopics, str]],
     flows: Sequence[FlowTopics],
-) -> bool:
-    """Return whether others write to a topic that are not configured here."""
+) -> list[tuple[FlowTopics, str]]:
+    """Return which flows write to a merged topic, with their source topics,
+    whether these exist or not; none of one that is not merged.
+
+    If there is but one, others write to it that are not configured here.
+    """
     if not any(one.merged(topic) for one, topic in feeders):
-        return False
-    writers = [
-        one
+        return []
+    return [
+        (one, topic)
         for one in flows
         if one.flow.target == cluster
         and (topic := one.replicated.naming.origin(remote)) is not None
         and one.replicated.carries(topic)
     ]
-    return len(writers) < 2
 
 
 class IsolationHistory:

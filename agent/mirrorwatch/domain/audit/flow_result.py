@@ -11,6 +11,7 @@ from .result import (
     AuditFinding,
     AuditResult,
     FindingKind,
+    TopicCount,
     shrunk_percent,
 )
 
@@ -143,10 +144,23 @@ class FlowResult:
 
 
 def flow_result_of(result: AuditResult, flow: str) -> FlowResult | None:
-    """Return what a result holds of a flow; `None` if nothing."""
-    counts = [t for t in result.topics if t.flow == flow]
+    """Return what a result holds of a flow; `None` if nothing.
+
+    Parameters
+    ----------
+    result
+        What was found.
+    flow
+        Name of the flow. A topic that others feed as well is counted whole.
+    """
+    shared = {(s.told_of, s.topic) for s in result.shared if s.flow == flow}
+
+    def is_of(about: TopicCount | Unverifiable) -> bool:
+        return about.flow == flow or (about.flow, about.topic) in shared
+
+    counts = [t for t in result.topics if is_of(t)]
     findings = [f for f in result.findings if f.flow == flow]
-    gaps = [u for u in result.unverifiable if u.flow == flow]
+    gaps = [u for u in result.unverifiable if is_of(u)]
     if not (counts or findings or gaps):
         return None
     found: dict[str, Counter[str]] = {}

@@ -20,6 +20,7 @@ __all__ = [
     "PartitionPair",
     "Plan",
     "Request",
+    "SharedTopic",
     "Side",
     "SourceRange",
     "Stated",
@@ -224,6 +225,11 @@ class PartitionPair:
     pairs of a topic are compared as one; one of them whose partition does not
     exist at the source has a source without offsets."""
 
+    absent: tuple[tuple[str, str], ...] = ()
+    """Flows that are configured to write the target topic too, and their
+    source topics, which do not exist, or no longer: the target may still hold
+    copies of their records."""
+
     @property
     def topic(self) -> str:
         """What the pair is called in results: the source topic if it is one,
@@ -271,6 +277,20 @@ class Stated:
 
     count: int
     """How many records."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SharedTopic:
+    """A topic of a merged pair, which is told under one of its flows."""
+
+    flow: str
+    """Name of a flow that feeds it."""
+
+    told_of: str
+    """Name of the flow under which it is told: the first that feeds it."""
+
+    topic: str
+    """What it is called there."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -323,6 +343,9 @@ class Plan:
 
     partial: bool = False
     """Whether it is of named topics only."""
+
+    shared: tuple[SharedTopic, ...] = ()
+    """Topics that are told under another flow than one that feeds them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -254,6 +254,7 @@ def to_pair(
         topic_id="" if target is None else target.topic_id,
         cut_at=cut_at,
         copies=facts.copies,
+        absent=facts.absent,
     )
 
 

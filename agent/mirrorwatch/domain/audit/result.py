@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from ..report import counted
 from ..topics import filtered_note, is_beyond
-from .plan import FilteredTopic, Side, Stated, Unverifiable
+from .plan import FilteredTopic, SharedTopic, Side, Stated, Unverifiable
 
 __all__ = [
     "MOST_NAMED",
@@ -173,6 +173,9 @@ class AuditResult:
     partial: bool | None = None
     """Whether it is of named topics only; `None` of an older version, which
     did not note it."""
+
+    shared: tuple[SharedTopic, ...] = ()
+    """Topics that are told under another flow than one that feeds them."""
 
     @property
     def errors(self) -> tuple[AuditFinding, ...]:
