@@ -1,5 +1,6 @@
 """When audits are started, and what becomes of them."""
 
+import os
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -111,6 +112,18 @@ def test_one_that_hangs_is_late_then_stopped_and_no_second_starts_beside_it(
     assert agent.outcome == "timeout"
     assert agent.verdict().health is Health.WARNING
     assert "did not complete within 6 h" in agent.verdict().reason
+
+
+@pytest.mark.slow
+def test_one_that_ended_before_it_was_stopped_has_ended(
+    tmp_path: Path, database: Database
+) -> None:
+    agent = Agent(tmp_path, database)
+    agent.look(NIGHT)
+    os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+    agent.look(NIGHT + 6.1 * HOUR)
+    agent.step_until(lambda: agent.outcome != "running")
+    assert agent.outcome == "finished"
 
 
 AT = datetime(2026, 11, 21, 12, 30, 15, tzinfo=UTC)

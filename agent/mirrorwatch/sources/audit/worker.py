@@ -240,7 +240,8 @@ class AuditStarter:
             Whether it left a result.
         """
         output = self._job.output if self._job is not None else ()
-        if self._timed_out:
+        # It may have come to its end just before it was stopped.
+        if self._timed_out and status not in FOUND:
             self._end("timeout", output)
         elif status not in FOUND:
             self._end("failed", output, _last_words(status, output))
