@@ -8,7 +8,7 @@ import pytest
 
 from mirrorwatch.domain.audit.flow_result import flow_result_of, join
 from mirrorwatch.domain.audit.history import with_usual
-from mirrorwatch.domain.audit.plan import Unverifiable
+from mirrorwatch.domain.audit.plan import Stated, Unverifiable
 from mirrorwatch.domain.audit.result import (
     AuditResult,
     FinishedAudit,
@@ -118,6 +118,22 @@ def test_a_topic_that_could_not_be_verified_was_not_counted_whole() -> None:
     assert judged(before, with_gap(a_night(3, 10))).usual_count is None
     gaps = [with_gap(night) for night in before]
     assert judged(gaps, a_night(3, 1000)).usual_count is None
+
+
+def test_what_the_mirror_has_not_copied_is_no_shrunk_topic() -> None:
+    waiting = Stated(
+        flow="f", topic="t", partition=0, kind="in_flight", count=900
+    )
+
+    def behind(night: FinishedAudit) -> FinishedAudit:
+        result = replace(night.result, stated=(waiting,))
+        return replace(night, result=result)
+
+    before = nights(1000, 1000, 1000)
+    assert judged(before, a_night(3, 100)).shrunk_percent == 90
+    assert judged(before, behind(a_night(3, 100))).shrunk_percent is None
+    gaps = [behind(night) for night in before]
+    assert judged(gaps, a_night(3, 100)).usual_count is None
 
 
 def test_a_run_over_minutes_has_no_rate() -> None:

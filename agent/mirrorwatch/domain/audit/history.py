@@ -38,7 +38,8 @@ def with_usual(
     Nights differ in length, as one makes up for another that was missed: so
     it is rates that are compared. Their median, as one night without a
     source must not change what is usual. What could not be verified was not
-    counted whole, so such a topic has no rate that night.
+    counted whole, nor was what the mirror had not copied, so such a topic has
+    no rate that night.
     """
     night = audit.result
     covered = audit.speed.covered
@@ -73,9 +74,11 @@ def with_usual(
 
 
 def _whole(audit: FinishedAudit) -> list[TopicCount]:
-    gaps = {(gap.flow, gap.topic) for gap in audit.result.unverifiable}
-    return [
-        count
-        for count in audit.result.topics
-        if (count.flow, count.topic) not in gaps
-    ]
+    result = audit.result
+    left = {(gap.flow, gap.topic) for gap in result.unverifiable}
+    left |= {
+        (what.flow, what.topic)
+        for what in result.stated
+        if what.kind == "in_flight"
+    }
+    return [c for c in result.topics if (c.flow, c.topic) not in left]
