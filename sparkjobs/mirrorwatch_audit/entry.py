@@ -12,12 +12,13 @@ from rich.console import Console
 
 from mirrorwatch.clock import utc_now
 from mirrorwatch.config import AuditConfig, Config
-from mirrorwatch.domain.audit.plan import Plan, Request, Side
+from mirrorwatch.domain.audit.plan import Plan, Request, Side, earlier_pieces
 from mirrorwatch.domain.audit.result import (
     Crossing,
     FinishedAudit,
     Hours,
     combined,
+    joined,
 )
 from mirrorwatch.exceptions import MirrorwatchError
 
@@ -141,27 +142,31 @@ class Audits:
         """Return what all finished runs found, in no order."""
         return self._store.results()
 
-    def kept(self, run: str | None) -> tuple[FinishedAudit, Hours] | None:
-        """Return a finished run with its hours: the last night's, unless
-        another one is named.
+    def kept(self, run: str | None) -> tuple[list[FinishedAudit], Hours]:
+        """Return a finished run with its hours: the last night with all of
+        its pieces, unless another one is named. Nothing if there is none.
         """
+        runs = [] if run is None else [run]
         if run is None:
-            last = self._store.last_night()
-            if last is None:
-                return None
-            run = last.plan.id
-        audit = self._store.result(run)
-        return None if audit is None else (audit, self._store.hours(run))
+            nights = [
+                audit.result
+                for audit in self._store.results()
+                if audit.result.nightly and not audit.result.partial
+            ]
+            if nights:
+                last = max(nights, key=lambda result: result.end).id
+                runs = [*earlier_pieces(last), last]
+        found = [self._store.result(name) for name in runs]
+        finished = [audit for audit in found if audit is not None]
+        return finished, self._hours(finished)
 
     def page(self, finished: Sequence[FinishedAudit]) -> str:
         """Return the report of what was run, as HTML."""
-        counts = [
-            count
-            for audit in finished
-            for count in self._store.hours(audit.result.id).counts
-        ]
         result = combined([audit.result for audit in finished])
-        return report_page(result, finished, Hours(counts=tuple(counts)))
+        return report_page(result, finished, self._hours(finished))
+
+    def _hours(self, finished: Sequence[FinishedAudit]) -> Hours:
+        return joined(self._store.hours(a.result.id) for a in finished)
 
     @contextmanager
     def _alone(self) -> Iterator[RunStore]:

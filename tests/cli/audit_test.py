@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import timedelta
 from io import StringIO
 from pathlib import Path
@@ -149,6 +150,29 @@ def test_findings_give_status_3_and_are_named_by_their_offsets(
     assert result.exit_code == 3
     assert "✗ 17 records dropped in events" in result.stdout
     assert "42-58" in result.stdout
+
+
+def test_the_last_night_is_shown_with_all_of_its_pieces(
+    config: str, tmp_path: Path
+) -> None:
+    """The last piece of a night that was missed is not all of it."""
+    found = a_result(a_finding(first=42, last=58))
+    clean = replace(
+        a_result(at=NIGHT + timedelta(minutes=5)), id=f"{found.id}-2"
+    )
+    for result in (found, clean):
+        write_audit(tmp_path / "audit", a_finished(result))
+        write_hours(tmp_path / "audit", result.id, Hours(counts=(an_hour(),)))
+    page = tmp_path / "report.html"
+
+    both = audit("report", "--config", config, "--html", str(page))
+    assert both.exit_code == 3
+    assert "17 records dropped in events" in both.stdout
+    assert "17 records dropped in events" in page.read_text()
+    assert audit("report", "--config", config, clean.id).exit_code == 0
+
+    repair = audit("repair", "--config", config, "--dry-run")
+    assert repair.stdout.split()[0] == found.id
 
 
 def test_what_could_not_be_verified_gives_status_3_too(

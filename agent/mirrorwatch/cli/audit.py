@@ -12,12 +12,13 @@ from ..domain.audit.result import (
     FinishedAudit,
     Hours,
     combined,
+    joined,
     result_document,
 )
 from ..exceptions import AuditError
 from ..log import configure_logging
 from ..state.audits import (
-    latest_audit,
+    last_night,
     local_path,
     read_audit,
     read_audits,
@@ -129,18 +130,20 @@ def report(
     out: str | None,
     html: Path | None,
 ) -> None:
-    """Show what RUN found: the name of a run, else the last night's.
+    """Show what RUN found: the name of a run, else the last night's, in all
+    of its pieces.
 
     Spark is started only if the folder of the runs is on no disk of this
     machine. Exit status 0 if the run was clean, 3 if not.
     """
     folder = out or config.audit_out
-    audit, hours = _kept(config, folder, run)
+    finished, hours = _kept(config, folder, run)
+    result = combined([audit.result for audit in finished])
     if html is not None:
-        page = report_page(audit.result, [audit], hours)
+        page = report_page(result, finished, hours)
         html.write_text(page, encoding="utf-8")
-    print_result(audit.result, [audit], Console(highlight=False))
-    if not audit.result.clean:
+    print_result(result, finished, Console(highlight=False))
+    if not result.clean:
         ctx.exit(EXIT_UNHEALTHY)
 
 
@@ -198,19 +201,22 @@ def history(
 
 def _kept(
     config: Config, folder: str, run: str | None
-) -> tuple[FinishedAudit, Hours]:
-    """Return a run that was finished, with its hours."""
+) -> tuple[list[FinishedAudit], Hours]:
+    """Return a run that was finished, or the last night with all pieces, and
+    its hours.
+    """
     local = local_path(folder)
     if local is None:
         console = Console(stderr=True, highlight=False)
         with spark_job().opened(config, out=folder, console=console) as job:
-            kept: tuple[FinishedAudit, Hours] | None = job.kept(run)
-        if kept is not None:
-            return kept
+            kept: tuple[list[FinishedAudit], Hours] = job.kept(run)
+        finished, hours = kept
     else:
-        audit = latest_audit(local) if run is None else read_audit(local, run)
-        if audit is not None:
-            return audit, read_hours(local, audit.result.id)
+        audit = None if run is None else read_audit(local, run)
+        finished = last_night(local) if run is None else [audit] * bool(audit)
+        hours = joined(read_hours(local, a.result.id) for a in finished)
+    if finished:
+        return finished, hours
     if run is None:
         raise AuditError(
             f"No nightly run is finished in {folder}: begin with mirrorwatch "

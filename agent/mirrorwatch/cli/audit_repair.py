@@ -12,7 +12,7 @@ from ..domain.audit.repair import ranges_to_repair
 from ..domain.report import counted
 from ..exceptions import AuditError
 from ..log import configure_logging
-from ..state.audits import latest_audit, local_path, read_audit
+from ..state.audits import last_night, local_path, read_audit
 from ..state.repairs import opened_diary
 from .audit_options import EXIT_UNHEALTHY, out_option
 from .options import config_option
@@ -73,23 +73,29 @@ def repair(
             f"What was repaired is kept beside the results, and {url} is not "
             "on this machine: mount it, or copy the run, and name it by --out"
         )
-    audit = latest_audit(folder) if run is None else read_audit(folder, run)
-    if audit is None:
+    named = None if run is None else read_audit(folder, run)
+    audits = last_night(folder) if run is None else [named] * bool(named)
+    if not audits:
         raise AuditError(
             f"There is no finished run {run or 'of a night'} in {folder}: "
             "mirrorwatch audit history lists them"
         )
-    ranges = list(ranges_to_repair(audit.result))
     console = Console(highlight=False)
-    console.print(Text(f"{audit.result.id}", style="bold"))
     done: Counter[str] = Counter()
-    with opened_diary(folder, audit.result.id) as (diary, save):
-        repairer = Repairer(config, to_topic=to_topic, diary=diary, save=save)
-        for found in repairer.repair(ranges, dry_run=dry_run):
-            done[found.outcome] += len(found.offsets)
-            console.print(_line(found), soft_wrap=True)
-    dropped = sum(f.count for f in audit.result.errors if f.kind == "dropped")
-    unnamed = dropped - sum(map(len, ranges))
+    unnamed = 0
+    for audit in audits:
+        result = audit.result
+        ranges = list(ranges_to_repair(result))
+        console.print(Text(f"{result.id}", style="bold"))
+        with opened_diary(folder, result.id) as (diary, save):
+            repairer = Repairer(
+                config, to_topic=to_topic, diary=diary, save=save
+            )
+            for found in repairer.repair(ranges, dry_run=dry_run):
+                done[found.outcome] += len(found.offsets)
+                console.print(_line(found), soft_wrap=True)
+        dropped = sum(f.count for f in result.errors if f.kind == "dropped")
+        unnamed += dropped - sum(map(len, ranges))
     if unnamed:
         console.print(
             f"{counted(unnamed, 'record')} more: audit the window again "

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
+from ..domain.audit.plan import earlier_pieces
 from ..domain.audit.result import FinishedAudit, Hours
 from ..exceptions import AuditError
 from .documents import from_json, to_json
@@ -31,6 +32,7 @@ from .documents import from_json, to_json
 __all__ = [
     "check_version",
     "from_versioned",
+    "last_night",
     "latest_audit",
     "local_path",
     "read_audit",
@@ -153,6 +155,23 @@ def latest_audit(folder: Path) -> FinishedAudit | None:
         Raised if the file cannot be read.
     """
     return read_document(FinishedAudit, folder / "latest.json")
+
+
+def last_night(folder: Path) -> list[FinishedAudit]:
+    """Return the last night, with the pieces of it that came before: a night
+    that was missed is made up for in several. Nothing before the first.
+
+    Raises
+    ------
+    AuditError
+        Raised if a file cannot be read.
+    """
+    latest = latest_audit(folder)
+    if latest is None:
+        return []
+    names = earlier_pieces(latest.result.id)
+    pieces = [read_audit(folder, name) for name in names]
+    return [*(piece for piece in pieces if piece is not None), latest]
 
 
 def read_audit(folder: Path, run: str) -> FinishedAudit | None:

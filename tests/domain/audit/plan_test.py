@@ -26,6 +26,7 @@ from mirrorwatch.domain.audit.plan import (
     Side,
     TimeWindow,
     Unverifiable,
+    earlier_pieces,
 )
 from mirrorwatch.domain.audit.ranges import PlanningOutcome
 from mirrorwatch.domain.audit.window import AdHoc, plan_window
@@ -245,6 +246,24 @@ def test_a_nightly_run_is_named_after_its_night_and_piece() -> None:
     assert Request(piece=2).run_id(TODAY) == "nightly-2026-11-21-2"
     night = date(2026, 11, 3)
     assert Request(night=night).run_id(TODAY) == "nightly-2026-11-03"
+
+
+def test_the_pieces_of_a_night_are_known_by_their_names() -> None:
+    night = date(2026, 11, 21)
+    for request in (
+        Request(night=night),
+        Request(night=night, clock="0300"),
+        Request(night=night, topics="t"),
+    ):
+        names = [
+            replace(request, piece=piece).run_id(night) for piece in (1, 2, 3)
+        ]
+        assert [earlier_pieces(name) for name in names] == [
+            [],
+            names[:1],
+            names[:2],
+        ]
+    assert earlier_pieces("adhoc-20261120T000000Z-20261121T000000Z-2") == []
 
 
 def test_an_ad_hoc_run_is_named_after_its_window_in_utc() -> None:

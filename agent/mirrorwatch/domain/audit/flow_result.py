@@ -153,7 +153,11 @@ def flow_result_of(result: AuditResult, flow: str) -> FlowResult | None:
     flow
         Name of the flow. A topic that others feed as well is counted whole.
     """
-    shared = {(s.told_of, s.topic) for s in result.shared if s.flow == flow}
+    shared = {
+        (topic.told_of, topic.topic)
+        for topic in result.shared or ()
+        if topic.flow == flow
+    }
 
     def is_of(about: TopicCount | Unverifiable) -> bool:
         return about.flow == flow or (about.flow, about.topic) in shared

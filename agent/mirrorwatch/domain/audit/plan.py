@@ -1,6 +1,7 @@
 """What one audit compares: ranges of offsets, frozen before reading."""
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
@@ -27,6 +28,7 @@ __all__ = [
     "StatedKind",
     "TimeWindow",
     "Unverifiable",
+    "earlier_pieces",
     "ends_after",
 ]
 
@@ -504,6 +506,23 @@ class Request:
             part = f"{self.flow}\n{self.topics}".encode()
             name += f"-part{hashlib.sha256(part).hexdigest()[:8]}"
         return name if self.piece == 1 else f"{name}-{self.piece}"
+
+
+_PIECE = re.compile(
+    r"(nightly-\d{4}-\d\d-\d\d(?:T\d{4})?(?:-part[\da-f]{8})?)-(\d+)",
+    re.ASCII,
+)
+
+
+def earlier_pieces(run: str) -> list[str]:
+    """Return the names of the pieces of a night before one of them, the first
+    one first; see `Request.run_id`.
+    """
+    found = _PIECE.fullmatch(run)
+    if found is None:
+        return []
+    first, piece = found[1], int(found[2])
+    return [first, *(f"{first}-{n}" for n in range(2, piece))]
 
 
 def _compact(time: datetime) -> str:

@@ -27,6 +27,7 @@ __all__ = [
     "as_size",
     "as_time",
     "combined",
+    "joined",
     "result_document",
     "tell_filtered",
 ]
@@ -174,8 +175,9 @@ class AuditResult:
     """Whether it is of named topics only; `None` of an older version, which
     did not note it."""
 
-    shared: tuple[SharedTopic, ...] = ()
-    """Topics that are told under another flow than one that feeds them."""
+    shared: tuple[SharedTopic, ...] | None = None
+    """Topics that are told under another flow than one that feeds them;
+    `None` of an older version, which did not note them."""
 
     @property
     def errors(self) -> tuple[AuditFinding, ...]:
@@ -499,6 +501,11 @@ class Hours:
 
     counts: tuple[HourCount, ...] = ()
     """At most one for each flow, topic and hour."""
+
+
+def joined(hours: Iterable[Hours]) -> Hours:
+    """Return the hours of several runs."""
+    return Hours(counts=tuple(c for each in hours for c in each.counts))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
