@@ -4,8 +4,18 @@ from collections.abc import Iterator
 
 import pytest
 
+from mirrorwatch_audit.checkpoint import checkpointed
+from mirrorwatch_audit.compare.audit import compare, digest_side
+from mirrorwatch_audit.digest.records import SIDES
 from tests.support.audit_spark import SPARK, Audited, Cases, small_spark
-from tests.support.logs import Record, millis
+from tests.support.logs import (
+    BUCKET,
+    Logs,
+    Record,
+    make_pair,
+    make_plan,
+    millis,
+)
 
 pytestmark = SPARK
 
@@ -150,3 +160,31 @@ def test_kinds_are_those_of_any_topic(nights: list[Audited]) -> None:
         {"in_flight": 1},
     )
     assert night.carry(WAITING) == [("source", 4)]
+
+
+def test_what_is_removed_while_it_is_looked_into_is_compacted() -> None:
+    with small_spark() as spark:
+        logs = Logs(spark)
+        logs.write("source", log(("a", "1"), ("b", "1"), ("a", "2")))
+        logs.write("target", log(("a", "1"), ("a", "2")))
+        pair = make_pair((0, 2), (0, 1), position=2, compacted=True)
+        plan = make_plan(pair)
+        source, target = (
+            checkpointed(digest_side(logs, plan, side, bucket=BUCKET))
+            for side in SIDES
+        )
+        # The newer one comes once the ends were read again.
+        logs.remove("target", [0])
+        kept = ((0, 3), (0, 2))
+        now = make_plan(
+            make_pair(
+                (0, 2), (0, 1), position=2, compacted=True, retained=kept
+            )
+        )
+        found = compare(logs, plan, source, target, renew=lambda _: now)
+        assert [(f.kind, f.source_offsets) for f in found.findings] == [
+            ("dropped", ((1, 1),))
+        ]
+        assert [(s.kind, s.count) for s in found.stated] == [("compacted", 1)]
+        (both,) = compare(logs, plan, source, target).findings
+        assert both.source_offsets == ((0, 1),)

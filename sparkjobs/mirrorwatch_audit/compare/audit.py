@@ -1,8 +1,8 @@
 """The audit of one plan."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import reduce
 
@@ -16,7 +16,6 @@ from mirrorwatch.domain.audit.plan import (
     Plan,
     Side,
     Stated,
-    TimeWindow,
     Unverifiable,
 )
 from mirrorwatch.domain.audit.result import (
@@ -50,7 +49,7 @@ from ..digest.records import (
     narrowed,
     streams,
 )
-from ..drill.compacted import drill_compacted
+from ..drill.compacted import drill_compacted, without_replaced
 from ..drill.drill import SuspectBuckets, drill
 from ..drill.explain import no_outcomes
 from ..drill.findings import (
@@ -123,8 +122,12 @@ class Sides:
         )
 
 
+Renew = Callable[[Plan], Plan]
+"""Returns a plan with ends of compacted topics that are of now."""
+
+
 def look_into(
-    read: Read, sides: Sides, window: TimeWindow | None
+    read: Read, sides: Sides, plan: Plan, renew: Renew
 ) -> DataFrame | None:
     """Return what became of records without a counterpart, if there are any.
 
@@ -134,8 +137,10 @@ def look_into(
         Reads records.
     sides
         Digests of both sides.
-    window
-        Which timestamps are asked for.
+    plan
+        What the digests were made of.
+    renew
+        Reads ends of compacted topics again.
     """
     buckets = compared(sides.whole("source"), sides.whole("target"))
     buckets = buckets.transform(checkpointed)
@@ -167,11 +172,17 @@ def look_into(
         ends=matched_ends(sides.source, buckets.where("equal")),
         carry=sides.carry,
         timestamps=sides.group.timestamps,
-        window=window,
+        window=plan.window,
         bucket=sides.bucket,
     )
-    work = drill_compacted if sides.group.compacted else drill
-    return work(read, case)
+    if not sides.group.compacted:
+        return drill(read, case)
+    return without_replaced(
+        read,
+        case,
+        drill_compacted(read, case),
+        lambda pairs: renew(replace(plan, pairs=pairs)).pairs,
+    )
 
 
 def _stretches(table: DataFrame) -> _Stretches:
@@ -349,6 +360,7 @@ def compare(
     *,
     carry: DataFrame | None = None,
     keys: int = 0,
+    renew: Renew = lambda plan: plan,
 ) -> DigestComparison:
     """Compare two digests, and look into what differs.
 
@@ -367,6 +379,8 @@ def compare(
         What the audit of the night before left to this one.
     keys
         Keys to name as a sample for each finding.
+    renew
+        Reads ends of compacted topics again, once records were compared.
 
     Raises
     ------
@@ -385,7 +399,7 @@ def compare(
         )
         for group in groups(plan.pairs)
     ]
-    looked = [look_into(read, sides, plan.window) for sides in cases]
+    looked = [look_into(read, sides, plan, renew) for sides in cases]
     outcomes = [found for found in looked if found is not None]
     everything = reduce(
         DataFrame.unionByName, outcomes, no_outcomes(source.sparkSession)
@@ -472,6 +486,7 @@ def judge(
             target,
             carry=carry,
             keys=tools.settings.keys,
+            renew=tools.planner.renew,
         )
         readings = [reading_of(source), reading_of(target)]
         hours = hours_of(plan, source, target)

@@ -1,13 +1,16 @@
 """Topics of which only the newest record of a key is sure to be there."""
 
+from collections.abc import Callable
+from dataclasses import replace
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from mirrorwatch.domain.audit.plan import PartitionPair, Side
+from mirrorwatch.domain.audit.plan import AuditSpan, PartitionPair, Side
 
 from ..checkpoint import checkpointed
 from ..digest.digest import PAIR, hashed, to_millis
-from ..digest.records import SIDES, Read, span_table, spanned
+from ..digest.records import SIDES, Read, name, span_table, spanned
 from .drill import (
     MOST_SENT,
     SuspectBuckets,
@@ -17,7 +20,7 @@ from .drill import (
 )
 from .explain import OUTCOME, SOURCE, bounds, positions
 
-__all__ = ["drill_compacted"]
+__all__ = ["drill_compacted", "without_replaced"]
 
 
 _KEY = (*PAIR, "k1", "k2")
@@ -97,6 +100,66 @@ def drill_compacted(read: Read, case: SuspectBuckets) -> DataFrame:
     explained = both.withColumn("kind", _doubted(_kind()))
     explained = explained.where("kind IS NOT NULL")
     return explained.select(*_outcome()).transform(checkpointed)
+
+
+Pairs = tuple[PartitionPair, ...]
+
+
+def without_replaced(
+    read: Read,
+    case: SuspectBuckets,
+    outcomes: DataFrame,
+    renewed: Callable[[Pairs], Pairs],
+) -> DataFrame:
+    """Return the outcomes with keys told as compacted that were replaced
+    while they were looked into.
+
+    Parameters
+    ----------
+    read
+        Reads records.
+    case
+        What was looked into.
+    outcomes
+        What came of it, as in `OUTCOME`.
+    renewed
+        Returns pairs with ends that are of now.
+
+    Notes
+    -----
+    A side may remove a record between two readings, for a newer one of its
+    key that lies behind the ends that both went to. So what seems to be wrong
+    is looked for behind the ends as they are afterwards.
+    """
+    wrong = sf.col("kind").isin("dropped", "corrupted", "extra")
+    found = outcomes.where(wrong).select(*_KEY).distinct()
+    names = {tuple(row) for row in found.select(*PAIR).distinct().collect()}
+    concerned = tuple(p for p in case.pairs if name(p) in names)
+    pairs = renewed(concerned) if concerned else ()
+    if pairs == concerned:
+        return outcomes
+    now = replace(case, pairs=pairs)
+    for side in SIDES:
+        ranges = [
+            spanned(p, lambda x: AuditSpan(x.span.start, x.retained.end))
+            for p in pairs
+        ]
+        records = hashed(read(ranges, side), timestamps=case.timestamps)
+        late = _placed(
+            records.join(found, [*_KEY], "left_semi").select(*records.columns),
+            now,
+            side,
+        ).where("late")
+        went_on = late.select(*_KEY, sf.expr("true").alias(f"{side}_on"))
+        outcomes = outcomes.join(went_on.distinct(), [*_KEY], "left")
+    replaced = (
+        sf.when(sf.col("kind") == "dropped", sf.col("target_on"))
+        .when(sf.col("kind") == "extra", sf.col("source_on"))
+        .when(wrong, sf.coalesce("target_on", "source_on"))
+    )
+    kind = sf.when(replaced, "compacted").otherwise(sf.col("kind"))
+    told = outcomes.withColumn("kind", kind)
+    return told.select(*OUTCOME).transform(checkpointed)
 
 
 def _whole(pair: PartitionPair) -> PartitionPair:
