@@ -564,6 +564,7 @@ def freeze(
         gone=tuple(topics.gone),
         partial=request.topics is not None,
         shared=topics.shared,
+        of_flow=request.flow,
     )
 
 

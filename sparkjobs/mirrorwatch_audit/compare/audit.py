@@ -539,6 +539,7 @@ def _result(
         more=plan.more,
         partial=plan.partial,
         shared=plan.shared,
+        of_flow=plan.of_flow,
     )
 
 

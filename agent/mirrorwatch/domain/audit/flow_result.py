@@ -207,7 +207,7 @@ def flow_result_of(result: AuditResult, flow: str) -> FlowResult | None:
         gaps_total=len(gaps),
         more=result.more,
         shown=result.id,
-        partial=result.partial,
+        partial=result.of_flow not in {None, flow} or result.partial,
     )
 
 

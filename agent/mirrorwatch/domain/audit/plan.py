@@ -349,6 +349,10 @@ class Plan:
     shared: tuple[SharedTopic, ...] = ()
     """Topics that are told under another flow than one that feeds them."""
 
+    of_flow: str | None = None
+    """The only flow that was asked for: of others it has no more than what
+    they feed together with it."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AuditedEnd:

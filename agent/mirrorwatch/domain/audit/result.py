@@ -179,6 +179,10 @@ class AuditResult:
     """Topics that are told under another flow than one that feeds them;
     `None` of an older version, which did not note them."""
 
+    of_flow: str | None = None
+    """The only flow that was asked for: of others it has no more than what
+    they feed together with it."""
+
     @property
     def errors(self) -> tuple[AuditFinding, ...]:
         """What is wrong: all findings but those of filtered topics."""
