@@ -407,6 +407,15 @@ def test_sums_are_by_topic_and_count_what_is_not_kept() -> None:
     assert night.gaps_total == 2
 
 
+@pytest.mark.parametrize(("records", "told"), [(7, 7), (None, 1), (0, 1)])
+def test_what_could_not_be_verified_is_never_counted_as_nothing(
+    records: int | None, told: int
+) -> None:
+    """Of a range that only the target has, no source offset is lost."""
+    night = of(a_result(unverifiable=(a_gap("events", records),)))
+    assert [topic.unverifiable for topic in night.topics] == [told]
+
+
 def test_a_night_survives_the_state_file() -> None:
     night = of(a_result(a_finding(), unverifiable=(a_gap("events", None),)))
     assert from_json(FlowResult, to_json(night)) == night

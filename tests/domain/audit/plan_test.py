@@ -116,14 +116,15 @@ def test_a_merged_topic_has_one_pair_fed_by_all_flows() -> None:
 
 def test_a_merged_topic_knows_which_of_its_flows_lack_it() -> None:
     flows = [a_flow(s, merged=lambda _: True) for s in ("a", "b")]
-    known = {"a": topics(t=1, u=1), "b": topics(u=1), "hub": topics(t=1, u=1)}
-    pairs, _ = paired(*flows, **known)
+    ours, theirs, there = topics(t=1, u=1), topics(u=1), topics(t=1, u=1)
+    pairs, _ = paired(*flows, a=ours, b=theirs, hub=there)
     assert {pair.topic: pair.absent for pair in pairs} == {
         "t": (("b->hub", "t"),),
         "u": (),
     }
     # One that is not merged is written by its own flow alone.
-    pairs, _ = paired(a_flow("a"), a_flow("b", include="u"), **known)
+    flows = [a_flow("a", include="t"), a_flow("b", include="u")]
+    pairs, _ = paired(*flows, a=ours, b=theirs, hub=there)
     assert {pair.absent for pair in pairs} == {()}
 
 

@@ -68,8 +68,8 @@ class TopicTally:
     """Records by kind of finding."""
 
     unverifiable: int = 0
-    """Source offsets that could not be judged; a range of unknown length
-    counts as one."""
+    """Source offsets that could not be judged; a range of unknown length, or
+    of the target alone, counts as one."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -173,7 +173,8 @@ def flow_result_of(result: AuditResult, flow: str) -> FlowResult | None:
         of_topic[finding.kind] += finding.count
     unknown: Counter[str] = Counter()
     for gap in gaps:
-        unknown[gap.topic] += 1 if gap.records is None else gap.records
+        # What only the target has is no source offset, but not nothing.
+        unknown[gap.topic] += gap.records or 1
     stated: Counter[str] = Counter()
     for known in result.stated:
         if known.flow == flow:
