@@ -149,12 +149,12 @@ class Audits:
         runs = [] if run is None else [run]
         if run is None:
             nights = [
-                audit.result
-                for audit in self._store.results()
-                if audit.result.nightly and not audit.result.partial
+                ended
+                for ended in self._store.ended()
+                if ended.nightly and not ended.partial
             ]
             if nights:
-                last = max(nights, key=lambda result: result.end).id
+                last = max(nights, key=lambda ended: ended.end).id
                 runs = [*earlier_pieces(last), last]
         found = [self._store.result(name) for name in runs]
         finished = [audit for audit in found if audit is not None]

@@ -2,6 +2,8 @@
 
 import json
 from datetime import datetime
+from heapq import nlargest
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -18,11 +20,10 @@ from ..domain.audit.result import (
 from ..exceptions import AuditError
 from ..log import configure_logging
 from ..state.audits import (
-    last_night,
     local_path,
-    read_audit,
     read_audits,
     read_hours,
+    read_named,
 )
 from .audit_options import (
     EXIT_UNHEALTHY,
@@ -172,31 +173,34 @@ def history(
     folder = out or config.audit_out
     local = local_path(folder)
     if local is not None:
-        audits = list(read_audits(local))
+        audits = read_audits(local)
     else:
         console = Console(stderr=True, highlight=False)
         with spark_job().opened(config, out=out, console=console) as job:
-            audits = job.results()
-    audits.sort(key=lambda audit: audit.result.began_at)
-    if not audits:
+            audits = iter(job.results())
+    first = next(audits, None)
+    if first is None:
         raise AuditError(
             f"No run is finished in {folder}: begin with mirrorwatch audit "
             "run, or name another folder with --out"
         )
+    # One at a time: of every hour there are thousands.
+    chosen = (
+        audit
+        for audit in chain([first], audits)
+        if topic is None
+        or any(count.topic == topic for count in audit.result.topics)
+    )
+    newest = nlargest(last, chosen, key=lambda a: a.result.began_at)[::-1]
     console = Console(highlight=False)
     if topic is None:
-        print_history(audits[-last:], console)
+        print_history(newest, console)
         return
-    of_topic = [
-        audit
-        for audit in audits
-        if any(count.topic == topic for count in audit.result.topics)
-    ]
-    if not of_topic:
+    if not newest:
         raise AuditError(
             f"No finished run in {folder} compared the source topic {topic!r}"
         )
-    print_topic_history(of_topic[-last:], topic, console)
+    print_topic_history(newest, topic, console)
 
 
 def _kept(
@@ -212,8 +216,7 @@ def _kept(
             kept: tuple[list[FinishedAudit], Hours] = job.kept(run)
         finished, hours = kept
     else:
-        audit = None if run is None else read_audit(local, run)
-        finished = last_night(local) if run is None else [audit] * bool(audit)
+        finished = read_named(local, run)
         hours = joined(read_hours(local, a.result.id) for a in finished)
     if finished:
         return finished, hours

@@ -12,7 +12,7 @@ from ..domain.audit.repair import ranges_to_repair
 from ..domain.report import counted
 from ..exceptions import AuditError
 from ..log import configure_logging
-from ..state.audits import last_night, local_path, read_audit
+from ..state.audits import local_path, read_named
 from ..state.repairs import opened_diary
 from .audit_options import EXIT_UNHEALTHY, out_option
 from .options import config_option
@@ -73,8 +73,7 @@ def repair(
             f"What was repaired is kept beside the results, and {url} is not "
             "on this machine: mount it, or copy the run, and name it by --out"
         )
-    named = None if run is None else read_audit(folder, run)
-    audits = last_night(folder) if run is None else [named] * bool(named)
+    audits = read_named(folder, run)
     if not audits:
         raise AuditError(
             f"There is no finished run {run or 'of a night'} in {folder}: "

@@ -32,13 +32,13 @@ from .documents import from_json, to_json
 __all__ = [
     "check_version",
     "from_versioned",
-    "last_night",
     "latest_audit",
     "local_path",
     "read_audit",
     "read_audits",
     "read_document",
     "read_hours",
+    "read_named",
     "to_url",
     "to_versioned",
     "write_audit",
@@ -157,21 +157,33 @@ def latest_audit(folder: Path) -> FinishedAudit | None:
     return read_document(FinishedAudit, folder / "latest.json")
 
 
-def last_night(folder: Path) -> list[FinishedAudit]:
-    """Return the last night, with the pieces of it that came before: a night
-    that was missed is made up for in several. Nothing before the first.
+def read_named(folder: Path, run: str | None) -> list[FinishedAudit]:
+    """Return a run by its name, or all pieces of the last night: one that was
+    missed is made up for in several.
+
+    Parameters
+    ----------
+    folder
+        The folder of all runs.
+    run
+        Its name; `None` for the last night.
+
+    Returns
+    -------
+    list
+        The pieces in their order; nothing if there is no such run.
 
     Raises
     ------
     AuditError
         Raised if a file cannot be read.
     """
-    latest = latest_audit(folder)
-    if latest is None:
+    last = latest_audit(folder) if run is None else read_audit(folder, run)
+    if last is None:
         return []
-    names = earlier_pieces(latest.result.id)
+    names = earlier_pieces(last.result.id) if run is None else []
     pieces = [read_audit(folder, name) for name in names]
-    return [*(piece for piece in pieces if piece is not None), latest]
+    return [*(piece for piece in pieces if piece is not None), last]
 
 
 def read_audit(folder: Path, run: str) -> FinishedAudit | None:

@@ -28,11 +28,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from mirrorwatch.domain.audit.plan import AuditedEnds, Plan, Side
-from mirrorwatch.domain.audit.result import (
-    AuditResult,
-    FinishedAudit,
-    Hours,
-)
+from mirrorwatch.domain.audit.result import FinishedAudit, Hours
 from mirrorwatch.exceptions import AuditError
 from mirrorwatch.state.audits import (
     check_version,
@@ -96,11 +92,24 @@ class HadoopFolder:
             writer = line.coalesce(1).write.mode("overwrite")
             writer.text(self._at(name))
 
-    def read_texts(self, name: str) -> list[str]:
-        """Read lines of text; `*` in the name stands for any folder."""
+    def read_texts(self, name: str, *, fields: str | None = None) -> list[str]:
+        """Read lines of text.
+
+        Parameters
+        ----------
+        name
+            Where; `*` stands for any folder, `{a,b}` for one of two.
+        fields
+            What is of use of a line of JSON, in Spark's DDL; else all. Of
+            thousands of lines the rest would not fit into memory.
+        """
         with translated(f"Cannot read {self._at(name)}"):
             try:
-                rows = self._session.read.text(self._found(name)).collect()
+                lines = self._session.read.text(self._found(name))
+                if fields is not None:
+                    some = sf.to_json(sf.from_json("value", fields))
+                    lines = lines.select(some)
+                rows = lines.collect()
             except AnalysisException as e:
                 if is_missing_path(e):
                     return []
@@ -281,6 +290,38 @@ class FrozenRun:
     an ad hoc audit."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EndedRun:
+    """A run that came to its end, without what it found."""
+
+    id: str
+    """Its name."""
+
+    nightly: bool
+    """As in `AuditResult`."""
+
+    end: datetime
+    """As in `AuditResult`."""
+
+    ended_at: datetime
+    """As in `AuditResult`."""
+
+    partial: bool | None = None
+    """As in `AuditResult`."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Ended:
+    result: EndedRun
+
+
+_ENDED = (
+    "schema_version int, value struct<result: struct<id: string, "
+    "nightly: boolean, end: string, ended_at: string, partial: boolean>>"
+)
+"""What of a result is of `_Ended`."""
+
+
 class RunStore:
     """Keeps runs in a folder.
 
@@ -410,6 +451,34 @@ class RunStore:
             for text in self._folder.read_texts(name)
         ]
 
+    def ended(self) -> list[EndedRun]:
+        """Return which runs came to their end, in no order."""
+        name = "runs/*/result"
+        return [
+            from_versioned(_Ended, text, f"{self._folder.url}/{name}").result
+            for text in self._folder.read_texts(name, fields=_ENDED)
+        ]
+
+    def nights_before(self, end: datetime, most: int) -> list[FinishedAudit]:
+        """Return what the newest nightly runs before one found, in no order.
+
+        Parameters
+        ----------
+        end
+            When its offsets were frozen.
+        most
+            How many at most.
+        """
+        nights = [run for run in self.ended() if run.nightly and run.end < end]
+        newest = sorted(nights, key=attrgetter("end"))[-most:]
+        if not newest:
+            return []
+        name = f"runs/{{{','.join(run.id for run in newest)}}}/result"
+        return [
+            from_versioned(FinishedAudit, text, f"{self._folder.url}/{name}")
+            for text in self._folder.read_texts(name)
+        ]
+
     def forget(self, now: datetime, keep: timedelta) -> None:
         """Delete runs that ended long ago, or that never will, and sooner
         the digests of those that stay.
@@ -424,7 +493,7 @@ class RunStore:
             carry it took up: it may be run again.
         """
         before = now - keep
-        results = [audit.result for audit in self.results()]
+        results = self.ended()
         self._forget_digests(results, now - KEEP_DIGESTS)
         nights = sorted(
             (r for r in results if r.nightly), key=attrgetter("end")
@@ -442,7 +511,7 @@ class RunStore:
                 self._writable().delete(f"runs/{run}")
 
     def _forget_digests(
-        self, results: Sequence[AuditResult], before: datetime
+        self, results: Sequence[EndedRun], before: datetime
     ) -> None:
         """Delete digests of runs that ended: no later run reads them."""
         stored = self._folder.folders("runs")
@@ -475,10 +544,10 @@ class RunStore:
 
     def last_night(self) -> FrozenRun | None:
         """Return the finished nightly run with the newest ranges."""
-        nights = [a.result for a in self.results() if a.result.nightly]
+        nights = [run for run in self.ended() if run.nightly]
         if not nights:
             return None
-        last = max(nights, key=lambda result: result.end).id
+        last = max(nights, key=attrgetter("end")).id
         run = self.plan(last)
         if run is None:
             raise AuditError(

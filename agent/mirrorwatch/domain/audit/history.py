@@ -8,7 +8,7 @@ from statistics import median
 
 from .result import FinishedAudit, TopicCount
 
-__all__ = ["with_usual"]
+__all__ = ["NIGHTS", "with_usual"]
 
 NIGHTS = 7
 """Nights that are looked back on: a week, so that a weekend is one of them."""
