@@ -82,7 +82,7 @@ SEAMS = {
     "audit.offsets.MirrorFacts": "tests plan audits without a mirror",
     "sources.audit.worker.Trigger": "APScheduler has them",
     "records.Read": "tests read logs in memory",
-    "job.Runs": "tests keep runs in memory",
+    "nights.Runs": "tests keep runs in memory",
     "tools.Planner": "tests plan without clusters",
     "link.LinkEnd": "a class of asyncio's, which only has that name",
 }

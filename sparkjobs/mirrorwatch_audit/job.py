@@ -1,17 +1,14 @@
 """Runs one after the other: freeze, read, compare, look again, keep."""
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
 from itertools import count
 from types import MappingProxyType
-from typing import Protocol
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from mirrorwatch.domain.audit.history import with_usual
+from mirrorwatch.domain.audit.history import NIGHTS, with_usual
 from mirrorwatch.domain.audit.plan import (
     AuditedEnds,
     AuditSpan,
@@ -20,7 +17,6 @@ from mirrorwatch.domain.audit.plan import (
     Request,
     Side,
     SourceRange,
-    ends_after,
 )
 from mirrorwatch.domain.audit.result import FinishedAudit
 from mirrorwatch.exceptions import AuditError
@@ -36,143 +32,30 @@ from .compare.digests import (
 from .digest.digest import PAIR
 from .digest.records import SIDES, PairName, name, named
 from .digest.unreadable import gap_of, with_gaps, without_unreadable
+from .nights import WENT_ON, Nights
 from .report.report import report_page
 from .session import translated
-from .store.carry import begun, hashed_again, missing_carry, usable_carry
+from .store.carry import (
+    begun,
+    hashed_again,
+    lacked_carry,
+    missing_carry,
+    usable_carry,
+)
 from .store.store import FrozenRun, RunStore
 from .tools import Tools
 
-__all__ = ["AuditJob", "Nights", "Runs", "SideDigest", "digest_readable"]
+__all__ = ["AuditJob", "SideDigest", "digest_readable"]
 
+
+LOOKED_AT = 4 * NIGHTS
+"""Newest runs that are looked at for what is usual: some may be short."""
 
 ATTEMPTS = 3
 """How often a digest or a comparison is tried."""
 
-WENT_ON = (
-    "{run} was never finished, or is not kept any more, and {last} went on "
-    "without it: its records belong to later runs. For another look at them "
-    "use --from and --to"
-)
-
 NONE_GIVEN: Mapping[Side, DataFrame] = MappingProxyType({})
 """Where both sides are read here."""
-
-_NIGHT = re.compile(r"nightly-(\d{4}-\d{2}-\d{2})(?:T(\d{4}))?")
-
-
-class Runs(Protocol):
-    """What is kept of runs: `RunStore`, or a list where tests chain nights
-    without Spark.
-    """
-
-    def plan(self, run: str) -> FrozenRun | None:
-        """Return what a run compares; `None` if it never began."""
-        ...
-
-    def is_finished(self, run: str) -> bool:
-        """Return whether a run came to its end."""
-        ...
-
-    def last_night(self) -> FrozenRun | None:
-        """Return the finished nightly run with the newest ranges."""
-        ...
-
-
-class Nights:
-    """Chains nightly runs: each goes on from the end of the one before.
-
-    Parameters
-    ----------
-    store
-        Keeps runs.
-    freeze
-        Freezes ranges.
-    today
-        Name of a night that is not named.
-    clock
-        Time of day in that name, where a day has several runs.
-
-    Notes
-    -----
-    Once frozen, a night keeps its ranges: run again after a kill or for
-    another look, it compares the same records. So no record is audited by two
-    nights, and none is left out. Only runs that came to their end move the
-    ends.
-    """
-
-    def __init__(
-        self,
-        store: Runs,
-        freeze: Callable[[Request, AuditedEnds], Plan],
-        today: date,
-        clock: str = "",
-    ) -> None:
-        self._store = store
-        self._freeze = freeze
-        self._today = today
-        self._clock = clock
-
-    def runs(self, request: Request) -> Iterator[FrozenRun]:
-        """Return what a night compares, piece by piece.
-
-        Each piece must be finished before the next one is asked for.
-
-        Raises
-        ------
-        AuditError
-            Raised if the night is past and was never run: what it would have
-            compared belongs to a later one.
-        """
-        if request.night is None:
-            request = replace(request, night=self._today, clock=self._clock)
-        for piece in count(1):
-            asked = replace(request, piece=piece)
-            run = self._kept(asked) or self._new(asked)
-            if run is None:
-                return
-            yield run
-            kept = self._store.plan(run.plan.id) or run
-            if not kept.plan.more:
-                return
-
-    def _kept(self, asked: Request) -> FrozenRun | None:
-        """Return what the run began with, if no later run took its records."""
-        run = asked.run_id(self._today)
-        kept = self._store.plan(run)
-        if kept is None or self._store.is_finished(run):
-            return kept
-        last = self._store.last_night()
-        return kept if last is None or last.plan.at < kept.plan.at else None
-
-    def _new(self, asked: Request) -> FrozenRun | None:
-        run = asked.run_id(self._today)
-        last = self._store.last_night()
-        if last is None:
-            plan = self._freeze(asked, AuditedEnds())
-            return FrozenRun(plan=replace(plan, id=run), before=AuditedEnds())
-        if self._is_past(asked, last):
-            if asked.piece > 1:
-                return None
-            raise AuditError(WENT_ON.format(run=run, last=last.plan.id))
-        before = ends_after(last.plan, last.before)
-        plan = self._freeze(asked, before)
-        return FrozenRun(
-            plan=replace(plan, id=run),
-            before=before,
-            carried_from=last.plan.id,
-        )
-
-    def _is_past(self, asked: Request, last: FrozenRun) -> bool:
-        if self._store.plan(asked.run_id(self._today)) is not None:
-            return True
-        found = _NIGHT.match(last.plan.id)
-        if found is None or asked.night is None:
-            return False
-        day, clock = date.fromisoformat(found[1]), found[2] or ""
-        if asked.night != day:
-            return asked.night < day
-        # By another schedule, a day may have one run more.
-        return bool(asked.clock and clock) and asked.clock < clock
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -311,7 +194,7 @@ class AuditJob:
         # The next night goes on from what a finished one compared and left:
         # run again, it may see less of that, or leave less.
         keeps = plan.window is None and not store.is_finished(plan.id)
-        store.save_plan(run)
+        self._save_rest(run, plan)
         plan, carry = self._taken_up(run)
         # First, because its records say whether timestamps count.
         plan, target = self._digest(run, plan, "target", given)
@@ -350,7 +233,8 @@ class AuditJob:
                 store.save_carry(plan.id, judged.carry)
             audit = judged.audit
             if plan.window is None:
-                audit = with_usual(audit, store.results())
+                before = store.nights_before(audit.result.end, LOOKED_AT)
+                audit = with_usual(audit, before)
             page = report_page(audit.result, [audit], judged.hours)
             store.save_report(audit.result.id, judged.hours, page)
             store.save_result(audit)
@@ -364,7 +248,11 @@ class AuditJob:
         if run.carried_from is None:
             return begun(plan, before), None
         carry = self._store.carry(run.carried_from)
-        if carry is None:
+        finished = self._store.result(plan.id)
+        # The night after has gone on without it, wherever it is by now.
+        if carry is None or (
+            finished is not None and lacked_carry(finished.result.unverifiable)
+        ):
             folder = self._store.carry_url(run.carried_from)
             plan = with_gaps(plan, missing_carry(before, folder))
             # Records just before the ranges may be those that were left.

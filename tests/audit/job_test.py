@@ -314,7 +314,8 @@ def test_what_was_left_and_is_missing_is_unverifiable(
 ) -> None:
     first = leave_two(site)
     left = site.folder / "runs" / first.id / "carry"
-    shutil.rmtree(left)
+    aside = site.folder.with_name("aside")
+    shutil.move(left, aside)
     if came:
         site.logs.write("target", records(8, 10))
 
@@ -329,6 +330,12 @@ def test_what_was_left_and_is_missing_is_unverifiable(
     (gap,) = result.unverifiable
     assert (gap.topic, gap.records) == ("a", None)
     assert f"{left} is missing" in gap.reason
+
+    # What is still missing no later night would look for.
+    shutil.move(aside, left)
+    again = site.night().result
+    assert (again.findings, again.unverifiable) == ((), (gap,))
+    assert not any(stated.kind == "in_flight" for stated in again.stated)
 
 
 @pytest.mark.long

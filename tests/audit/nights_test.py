@@ -3,8 +3,11 @@
 from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
+from pyspark.sql import DataFrame
 
 from mirrorwatch.domain.audit.plan import (
     AuditedEnds,
@@ -14,8 +17,10 @@ from mirrorwatch.domain.audit.plan import (
 )
 from mirrorwatch.exceptions import AuditError
 from mirrorwatch.state.audits import from_versioned, to_versioned
-from mirrorwatch_audit.job import Nights
-from mirrorwatch_audit.store.store import FrozenRun
+from mirrorwatch_audit.job import AuditJob, SideDigest
+from mirrorwatch_audit.nights import Nights
+from mirrorwatch_audit.store.store import FrozenRun, RunStore
+from mirrorwatch_audit.tools import Tools
 from tests.support.audit import FROZEN_AT, a_pair, a_plan
 
 TODAY = date(2026, 11, 21)
@@ -41,7 +46,7 @@ def test_a_night_that_was_frozen_before_goes_on_and_is_kept_alike() -> None:
         ',"exact_start":false',
         ',"skipped":[]',
         ',"partial":false',
-        ',"shared":[]',
+        ',"shared":[],"of_flow":null',
         ',"absent":[]',
         copies,
     ):
@@ -209,6 +214,47 @@ def test_a_past_night_that_was_never_run_has_no_records_of_its_own() -> None:
     site.run()
     with pytest.raises(AuditError, match="nightly-2026-11-20 was never"):
         site.run(TODAY - timedelta(days=1))
+
+
+def test_a_night_that_is_yet_to_come_is_refused() -> None:
+    """A slip of the year would make all nights past until then."""
+    site = Site()
+    site.run()
+    with pytest.raises(AuditError, match="nightly-2027-11-21 is yet to come"):
+        site.run(TODAY + timedelta(days=365))
+    assert "nightly-2027-11-21" not in site.kept.plans
+    # Elsewhere it may be tomorrow.
+    (run,) = site.run(TODAY + timedelta(days=1))
+    assert run.plan.id == "nightly-2026-11-22"
+
+
+class Finished(Kept):
+    """A folder with one finished night, whose digests cannot be kept."""
+
+    def __init__(self, run: FrozenRun) -> None:
+        super().__init__()
+        self.plans[run.plan.id] = run
+        self.finished.append(run.plan.id)
+
+    def save_plan(self, run: FrozenRun) -> None:
+        self.plans[run.plan.id] = run
+
+    def save_digest(self, run: str, side: str, digest: object) -> None:
+        raise AuditError("full")
+
+
+def test_a_finished_night_that_is_compared_again_keeps_its_ranges() -> None:
+    """The next one went on from all of them, whatever is read by now."""
+    plan = a_plan(a_pair(), a_pair("telemetry"))
+    run = FrozenRun(plan=plan, before=AuditedEnds())
+    store = Finished(run)
+    tools = SimpleNamespace(clock=lambda: FROZEN_AT)
+    job = AuditJob(cast("Tools", tools), cast("RunStore", store))
+    less = replace(plan, pairs=plan.pairs[:1])
+    given = SideDigest(plan=less, table=cast("DataFrame", None))
+    with pytest.raises(AuditError, match="full"):
+        job.compare({"source": given, "target": given})
+    assert store.plan(plan.id) == run
 
 
 def test_a_plan_is_kept_under_the_name_that_it_is_looked_for_by() -> None:
