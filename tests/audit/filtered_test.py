@@ -82,6 +82,7 @@ NOTHING = cast("Any", None)
 
 FOUND = DigestComparison(
     topics=(a_count("events"), a_count("telemetry")),
+    fed={},
     findings=(a_finding(), a_finding(topic="telemetry")),
     stated=(),
     unverifiable=(),
@@ -104,3 +105,15 @@ def test_a_result_says_whether_its_plan_is_of_named_topics(
     plan = replace(a_plan(), partial=partial)
     result = _result(plan, FOUND, (), (), began=NOON, ended=NOON)
     assert result.partial is partial
+
+
+def test_a_filter_has_its_limit_by_the_flow_s_own_records() -> None:
+    """Of a merged topic they are counted with those of others."""
+    lost = replace(a_finding(first=0, last=299), topic="events")
+    merged = replace(
+        FOUND, findings=(lost,), topics=(a_count("events", 9000),)
+    )
+    for own, kind in ((500, "dropped"), (1000, "filtered")):
+        found = replace(merged, fed={(FLOW_NAME, "events"): own})
+        result = _result(a_plan(), found, (), (), began=NOON, ended=NOON)
+        assert [f.kind for f in result.findings] == [kind]

@@ -153,6 +153,7 @@ def test_several_topics_are_compared_with_what_they_feed(
     (count,) = merged.topics
     assert (count.flow, count.topic) == (FLOW, "m")
     assert (count.source_count, count.target_count) == (8, 9)
+    assert merged.fed == {(FLOW, "a"): 4, (OTHER, "b"): 4}
 
 
 def test_findings_of_merged_topics_name_the_one_they_are_of(

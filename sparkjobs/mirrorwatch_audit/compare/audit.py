@@ -70,6 +70,7 @@ from .digests import (
     DigestComparison,
     bucket_length,
     compared,
+    count_fed,
     matched_ends,
     stretches,
 )
@@ -413,6 +414,7 @@ def compare(
         findings = with_keys(read, findings, plan.pairs, keys)
     return DigestComparison(
         topics=count_topics(cases, tallies, plan.pairs),
+        fed=count_fed(source, plan.pairs),
         findings=findings,
         stated=stated_of(tallies, plan.pairs),
         unverifiable=unverifiable_of(tallies, plan.pairs),
@@ -530,6 +532,7 @@ def _result(
             (f for f in found.findings if not _is_void(f, void)),
             found.topics,
             plan.filtered,
+            found.fed,
         ),
         stated=(
             *plan.stated,

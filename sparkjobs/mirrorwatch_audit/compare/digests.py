@@ -1,6 +1,7 @@
 """Which buckets differ."""
 
-from collections.abc import Container, Iterable
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -17,7 +18,14 @@ from mirrorwatch.domain.audit.result import AuditFinding, TopicCount
 from mirrorwatch.exceptions import AuditError
 
 from ..digest.digest import PAIR, SCHEMA_VERSION, SUMS, stamped
-from ..digest.records import PairName, Read, name, next_records
+from ..digest.records import (
+    PairName,
+    Read,
+    name,
+    named,
+    next_records,
+    split_log,
+)
 
 __all__ = [
     "UNTIMED",
@@ -26,6 +34,7 @@ __all__ = [
     "bucket_length",
     "comparable",
     "compared",
+    "count_fed",
     "matched_ends",
     "stretches",
     "timed_by_target",
@@ -67,6 +76,41 @@ def compared(source: DataFrame, target: DataFrame) -> DataFrame:
     for what in _TOLD:
         equal &= sf.col(f"s_{what}").eqNullSafe(sf.col(f"t_{what}"))
     return joined.select(*PAIR, "bucket", equal.alias("equal"))
+
+
+def count_fed(
+    source: DataFrame, pairs: Sequence[PartitionPair]
+) -> dict[tuple[str, str], int]:
+    """Return the records of each source of merged topics, by flow and source
+    topic.
+
+    Parameters
+    ----------
+    source
+        Digest of the source.
+    pairs
+        What was compared.
+    """
+    feeders: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
+    for pair in pairs:
+        of = {(source.flow, source.topic) for source in pair.sources}
+        feeders[pair.flow, pair.target_topic] |= of
+    merged = [
+        pair
+        for pair in pairs
+        if len(feeders[pair.flow, pair.target_topic]) > 1
+    ]
+    fed: Counter[tuple[str, str]] = Counter()
+    if merged:
+        names = sf.broadcast(named(source.sparkSession, merged))
+        rows = (
+            source.join(names, [*PAIR], "left_semi")
+            .groupBy("origin", "topic")
+            .agg(sf.sum("records"))
+        )
+        for origin, log, records in rows.collect():
+            fed[origin, split_log(log)[0]] += records
+    return dict(fed)
 
 
 LEAST_GAP = 200_000
@@ -337,6 +381,10 @@ class DigestComparison:
 
     topics: tuple[TopicCount, ...]
     """Every topic that was compared."""
+
+    fed: Mapping[tuple[str, str], int]
+    """Records that were read of each source of merged topics, by flow and
+    source topic."""
 
     findings: tuple[AuditFinding, ...]
     """What is proved to be wrong."""

@@ -293,6 +293,16 @@ def test_what_is_missing_of_a_filtered_topic_is_a_finding_and_clean() -> None:
     )
 
 
+def test_a_filter_of_one_flow_of_a_merged_topic_has_its_limit() -> None:
+    """Its records are counted under another flow, and 0 of it has no limit."""
+    rule = replace(FILTERED, flow="other", at_most=0.1)
+    dropped = replace(DROPPED, flow="other")
+    for records, kind in ((1000, "dropped"), (4000, "filtered")):
+        fed = {("other", "events"): records}
+        (found,) = tell_filtered([dropped], (a_count(),), [rule], fed)
+        assert found.kind == kind
+
+
 def test_whatever_else_is_found_of_a_filtered_topic_is_wrong() -> None:
     others = [
         a_finding("corrupted"),

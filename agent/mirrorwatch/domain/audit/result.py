@@ -1,9 +1,10 @@
 """What an audit found, and how its numbers are written for people."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from types import MappingProxyType
 from typing import Any, Literal
 
 from ..report import counted
@@ -203,10 +204,14 @@ class AuditResult:
         return not self.errors and not self.unverifiable
 
 
+NOT_MERGED: Mapping[tuple[str, str], int] = MappingProxyType({})
+
+
 def tell_filtered(
     findings: Iterable[AuditFinding],
     topics: Iterable[TopicCount],
     filtered: Iterable[FilteredTopic],
+    fed: Mapping[tuple[str, str], int] = NOT_MERGED,
 ) -> tuple[AuditFinding, ...]:
     """Return findings with what is missing as configured told apart.
 
@@ -219,13 +224,15 @@ def tell_filtered(
     filtered
         Topics of which a transform drops records on purpose. Where more is
         missing of one than may be, all of it stays an error.
+    fed
+        Records of each source of merged topics, which are counted together.
     """
     found = tuple(findings)
     missing: Counter[tuple[str, str]] = Counter()
     for finding in found:
         if finding.kind == "dropped":
             missing[finding.flow, finding.topic] += finding.count
-    records = {(t.flow, t.topic): t.source_count for t in topics}
+    records = {(t.flow, t.topic): t.source_count for t in topics} | {**fed}
     allowed = {
         (each.flow, each.topic)
         for each in filtered
