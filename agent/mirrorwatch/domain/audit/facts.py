@@ -307,8 +307,10 @@ def pair_partitions(
     for (cluster, remote), feeders in sorted(fed.items(), key=lambda x: x[0]):
         if not any(wants(one.flow.name, topic) for one, topic in feeders):
             continue
-        writers = _writers(cluster, remote, feeders, flows)
-        if len(writers) == 1:
+        merged = any(one.merged(topic) for one, topic in feeders)
+        writers = list(_writers(cluster, remote, flows)) if merged else []
+        # Others write to it that are not configured here.
+        if merged and len(writers) < 2:
             one, topic = feeders[0]
             unverifiable.append(
                 Unverifiable(
@@ -373,25 +375,16 @@ def _pairs_of_topic(
 
 
 def _writers(
-    cluster: str,
-    remote: str,
-    feeders: Sequence[tuple[FlowTopics, str]],
-    flows: Sequence[FlowTopics],
-) -> list[tuple[FlowTopics, str]]:
-    """Return which flows write to a merged topic, with their source topics,
-    whether these exist or not; none of one that is not merged.
-
-    If there is but one, others write to it that are not configured here.
+    cluster: str, remote: str, flows: Sequence[FlowTopics]
+) -> Iterator[tuple[FlowTopics, str]]:
+    """Yield which flows write to a topic at the target, with their source
+    topics, whether these exist or not.
     """
-    if not any(one.merged(topic) for one, topic in feeders):
-        return []
-    return [
-        (one, topic)
-        for one in flows
-        if one.flow.target == cluster
-        and (topic := one.replicated.naming.origin(remote)) is not None
-        and one.replicated.carries(topic)
-    ]
+    for one in flows:
+        if one.flow.target == cluster:
+            topic = one.replicated.naming.origin(remote)
+            if topic is not None and one.replicated.carries(topic):
+                yield one, topic
 
 
 class IsolationHistory:
