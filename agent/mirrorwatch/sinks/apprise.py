@@ -5,6 +5,9 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from threading import get_ident
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 from ..domain.notices.model import Line, NoticeMessage
 from ..exceptions import ConfigError, SinkError
@@ -20,8 +23,27 @@ LOGGER = logging.getLogger("apprise")
 STATUS = re.compile(r"error[ =:]+(\d{3})\b")
 """How Apprise's log names the status of an answer."""
 
-TYPES = {"ok": "success", "critical": "failure", "unknown": "warning"}
+TYPES = {
+    "unknown": "warning",
+    "warning": "warning",
+    "critical": "failure",
+    "ok": "success",
+}
 """Apprise's kinds of messages, by the health that is notified."""
+
+OTHER_TYPES = {"test": "warning"}
+"""And by the kind of other notices; else ``info``. A test must go the way of
+what wakes somebody."""
+
+BETTER_THAN = {
+    "ok": ("unknown", "warning", "critical"),
+    "warning": ("critical",),
+}
+"""What a notified health ends, of what may have been notified before. That a
+flow cannot be verified ends nothing."""
+
+MAPPED, NEW, NOTE = "map", "new", "note"
+"""Actions of services that have incidents, as Apprise names them."""
 
 
 class AppriseReceiver:
@@ -66,7 +88,8 @@ class AppriseReceiver:
                 "such as pagerduty://INTEGRATION_KEY@API_KEY"
             )
         service.overflow_mode = apprise.OverflowMode.TRUNCATE
-        self._service = service
+        self._service: Any = service  # what it has depends on the service
+        self._keeps_incidents = _prepare(service, url)
         self._text = apprise.NotifyFormat.TEXT
 
     def send(self, batch: Batch, timeout: timedelta) -> None:
@@ -91,13 +114,15 @@ class AppriseReceiver:
         service = self._service
         service.socket_connect_timeout = timeout_seconds
         service.socket_read_timeout = timeout_seconds
-        health = str(message.document.get("health", ""))
         with _heard() as lines:
-            taken = service.notify(
-                title=message.title,
-                body="\n".join(map(_to_text, message.lines)),
-                notify_type=TYPES.get(health, "info"),
-                body_format=self._text,
+            taken = all(
+                service.notify(
+                    title=message.title,
+                    body="\n".join(map(_to_text, message.lines)),
+                    notify_type=kind,
+                    body_format=self._text,
+                )
+                for kind in self._kinds(message)
             )
         if taken:
             return
@@ -114,6 +139,49 @@ class AppriseReceiver:
     def close(self) -> None:
         """Let go of it; Apprise keeps no connection."""
 
+    def _kinds(self, message: NoticeMessage) -> Iterator[str]:
+        """Yield as what a message is sent: once, but for a service that is
+        to resolve incidents. There each flow has an incident for each health,
+        so that a warning that is open does not hide that it became critical.
+        """
+        document = message.document
+        flow, health = document.get("flow"), str(document.get("health", ""))
+        other = OTHER_TYPES.get(str(document.get("kind", "")), "info")
+        kind = TYPES.get(health, other)
+        if not self._keeps_incidents:
+            yield kind
+            return
+        self._service.dedup = None
+        if flow is None:
+            yield kind
+            return
+        if health != "ok":
+            self._service.dedup = f"mirrorwatch {flow} {health}"
+            yield kind
+        for ended in BETTER_THAN.get(health, ()):
+            self._service.dedup = f"mirrorwatch {flow} {ended}"
+            yield TYPES["ok"]
+
+
+def _prepare(service: Any, url: str) -> bool:
+    """Let a service get every message; return whether it is to resolve
+    incidents, and is told by us which.
+
+    Notes
+    -----
+    Opsgenie and Jira make notes of some messages and close alerts by others,
+    unless the URL says otherwise. They find them by the title, which differs,
+    in memory, which ends: nothing is sent then, and Apprise says that all is
+    well. So each message is an alert there.
+    """
+    asked = parse_qs(urlsplit(url).query)
+    chosen = any(name == "action" or name[0] == ":" for name in asked)
+    mapping = getattr(service, "mapping", None)
+    if not chosen and isinstance(mapping, dict) and NOTE in mapping.values():
+        service.action = NEW
+    dedup = getattr(service, "dedup", "")
+    return dedup is None and getattr(service, "action", None) == MAPPED
+
 
 def _to_text(line: Line) -> str:
     if line.link is None or line.link in line.text:
@@ -125,9 +193,12 @@ class _Listener(logging.Handler):
     def __init__(self, lines: list[str]) -> None:
         super().__init__()
         self._lines = lines
+        self._thread = get_ident()
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._lines.append(record.getMessage())
+        # Other receivers send at the same time.
+        if record.thread == self._thread:
+            self._lines.append(record.getMessage())
 
 
 @contextmanager
