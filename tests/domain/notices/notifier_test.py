@@ -89,6 +89,34 @@ def test_one_more_bad_check_is_told_later() -> None:
     assert second.at - first.at == 15 * MINUTE
 
 
+def test_a_restart_is_no_news_of_a_flow_that_was_told_to_be_bad() -> None:
+    telling = Telling()
+    telling.last({"configs": WARNING, "lag": OK}, 2 * HOUR)
+    telling.restart()
+    told = telling.last({"configs": WARNING, "lag": UNKNOWN}, 2 * MINUTE)
+    told += telling.last({"configs": WARNING, "lag": OK}, HOUR)
+    assert told == []
+
+    telling.last({"configs": CRITICAL, "lag": OK}, 30 * MINUTE)
+    telling.restart()
+    told = telling.last(UNKNOWN, 2 * MINUTE)
+    told += telling.last({"configs": CRITICAL, "lag": OK}, HOUR)
+    assert told == []
+
+
+def test_what_stays_unknown_of_a_bad_flow_is_told_after_two_minutes() -> None:
+    telling = Telling()
+    telling.last({"configs": CRITICAL, "lag": OK}, 2 * HOUR)
+    began = telling.now + 5 * SECOND
+    (more,) = telling.last({"configs": CRITICAL, "lag": UNKNOWN}, 10 * MINUTE)
+    assert (more.kind, more.at - began) == (NoticeKind.CHANGED, 2 * MINUTE)
+
+    telling.last({"configs": CRITICAL, "lag": UNKNOWN}, HOUR)
+    began = telling.now + 5 * SECOND
+    (lost,) = telling.last({"configs": UNKNOWN, "lag": OK}, 10 * MINUTE)
+    assert (lost.kind, lost.at - began) == (NoticeKind.UNKNOWN, 2 * MINUTE)
+
+
 CUT = Cause(
     flow=FLOW.name,
     part="link",

@@ -103,6 +103,9 @@ class PendingChange:
     better_since: datetime | None = None
     """Since when it has been better than notified."""
 
+    unknown_since: datetime | None = None
+    """Since when it cannot be verified."""
+
     ok_since: datetime | None = None
     """Since when it has been ok."""
 
@@ -139,6 +142,8 @@ class PendingChange:
         flaps = worse or (self.flapping_since is not None and not settled)
         self.flapping_since = _since(self.flapping_since, now, flaps)
         self.better_since = _since(self.better_since, now, health < notified)
+        unknown = health is Health.UNKNOWN
+        self.unknown_since = _since(self.unknown_since, now, unknown)
         self.ok_since = _since(self.ok_since, now, health is Health.OK)
 
 
@@ -348,12 +353,11 @@ class Notifier:
             last_at = datetime.min.replace(tzinfo=now.tzinfo)
         if last_at is not None and not lasts(last_at, policy.hold):
             return None
+        unknown_hold = max(policy.hold, UNKNOWN_NOTICE_HOLD)
         if health > last.health:
             firm = (
                 lasts(pending.bad_since, policy.hold)
-                or lasts(
-                    pending.worse_since, max(policy.hold, UNKNOWN_NOTICE_HOLD)
-                )
+                or lasts(pending.worse_since, unknown_hold)
                 or lasts(pending.flapping_since, FLAPPING)
             )
             return _towards(health, NoticeKind.WORSE) if firm else None
@@ -363,11 +367,18 @@ class Notifier:
             return NoticeKind.RECOVERED if well and not known else None
         if health < last.health:
             better = lasts(pending.better_since, policy.recovery)
+            if health is Health.UNKNOWN:
+                better = lasts(pending.unknown_since, unknown_hold)
             due = better and lasts(last_at, REGROUP)
             return _towards(health, NoticeKind.BETTER) if due else None
         more = any(
             policy.weigh(c.verdict.health) > c.before
-            and lasts(c.verdict.since, policy.hold)
+            and lasts(
+                c.verdict.since,
+                unknown_hold
+                if c.verdict.health is Health.UNKNOWN
+                else policy.hold,
+            )
             for c in changes
             if not found.is_known_symptom(c.verdict, last)
         )
