@@ -85,6 +85,44 @@ def test_counters_survive_a_restart_and_nothing_counts_twice(
     database.close()
 
 
+def test_records_of_the_time_without_an_agent_count(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    database = Database(path)
+    first = SkipCounters(passed=1000, skipped=1)
+    LevelHistory(database).record(a_record_tick(NOON, events=first))
+    database.close()
+
+    database = Database(path)
+    history = LevelHistory(database)
+    # What its first survey found was so already when it was first reported.
+    second = SkipCounters(passed=3000, skipped=31)
+    for _ in range(2):
+        history.record(a_record_tick(NOON + HOUR, events=second))
+    _, verified = observed(history, NOON + HOUR).levels
+    assert verified.total == LevelCounts(good=1970, bad=30)
+    database.close()
+
+
+def test_an_undecodable_row_of_a_topic_counts_from_there_on(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "state.db"
+    database = Database(path)
+    first = SkipCounters(passed=1000)
+    LevelHistory(database).record(a_record_tick(NOON, events=first))
+    with database.transaction() as sql:
+        sql.execute("UPDATE level_topic SET good = 'many'")
+    history = LevelHistory(database)
+    history.record(a_record_tick(NOON, events=SkipCounters(passed=2000)))
+    _, verified = observed(history, NOON).levels
+    assert verified.total == LevelCounts()
+    assert database.set_aside == {"level_topic": 1}
+    history.record(a_record_tick(NOON, events=SkipCounters(passed=2500)))
+    with database.transaction():
+        assert history.totals(FLOW.name)["verified"] == LevelCounts(500)
+    database.close()
+
+
 def test_a_partition_that_is_gone_and_comes_back_counts_from_there() -> None:
     history = LevelHistory(Database(None))
     one, two = LevelCounts(100), LevelCounts(50)

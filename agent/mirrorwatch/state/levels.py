@@ -1,6 +1,6 @@
 """Service levels over time: bounded, in the state file."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
@@ -35,6 +35,13 @@ ON CONFLICT (flow, level, at) DO UPDATE SET
     unknown = unknown + excluded.unknown
 """
 
+_TOPICS = """
+CREATE TABLE IF NOT EXISTS level_topic (
+    flow TEXT NOT NULL, topic TEXT NOT NULL,
+    good INTEGER NOT NULL, bad INTEGER NOT NULL, unknown INTEGER NOT NULL,
+    PRIMARY KEY (flow, topic)) WITHOUT ROWID
+"""
+
 
 def counts_of(
     seen: Observation,
@@ -49,6 +56,10 @@ def counts_of(
     elif isinstance(seen, SkipsObservation):
         for topic, tally in seen.tallies:
             yield ServiceLevel.VERIFIED, topic, _of_records(tally)
+
+
+def _of_row(row: Sequence[int]) -> LevelCounts:
+    return LevelCounts(*map(int, row))
 
 
 def _of_records(tally: SkipCounters) -> LevelCounts:
@@ -86,7 +97,8 @@ class LevelHistory:
     Notes
     -----
     Only what rises is counted, by partition and by topic, so that a topic
-    that is seen for the first time, or again, counts from there on.
+    that is seen for the first time counts from there on. What was last seen
+    is kept: what the mirror does while the agent is down counts, too.
     """
 
     def __init__(self, database: Database) -> None:
@@ -97,6 +109,17 @@ class LevelHistory:
             sql.execute(
                 "CREATE INDEX IF NOT EXISTS level_300s_at ON level_300s (at)"
             )
+            sql.execute(_TOPICS)
+            for flow, topic, *counts in sql.execute(
+                "SELECT flow, topic, good, bad, unknown FROM level_topic"
+            ).fetchall():
+                last = database.decode(
+                    "level_topic",
+                    {"flow": flow, "topic": topic},
+                    partial(_of_row, counts),
+                )
+                if last is not None:
+                    self._topics[flow, topic] = last
 
     def record(self, report: Report) -> None:
         """Take in what was counted since the report before.
@@ -132,11 +155,21 @@ class LevelHistory:
                     last = seen.get(part, LevelCounts())
                     seen[part] = counts
                 else:
-                    last = self._topics.get((flow, part), counts)
-                    topics[flow, part] = counts.copy()
+                    known = self._topics.get((flow, part))
+                    last = counts if known is None else known
+                    if counts != known:
+                        topics[flow, part] = counts
                 of_level.add(counts.risen_since(last))
         if not risen:
             return risen
+        with self._database.transaction() as sql:
+            sql.executemany(
+                "INSERT OR REPLACE INTO level_topic VALUES (?, ?, ?, ?, ?)",
+                [
+                    (*key, seen_now.good, seen_now.bad, seen_now.unknown)
+                    for key, seen_now in topics.items()
+                ],
+            )
         # Only then: what could not be written rises once more.
         self._database.after_commit(partial(self._topics.update, topics))
         total = {level: c.copy() for level, c in before.total.items()}
