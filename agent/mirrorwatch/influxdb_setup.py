@@ -183,15 +183,32 @@ def change_retention(
     """
     if wants is None or wants == has:
         return []
-    deletes = not has or wants < has
     return [
         SetupStep(
             f"keep {what} for {format_duration(wants)}, "
             f"no longer {format_retention(has)}",
             do,
-            deletes,
+            is_shorter(has, wants),
         )
     ]
+
+
+def is_shorter(has: timedelta, wants: timedelta | None) -> bool:
+    """Return whether something is to be kept for less time than it is; zero
+    is for ever.
+    """
+    return wants is not None and (not has or wants < has)
+
+
+def shard_duration(kept: timedelta) -> timedelta:
+    """Return how long shards are where points are kept for so long.
+
+    Longer ones than the retention are refused, so a retention is shortened
+    together with them. These are the servers' own defaults.
+    """
+    if kept < timedelta(days=2):
+        return timedelta(hours=1)
+    return timedelta(days=1 if kept <= timedelta(days=180) else 7)
 
 
 def format_retention(retention: timedelta) -> str:
@@ -269,12 +286,17 @@ def _retain_v1(
     if policy not in policies:
         statement = f"CREATE {at} {_terms(config, wants)}"
         return [_step(ask, f"make {what}", statement, wants)]
+    has = _duration(policies[policy]["duration"])
+    shards = ""
+    if wants is not None and is_shorter(has, wants):
+        shards = f" SHARD DURATION {format_duration(shard_duration(wants))}"
     return change_retention(
         what,
-        _duration(policies[policy]["duration"]),
+        has,
         wants,
         lambda: ask(
             f"ALTER {at} DURATION {format_duration(wants or timedelta())}"
+            f"{shards}"
         ),
     )
 
@@ -328,8 +350,14 @@ def _duration(text: str) -> timedelta:
 
 
 def _bare(statement: str) -> str:
-    """Leave out quotes: the server writes them where it needs them only."""
-    return statement.replace('"', "")
+    """Leave out quotes, and weeks: the server writes the former where it
+    needs them only, and the latter for seven days.
+    """
+    return re.sub(
+        r"\b(\d+)w\b",
+        lambda weeks: f"{7 * int(weeks[1])}d",
+        statement.replace('"', ""),
+    )
 
 
 def find_steps_v2(
@@ -401,21 +429,27 @@ def _retain_v2(
         ]
     (bucket,) = found
     seconds = sum(rule["everySeconds"] for rule in bucket["retentionRules"])
+    has = timedelta(seconds=seconds)
+    shards = {}
+    if wants is not None and is_shorter(has, wants):
+        length = int(shard_duration(wants).total_seconds())
+        shards = {"shardGroupDurationSeconds": length}
     return change_retention(
         f"bucket {name!r}",
-        timedelta(seconds=seconds),
+        has,
         wants,
         lambda: client.ask(
             "PATCH",
             f"/api/v2/buckets/{bucket['id']}",
-            json=_rules(wants or timedelta()),
+            json=_rules(wants or timedelta(), **shards),
         ),
     )
 
 
-def _rules(kept: timedelta) -> dict[str, Any]:
+def _rules(kept: timedelta, **more: int) -> dict[str, Any]:
     seconds = int(kept.total_seconds())
-    return {"retentionRules": [{"type": "expire", "everySeconds": seconds}]}
+    rule = {"type": "expire", "everySeconds": seconds, **more}
+    return {"retentionRules": [rule]}
 
 
 def _downsample_v2(

@@ -138,6 +138,38 @@ def test_points_are_never_deleted_without_being_asked_for(
 
 
 @influx_test
+@pytest.mark.parametrize("kept", ["3d", "1h"])
+def test_what_was_kept_for_ever_is_shortened_with_its_shards(
+    influx: InfluxServer, setup: Setup, kept: str
+) -> None:
+    if isinstance(influx, Influx1):
+        influx.query("CREATE DATABASE older").raise_for_status()
+        place = {"database": "older", "retention_policy": None}
+    else:
+        org = get(influx, "orgs")["orgs"][0]["id"]
+        HTTP.post(
+            f"{influx.url}/api/v2/buckets",
+            json={"orgID": org, "name": "older", "retentionRules": []},
+            headers={"Authorization": f"Token {TOKEN}"},
+            timeout=120,
+        ).raise_for_status()
+        place = {"bucket": "older"}
+    done = setup("--shorten", retention=kept, **place)
+    assert done.exit_code == 0, done.output
+    assert f"for {kept}, no longer for ever" in done.output
+    again = setup(retention=kept, **place)
+    assert again.output.endswith("all is as configured\n")
+
+
+@influx_test
+def test_a_resolution_of_weeks_is_made_once(setup: Setup) -> None:
+    weekly = {"every": "7d"}
+    assert setup(downsampling=weekly).exit_code == 0
+    again = setup(downsampling=weekly)
+    assert again.output.endswith("all is as configured\n")
+
+
+@influx_test
 def test_what_was_altered_by_hand_is_put_right(
     influx: InfluxServer, setup: Setup
 ) -> None:
