@@ -91,7 +91,7 @@ def an_upgrade() -> MaintenanceOutcome:
         ),
         latency=replace(LATENCY, p99=timedelta(seconds=2)),
         version="4.3.0",
-        counts={**before.counts, "probes_lost": 3, "records_repeated": 7},
+        counts={**before.counts, "probes_lost": 3, "probe_duplicates": 4},
     )
     return outcome(before, after)
 
@@ -101,7 +101,36 @@ def test_only_what_rose_meanwhile_is_counted() -> None:
     assert counted["probes_lost"] == 2
     assert counted["probes_sent"] == 0
     # It is lower than before: it began again at zero.
-    assert counted["records_repeated"] == 7
+    assert counted["probe_duplicates"] == 4
+
+
+def test_a_topic_that_was_deleted_meanwhile_hides_and_adds_nothing() -> None:
+    gone = TopicSnapshot(skipped=900, recovered=5, repeated=40, resets=7)
+    stays = TopicSnapshot(skipped=100, recovered=1, repeated=10, resets=1)
+    before = replace(
+        taken(a_full_report()),
+        topics={"gone": gone, "stays": stays},
+        counts={"records_skipped": 1000, "records_recovered": 6}
+        | {"records_repeated": 50, "position_resets": 8},
+    )
+    after = replace(
+        before,
+        topics={"stays": replace(stays, skipped=103), "new": gone},
+        counts={"records_skipped": 1003, "records_recovered": 6}
+        | {"records_repeated": 50, "position_resets": 8},
+    )
+    counted = outcome(before, after).counted
+    assert counted["records_skipped"] == 903
+    after = replace(
+        after, topics={"stays": stays}, counts={"records_skipped": 100}
+    )
+    assert outcome(before, after).counted["records_skipped"] == 0
+    # One of an agent before this one has no such counts of topics.
+    old = json.loads(to_json(after))
+    del old["topics"]["stays"]["repeated"]
+    assert from_json(FlowSnapshot, json.dumps(old)).topics == {
+        "stays": replace(stays, repeated=0)
+    }
 
 
 def test_without_a_before_no_rise_is_known() -> None:
@@ -124,9 +153,9 @@ def test_a_person_reads_what_changed() -> None:
         "topics that became worse: none",
         (
             "counters during maintenance: probes sent 0, probes lost 2, "
-            "probes late 0, probe duplicates 0, records skipped 0, "
+            "probes late 0, probe duplicates 4, records skipped 0, "
             "records recovered 0, "
-            "records repeated 7, position resets 0"
+            "records repeated 0, position resets 0"
         ),
     ]
 

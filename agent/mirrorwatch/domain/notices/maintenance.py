@@ -57,9 +57,14 @@ BY_TOPIC = {
     LAG_RECORDS: "lag_records",
     LAG_SECONDS: "lag_seconds",
     SKIPPED: "skipped",
+    RECOVERED: "recovered",
+    REPEATED: "repeated",
     RESETS: "resets",
 }
 """What is compared of each topic."""
+
+OF_TOPICS = {NAMES[m]: field for m, field in BY_TOPIC.items() if m in NAMES}
+"""Counters that each topic has: a sum of them falls when a topic goes."""
 
 LONGER = 2 * FLUSH
 """By how much longer records must wait to count as worse: a position may be
@@ -92,6 +97,12 @@ class TopicSnapshot:
 
     skipped: int = 0
     """Records that were skipped, since the agent counts."""
+
+    recovered: int = 0
+    """Those of them that were copied after all."""
+
+    repeated: int = 0
+    """Records that were copied more than once, since the agent counts."""
 
     resets: int = 0
     """Positions that were lost or rewound, since the agent counts."""
@@ -195,6 +206,8 @@ def _topic(found: Mapping[str, float]) -> TopicSnapshot:
         lag_records=int(found.get("lag_records", 0)),
         lag_seconds=found.get("lag_seconds", 0),
         skipped=int(found.get("skipped", 0)),
+        recovered=int(found.get("recovered", 0)),
+        repeated=int(found.get("repeated", 0)),
         resets=int(found.get("resets", 0)),
     )
 
@@ -264,31 +277,49 @@ class MaintenanceOutcome:
         """By how much each counter rose; `None` where that is not known.
 
         A counter that is lower than before began again at zero, so what it
-        shows is the least that it rose.
+        shows is the least that it rose. Those of topics rise topic by topic,
+        as one that was deleted takes its counts along.
         """
-        before = self.before
+        before, pairs = self.before, self._pairs
         rises: dict[str, int | None] = {}
         for name in COUNTED:
             old = None if before is None else before.counts.get(name)
             new = self.after.counts.get(name)
             if old is None or new is None:
                 rises[name] = None
+            elif (field := OF_TOPICS.get(name)) and pairs is not None:
+                rises[name] = sum(
+                    _rise(getattr(one, field), getattr(other, field))
+                    for one, other in pairs.values()
+                )
             else:
                 rises[name] = _rise(old, new)
         return rises
+
+    @property
+    def _pairs(
+        self,
+    ) -> Mapping[str, tuple[TopicSnapshot, TopicSnapshot]] | None:
+        """Return each topic that is there after it, as it was and is."""
+        before = None if self.before is None else self.before.topics
+        if before is None or self.after.topics is None:
+            return None
+        none = TopicSnapshot()
+        return {
+            name: (before.get(name, none), after)
+            for name, after in self.after.topics.items()
+        }
 
     @property
     def worse(self) -> Sequence[WorseTopic] | None:
         """Topics that became worse, those that lost records first; `None` if
         that is not known.
         """
-        before = None if self.before is None else self.before.topics
-        if before is None or self.after.topics is None:
+        if (pairs := self._pairs) is None:
             return None
-        none = TopicSnapshot()
         compared = (
-            WorseTopic(topic=name, before=before.get(name, none), after=after)
-            for name, after in self.after.topics.items()
+            WorseTopic(topic=name, before=before, after=after)
+            for name, (before, after) in pairs.items()
         )
         return sorted(
             (topic for topic in compared if topic.is_worse),
