@@ -262,6 +262,16 @@ def test_it_is_not_reminded_of(
     assert len(telling.last(health, 24 * HOUR, every=MINUTE)) == 1
 
 
+def test_a_recovery_knows_of_what_is_too_mild_to_be_told() -> None:
+    telling = Telling(NotificationPolicy(minimum="critical"))
+    telling.last({"canary": CRITICAL, "lag": OK}, HOUR)
+    (mild,) = telling.last({"canary": OK, "lag": WARNING}, HOUR)
+    assert (mild.health, mild.actual) == (OK, WARNING)
+    telling.last({"canary": CRITICAL, "lag": OK}, HOUR)
+    (recovered,) = telling.last({"canary": OK, "lag": OK}, HOUR)
+    assert (recovered.health, recovered.actual) == (OK, OK)
+
+
 def test_warnings_are_not_told_where_only_critical_is_wanted() -> None:
     telling = Telling(NotificationPolicy(minimum="critical"))
     assert telling.last({"lag": WARNING, "canary": OK}, HOUR) == []

@@ -149,3 +149,16 @@ def test_a_long_notice_fits_a_screen() -> None:
     assert len(message.lines) < 20
     assert len(message.text) < 7000
     assert "and 2 checks more" in message.text
+
+
+def test_a_flow_with_a_warning_is_not_called_ok() -> None:
+    mild = replace(
+        LOST,
+        kind=NoticeKind.RECOVERED,
+        health=Health.OK,
+        actual=Health.WARNING,
+        before=Health.CRITICAL,
+    )
+    assert said(mild).title == (
+        "summit->ldf has improved after 3 min, but has a warning"
+    )

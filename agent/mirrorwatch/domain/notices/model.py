@@ -89,6 +89,10 @@ class Notice:
     health: Health
     """The flow's health, as far as it is notified."""
 
+    actual: Health | None = None
+    """Its health with what is too mild to be notified; `None` if that is the
+    same."""
+
     before: Health
     """What was last notified of it."""
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from ..report import Cause, Flow, Health, Verdict
+from ..report import Cause, Flow, Health, Verdict, worst
 from .model import (
     FLAPPING,
     REGROUP,
@@ -326,6 +326,7 @@ class Notifier:
             flow=flow,
             kind=kind,
             health=health,
+            actual=max(worst(found.verdicts), health),
             before=last.health,
             since=since,
             lasted=max((end or now) - since, timedelta()),

@@ -71,7 +71,10 @@ def to_message(notice: Notice, links: Links) -> NoticeMessage:
 def _title(notice: Notice) -> str:
     flow, lasted = notice.flow, seconds(notice.lasted)
     words = WORDS[notice.health]
+    actual = notice.health if notice.actual is None else notice.actual
     match notice.kind:
+        case NoticeKind.RECOVERED if actual is not notice.health:
+            return f"{flow} has improved after {lasted}, but {WORDS[actual]}"
         case NoticeKind.RECOVERED:
             return f"{flow} is ok again, after {lasted}"
         case NoticeKind.REMINDER:
