@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -198,6 +199,13 @@ def test_no_block_is_longer_than_slack_takes() -> None:
     )["blocks"]
     assert len(blocks) == 3
     assert all(len(block["text"]["text"]) <= 3000 for block in blocks)
+
+
+def test_there_are_no_more_blocks_than_slack_takes() -> None:
+    lines = tuple(Line(text=f"{n} " + "x" * 2000) for n in range(200))
+    blocks = to_slack(replace(MESSAGE, lines=lines))["blocks"]
+    assert len(blocks) == 50
+    assert blocks[1]["text"]["text"].startswith("0 x")
 
 
 def test_programs_get_the_document_and_the_text() -> None:

@@ -175,7 +175,9 @@ def _prepare(service: Any, url: str) -> bool:
     well. So each message is an alert there.
     """
     asked = parse_qs(urlsplit(url).query)
-    chosen = any(name == "action" or name[0] == ":" for name in asked)
+    chosen = any(
+        name.lower() == "action" or name.startswith(":") for name in asked
+    )
     mapping = getattr(service, "mapping", None)
     if not chosen and isinstance(mapping, dict) and NOTE in mapping.values():
         service.action = NEW

@@ -35,6 +35,10 @@ __all__ = [
 LONGEST_BLOCK = 2900
 """Characters of a block: Slack refuses a message with one above 3000."""
 
+MOST_BLOCKS = 50
+"""Blocks of a message: Slack refuses it with more, as maintenance of a hundred
+flows may have."""
+
 Form = Callable[[NoticeMessage], Mapping[str, Any]]
 
 
@@ -55,7 +59,7 @@ def to_slack(message: NoticeMessage) -> dict[str, Any]:
                 "type": "section",
                 "text": {"type": "mrkdwn", "text": text[:LONGEST_BLOCK]},
             }
-            for text in (title, *_grouped(shown[1:]))
+            for text in (title, *_grouped(shown[1:]))[:MOST_BLOCKS]
         ],
     }
 
