@@ -1,8 +1,6 @@
 """Notices reach real webhooks, whatever these do."""
 
 import json
-import sqlite3
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -234,20 +232,78 @@ def test_a_new_agent_brings_what_waited_and_repeats_nothing(
     assert kinds(webhook) == ["worse", "recovered"]
 
 
-def test_what_cannot_be_written_is_told_once_it_can(
+def fill_disk(delivering: Delivering) -> None:
+    """Refuse what is to be written; what is there can be read and removed."""
+    with delivering.database.transaction() as sql:
+        for table in ("documents", "queue"):
+            sql.execute(
+                f"CREATE TRIGGER full_{table} BEFORE INSERT ON {table} "
+                "BEGIN SELECT RAISE(ABORT, 'disk full'); END"
+            )
+
+
+def free_disk(delivering: Delivering) -> None:
+    with delivering.database.transaction() as sql:
+        for table in ("documents", "queue"):
+            sql.execute(f"DROP TRIGGER full_{table}")
+
+
+def test_what_cannot_be_written_is_told_all_the_same(
     state: Path, webhook: Webhook
 ) -> None:
     with running(Delivering(state, webhook)) as delivering:
         delivering.tick(OK)
-        with closing(sqlite3.connect(state, isolation_level=None)) as other:
-            other.execute("ALTER TABLE documents RENAME TO away")
-            with pytest.raises(SinkError):
-                delivering.tick(CRITICAL)
-            other.execute("ALTER TABLE away RENAME TO documents")
-        delivering.tick(CRITICAL)
-        until(lambda: len(webhook.bodies) == 1)
-        until(lambda: delivering.sink.spooled_points == 0)
-    assert kinds(webhook) == ["worse"]
+        fill_disk(delivering)
+        for health in (CRITICAL, CRITICAL, OK, CRITICAL):
+            with pytest.raises(SinkError, match="disk full"):
+                delivering.tick(health)
+        until(lambda: len(webhook.bodies) == 3)
+        free_disk(delivering)
+        delivering.tick(CRITICAL)  # no news, and written down
+    assert kinds(webhook) == ["worse", "recovered", "worse"]
+    with running(Delivering(state, webhook)) as second:
+        second.now = delivering.now
+        second.tick(CRITICAL)
+        second.tick(OK)
+        until(lambda: len(webhook.bodies) == 4)
+    assert kinds(webhook)[3:] == ["recovered"]
+
+
+def test_what_waits_in_memory_waits_behind_what_is_written(
+    state: Path, webhook: Webhook
+) -> None:
+    webhook.status = 503
+    delivering = Delivering(state, webhook)
+    (delivery,) = delivering.sink.deliveries
+    delivering.tick(CRITICAL)
+    fill_disk(delivering)
+    with pytest.raises(SinkError):
+        delivering.tick(OK)
+    assert delivering.sink.spooled_points == 2
+    webhook.status = 200
+    with running(delivering):
+        until(lambda: len(webhook.bodies) == 2)
+    assert kinds(webhook) == ["worse", "recovered"]
+    assert delivery.lost_points == 0
+
+
+def test_what_waits_in_memory_is_kept_once_it_can_be(
+    state: Path, webhook: Webhook
+) -> None:
+    first = Delivering(state, webhook)
+    first.tick(OK)
+    fill_disk(first)
+    with pytest.raises(SinkError):
+        first.tick(CRITICAL)
+    free_disk(first)
+    first.tick(CRITICAL)
+    first.database.close()  # as if killed
+    with running(Delivering(state, webhook)) as second:
+        second.now = first.now
+        second.tick(CRITICAL)
+        second.tick(OK)
+        until(lambda: len(webhook.bodies) == 2)
+    assert kinds(webhook) == ["worse", "recovered"]
 
 
 def test_what_was_brought_and_cannot_be_removed_is_not_brought_again(

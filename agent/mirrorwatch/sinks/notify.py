@@ -2,6 +2,7 @@
 
 import ssl
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,7 +20,13 @@ from ..http import bounded_client, read_beginning, read_retry_after
 from ..ports import Report
 from ..state import Database
 from ..state.documents import DocumentStore, from_json
-from ..state.queue import Batch, DeliveryQueue, Outbox
+from ..state.queue import (
+    MOST_WAITING,
+    Batch,
+    DeliveryQueue,
+    Outbox,
+    to_batches,
+)
 from .queued import BatchSize, DeliveryEvents, DeliveryWorker, LogOnce
 
 __all__ = [
@@ -301,7 +308,7 @@ EVENTS = DeliveryEvents(
 
 
 def to_delivery(
-    receiver: Receiver, outbox: Outbox, logger: FilteringBoundLogger
+    receiver: Receiver, queue: DeliveryQueue, logger: FilteringBoundLogger
 ) -> DeliveryWorker:
     """Return what brings the messages of the outbox to a receiver.
 
@@ -309,7 +316,7 @@ def to_delivery(
     """
     return DeliveryWorker(
         receiver,
-        queue=DeliveryQueue(outbox.queues[receiver.receiver], in_order=True),
+        queue=queue,
         batch_size=BatchSize(least=1, most=1),
         flush_timeout=timedelta(),
         log=LogOnce(
@@ -359,8 +366,13 @@ class NotifySink:
         )
         self._state = self._document.load()
         self.outbox = Outbox(database, [r.receiver for r in receivers])
+        self._queues = {
+            name: DeliveryQueue(queue, most_fresh=MOST_WAITING, in_order=True)
+            for name, queue in self.outbox.queues.items()
+        }
+        self._is_saved = True
         self.deliveries = tuple(
-            to_delivery(receiver, self.outbox, logger)
+            to_delivery(receiver, self._queues[receiver.receiver], logger)
             for receiver in receivers
         )
         self._links = links
@@ -395,15 +407,15 @@ class NotifySink:
         )
         notices = shifted(due, offset)
         before = (self._state.flows, self._state.untold)
-        if notices or (state.flows, state.untold) != before:
-            try:
-                messages = [to_message(n, self._links) for n in notices]
-                with self._database.transaction():
-                    self._document.save(state)
-                    self.outbox.put(messages)
-            except StateError as e:
-                # Nothing was sent, so all of it is still due.
-                raise SinkError(str(e), sink=self.name) from e
+        messages = [to_message(n, self._links) for n in notices]
+        error: StateError | None = None
+        if (
+            notices
+            or not self._is_saved
+            or (state.flows, state.untold) != before
+        ):
+            error = self._save(state, messages)
+            self._is_saved = error is None
         self._state = state
         for notice in notices:
             self._logger.info(
@@ -414,6 +426,32 @@ class NotifySink:
                 before=notice.before.label,
                 untold=notice.untold,
             )
+        if error is not None:
+            raise SinkError(str(error), sink=self.name) from error
+
+    def _save(
+        self, state: NotificationState, messages: Sequence[NoticeMessage]
+    ) -> StateError | None:
+        """Write down what is notified; else send it from memory.
+
+        Nobody is left without a notice because a disk is full. The next agent
+        may decide it again.
+        """
+        try:
+            if not self._is_saved:
+                # First, or a kill in between would lose what waits.
+                for queue in self._queues.values():
+                    queue.flush()
+            with self._database.transaction():
+                self._document.save(state)
+                self.outbox.put(messages)
+        except StateError as e:
+            for queue in self._queues.values():
+                for batch in to_batches(messages):
+                    with suppress(StateError):  # it is in memory then
+                        queue.put(batch)
+            return e
+        return None
 
     def close(self) -> None:
         """Stop sending messages; what waits is kept."""

@@ -9,11 +9,12 @@ from sqlite3 import Connection
 from threading import Condition, RLock
 
 from ..domain.notices.model import NoticeMessage
+from ..exceptions import StateError
 from .database import Database
 from .documents import to_json
 
-__all__ = ["MOST_TRIES", "Batch", "DeliveryQueue", "DurableQueue", "Outbox"]
-__all__ += ["Rows"]
+__all__ = ["MOST_TRIES", "MOST_WAITING", "Batch", "DeliveryQueue"]
+__all__ += ["DurableQueue", "Outbox", "Rows", "to_batches"]
 
 
 NAME_LENGTH = 200
@@ -406,6 +407,11 @@ class DeliveryQueue:
                     self._dropped += self._fresh[oldest].points
                     del self._fresh[oldest]
 
+    def flush(self) -> None:
+        """Write down what is in memory."""
+        with self._lock:
+            self._save()
+
     def wait(self, timeout_seconds: float) -> bool:
         """Wait until there is a batch; return whether there is one."""
         with self._durable.changed:
@@ -429,14 +435,24 @@ class DeliveryQueue:
         """
         with self._lock:
             self._taken = self._rows = None
-            if self._fresh:
-                self._taken = self._fresh[0]
-                return self._taken
-            if self._unremoved is not None:
-                self._remove(self._unremoved)
-            if waiting := self._next(most_points):
+            waiting: tuple[Rows, Batch] | None = None
+            if not self._fresh or self._in_order:
+                try:
+                    waiting = self._next_durable(most_points)
+                except StateError:
+                    # What is in memory need not wait for the file.
+                    if not self._fresh:
+                        raise
+            if waiting is not None:
                 self._rows, self._taken = waiting
+            elif self._fresh:
+                self._taken = self._fresh[0]
             return self._taken
+
+    def _next_durable(self, most_points: int) -> tuple[Rows, Batch] | None:
+        if self._unremoved is not None:
+            self._remove(self._unremoved)
+        return self._next(most_points)
 
     def done(self) -> int:
         """Remove the batch that was taken: it is settled.
@@ -542,6 +558,11 @@ MOST_WAITING = 100
 would bury anyone who returns under what is over."""
 
 
+def to_batches(messages: Iterable[NoticeMessage]) -> list[Batch]:
+    """Return messages as they wait."""
+    return [Batch(to_json(message).encode(), 1) for message in messages]
+
+
 class Outbox:
     """Notices that wait for their receivers, a queue for each.
 
@@ -591,7 +612,7 @@ class Outbox:
 
     def put(self, messages: Sequence[NoticeMessage]) -> None:
         """Add messages for every receiver."""
-        batches = [Batch(to_json(message).encode(), 1) for message in messages]
+        batches = to_batches(messages)
         if batches:
             for queue in self.queues.values():
                 queue.append(batches)
