@@ -136,6 +136,19 @@ def test_a_file_that_another_agent_uses_is_left_alone(tmp_path: Path) -> None:
     other.close()
 
 
+def test_a_link_to_a_file_that_is_used_is_that_file(tmp_path: Path) -> None:
+    path, link = tmp_path / "state.db", tmp_path / "elsewhere" / "state.db"
+    owner = Database(path)
+    link.parent.mkdir()
+    link.symlink_to(path)
+    with pytest.raises(StateInUseError):
+        Database(link)
+    owner.close()
+    again = Database(link)
+    assert again.problems() == ()
+    again.close()
+
+
 @pytest.mark.parametrize("kind", ["folder", "parent", "full", "wiring"])
 def test_what_cannot_be_written_is_kept_in_memory(
     tmp_path: Path, kind: str

@@ -313,6 +313,8 @@ def _require(path: Path) -> None:
 
 
 def _lock_of(path: Path) -> Path:
+    if path.is_file():  # two agents may know it by different links
+        path = path.resolve()
     return path.with_name(f"{path.name}.lock")
 
 
