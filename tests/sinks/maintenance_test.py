@@ -141,6 +141,29 @@ def test_what_went_by_without_an_agent_has_no_before(bench: Bench) -> None:
     assert outcome.before is None
 
 
+def test_what_an_agent_sees_within_it_is_no_before(bench: Bench) -> None:
+    bench.announce(FLOW.name, begin=-9, end=9)
+    for number in range(9):
+        bench.tick(number, Health.CRITICAL)
+    bench.tick(10, Health.WARNING)
+    (outcome,) = bench.store.last([FLOW.name])
+    assert outcome.before is None
+    assert outcome.worse is None
+
+
+def test_a_clock_that_is_set_back_after_the_start_hides_no_before(
+    bench: Bench,
+) -> None:
+    bench.tick(10_000)
+    bench.tick(0)
+    bench.announce(FLOW.name, begin=0.5, end=2)
+    bench.tick(1, Health.CRITICAL)
+    bench.tick(2)
+    (outcome,) = bench.store.last([FLOW.name])
+    assert outcome.before is not None
+    assert outcome.before.health is Health.OK
+
+
 def test_a_flow_that_is_no_longer_configured_is_left_alone(
     bench: Bench,
 ) -> None:

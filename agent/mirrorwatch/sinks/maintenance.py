@@ -73,13 +73,19 @@ class MaintenanceSink:
 
     def publish(self, report: Report) -> None:
         previous, self._previous = self._previous, report
-        self._first_at = self._first_at or report.at
+        # The wall clock may be set back after a start.
+        self._first_at = min(self._first_at or report.at, report.at)
         flows = {flow.name for flow in report.flows}
         try:
             opened = [o for o in self._store.open() if o.window.flow in flows]
             over = [o for o in opened if report.at >= o.window.until]
             for begun in opened:
-                if begun.before is None and begun.window.holds(report.at):
+                # An agent that was started later saw nothing of before.
+                if (
+                    begun.before is None
+                    and begun.window.holds(report.at)
+                    and begun.window.since >= self._first_at
+                ):
                     self._begin(begun, report, previous)
             if over and all(self._may_compare(o, report) for o in over):
                 self._finish(over, report)
@@ -92,10 +98,7 @@ class MaintenanceSink:
     def _begin(
         self, begun: Open, report: Report, previous: Report | None
     ) -> None:
-        """Note how a flow was in the last report before maintenance.
-
-        After a start of the agent there is none: then the first one is used.
-        """
+        """Note how a flow was in the last report before maintenance."""
         window = begun.window
         if previous is not None and previous.at <= window.since:
             report = previous
