@@ -194,7 +194,7 @@ def served_and_written() -> tuple[str, str]:
         logger=structlog.get_logger(),
     )
     maintenance = MaintenanceStore(database)
-    maintenance.announce([FLOW.name], NOON - HOUR, NOON + HOUR, "upgrade")
+    maintenance.announce([FLOW.name], NOON, NOON + HOUR, "upgrade")
     assert agent.server is not None
     with closing(database), closing(agent.senders[0]):
         agent.server.start()
