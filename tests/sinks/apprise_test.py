@@ -85,11 +85,13 @@ def a_notice(health: Health) -> NoticeMessage:
 def service(webhook: Webhook, monkeypatch: pytest.MonkeyPatch) -> Webhook:
     """Stand in for the services that have one address for everybody."""
     webhook.words = json.dumps({"requestId": "r"})
-    for name in ("opsgenie", "pagerduty", "jira"):
+    for name in ("opsgenie", "pagerduty"):
         plugin = importlib.import_module(f"apprise.plugins.{name}")
-        table = getattr(plugin, f"{name.upper()}_API_LOOKUP", {})
+        table = getattr(plugin, f"{name.upper()}_API_LOOKUP")
         for region in table:
             monkeypatch.setitem(table, region, webhook.url)
+    splunk = importlib.import_module("apprise.plugins.splunk").NotifySplunk
+    monkeypatch.setattr(splunk, "notify_url", webhook.url)
     return webhook
 
 
@@ -159,6 +161,22 @@ def test_incidents_of_a_flow_are_resolved_as_it_recovers(
         "trigger",
         True,
     )
+
+
+def test_one_flow_that_recovers_resolves_nothing_of_another(
+    service: Webhook,
+) -> None:
+    receiver = AppriseReceiver("on-call", url="splunk://a-route@an-api-key")
+    receiver.post(a_notice(CRITICAL))
+    other = a_message("ok", flow="commands", health="ok")
+    receiver.post(other)
+    receiver.post(a_message("t", kind="test"))
+    fault, *ends, test = service.bodies
+    assert fault["message_type"] == "CRITICAL"
+    assert {end["message_type"] for end in ends} == {"RECOVERY"}
+    assert len(ends) == 3
+    assert fault["entity_id"] not in {end["entity_id"] for end in ends}
+    assert test["entity_id"] == "mirrorwatch/a-route"
 
 
 @pytest.mark.parametrize("asked", ["", "?action=trigger"])

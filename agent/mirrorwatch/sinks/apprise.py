@@ -42,6 +42,9 @@ BETTER_THAN = {
 """What a notified health ends, of what may have been notified before. That a
 flow cannot be verified ends nothing."""
 
+KEYS = ("dedup", "external_id", "thirdparty")
+"""What services call the name of an incident; all take it as ``dedup``."""
+
 MAPPED, NEW, NOTE = "map", "new", "note"
 """Actions of services that have incidents, as Apprise names them."""
 
@@ -89,7 +92,8 @@ class AppriseReceiver:
             )
         service.overflow_mode = apprise.OverflowMode.TRUNCATE
         self._service: Any = service  # what it has depends on the service
-        self._keeps_incidents = _prepare(service, url)
+        self._key = _prepare(service, url)
+        self._usual = getattr(service, self._key, None) if self._key else None
         self._text = apprise.NotifyFormat.TEXT
 
     def send(self, batch: Batch, timeout: timedelta) -> None:
@@ -148,24 +152,24 @@ class AppriseReceiver:
         flow, health = document.get("flow"), str(document.get("health", ""))
         other = OTHER_TYPES.get(str(document.get("kind", "")), "info")
         kind = TYPES.get(health, other)
-        if not self._keeps_incidents:
+        if self._key is None:
             yield kind
             return
-        self._service.dedup = None
+        setattr(self._service, self._key, self._usual)
         if flow is None:
             yield kind
             return
         if health != "ok":
-            self._service.dedup = f"mirrorwatch {flow} {health}"
+            setattr(self._service, self._key, f"mirrorwatch {flow} {health}")
             yield kind
         for ended in BETTER_THAN.get(health, ()):
-            self._service.dedup = f"mirrorwatch {flow} {ended}"
+            setattr(self._service, self._key, f"mirrorwatch {flow} {ended}")
             yield TYPES["ok"]
 
 
-def _prepare(service: Any, url: str) -> bool:
-    """Let a service get every message; return whether it is to resolve
-    incidents, and is told by us which.
+def _prepare(service: Any, url: str) -> str | None:
+    """Let a service get every message; return which attribute names an
+    incident, where it is to resolve them and the URL names none.
 
     Notes
     -----
@@ -181,8 +185,15 @@ def _prepare(service: Any, url: str) -> bool:
     mapping = getattr(service, "mapping", None)
     if not chosen and isinstance(mapping, dict) and NOTE in mapping.values():
         service.action = NEW
-    dedup = getattr(service, "dedup", "")
-    return dedup is None and getattr(service, "action", None) == MAPPED
+    if getattr(service, "action", None) != MAPPED:
+        return None
+    unset = [key for key in KEYS if getattr(service, key, "") is None]
+    # Splunk has one name for all messages, so that one flow that is ok again
+    # would resolve what is wrong with another.
+    common = f"{service.app_id}/{getattr(service, 'routing_key', '')}"
+    if getattr(service, "entity_id", None) == common:
+        unset.append("entity_id")
+    return next(iter(unset), None)
 
 
 def _to_text(line: Line) -> str:
