@@ -129,6 +129,26 @@ def test_a_running_audit_is_waited_for(
     assert rotation.look()
 
 
+def test_what_became_unusable_while_an_audit_ran_is_not_started(
+    tmp_path: Path, config: dict[str, Any]
+) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(yaml.safe_dump(config))
+    rotation = Rotation(Config.from_file(file), structlog.get_logger())
+    assert not rotation.look(asked=True, busy=True)
+    file.write_text("clusters: {summit: ")  # half of it
+    with capture_logs() as logs:
+        looks = [rotation.look() for _ in range(3)]
+    assert looks == [False] * 3
+    assert [line["event"] for line in logs] == [
+        "Changed configuration cannot be used, the old one stays"
+    ]
+    # Who wrote it asks again when it is whole.
+    file.write_text(yaml.safe_dump(config))
+    assert not rotation.look()
+    assert rotation.look(asked=True)
+
+
 @pytest.mark.slow
 def test_it_starts_again_by_itself_and_under_the_same_number(
     tmp_path: Path, config: dict[str, Any]
@@ -170,3 +190,34 @@ def test_it_starts_again_by_itself_and_under_the_same_number(
         assert process.wait(30) == 0
     assert "hunter" not in log.read_text()
     assert str(secret) in log.read_text()
+
+
+@pytest.mark.slow
+def test_asked_again_while_it_starts_again_it_goes_on(
+    tmp_path: Path, config: dict[str, Any]
+) -> None:
+    log = tmp_path / "log"
+
+    def told(event: str) -> int:
+        lines = log.read_text().splitlines()
+        return sum(f'"event": "{event}"' in line for line in lines)
+
+    with (
+        log.open("wb") as file,
+        running(tmp_path, config, file.fileno()) as process,
+    ):
+        begins(process, config)
+        process.send_signal(signal.SIGHUP)
+        wait_until(lambda: told("Stopping") == 1)
+
+        def asked_until_it_starts() -> bool:
+            assert process.poll() is None
+            process.send_signal(signal.SIGHUP)
+            return told("Starting") == 2
+
+        wait_until(asked_until_it_starts)
+        # What was asked meanwhile is not forgotten.
+        wait_until(lambda: told("Starting") == 3)
+        begins(process, config)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0

@@ -209,8 +209,10 @@ def start_again() -> NoReturn:
     Notes
     -----
     So everything is read anew, and nothing of before is left: it is the same
-    as a restart, without anybody who restarts it.
+    as a restart, without anybody who restarts it. A SIGHUP meanwhile would
+    end a process that does not handle it yet: it waits until that does.
     """
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
     # Pipes of librdkafka would stay open.
     for descriptor in [int(entry.name) for entry in OPEN_FILES.iterdir()]:
         if descriptor > STDERR:

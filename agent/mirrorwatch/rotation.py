@@ -94,7 +94,11 @@ class Rotation:
                 "Configuration changed, starting again",
                 files=[str(file) for file in changed],
             )
-        return self._is_due and not busy
+        if not self._is_due or busy:
+            return False
+        # While it waited, somebody may have written on.
+        self._is_due = self._can_be_used()
+        return self._is_due
 
     def _can_be_used(self) -> bool:
         file = self._config.file

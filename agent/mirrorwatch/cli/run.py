@@ -62,6 +62,8 @@ def command(config: Config, log_level: str) -> None:
         stop = signalled(signal.SIGINT, signal.SIGTERM)
         # Where a terminal is closed, the agent ends with it.
         reload = Event() if sys.stderr.isatty() else signalled(signal.SIGHUP)
+        # One that came while this process took over.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
         rotation, free = Rotation(config, logger), FreeMemory()
 
         def end() -> None:
