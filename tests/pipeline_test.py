@@ -1,6 +1,7 @@
 """One tick, with sources and sinks that work and that do not."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import structlog
@@ -8,8 +9,9 @@ from structlog.testing import capture_logs
 
 from mirrorwatch.clock import Clock, shifted
 from mirrorwatch.domain.cause import ReachabilityObservation
-from mirrorwatch.domain.checks import CHECKS
+from mirrorwatch.domain.checks import CHECKS, MIRROR, FlowLimits
 from mirrorwatch.domain.cluster_view import ClusterAnswer
+from mirrorwatch.domain.lag.model import LagStatus, StalledPartition
 from mirrorwatch.domain.report import Health, MaintenanceWindow, Observation
 from mirrorwatch.exceptions import (
     SinkError,
@@ -29,6 +31,7 @@ from tests.support.builders import (
     a_window,
 )
 from tests.support.clock import clock_of
+from tests.support.reports import a_lag, a_topic
 
 
 class Fixed:
@@ -85,10 +88,11 @@ def pipeline(
     windows: Callable[
         [datetime], tuple[MaintenanceWindow, ...]
     ] = lambda _: (),
+    limits: FlowLimits | None = None,
 ) -> Pipeline:
     return Pipeline(
         flows=[FLOW],
-        limits={FLOW.name: {}},
+        limits={FLOW.name: limits or {}},
         sources=sources,
         sinks=sinks,
         verdicts=VerdictStore(database or Database(None)),
@@ -198,6 +202,41 @@ def test_a_cause_is_in_the_report_and_says_no_secret() -> None:
     assert (cause.flow, cause.part) == (FLOW.name, "target")
     assert cause.reason.startswith(f"ldf does not {HIDDEN} does.")
     assert report.cause_of("other") is None
+
+
+def test_a_cause_names_the_mirror_of_its_flow() -> None:
+    heard = ClusterAnswer(alias="summit", answered_at=NOON)
+    stopped = ReachabilityObservation(
+        flow=FLOW.name,
+        at=NOON,
+        source=heard,
+        target=replace(heard, alias="ldf"),
+        compared_since=NOON - timedelta(seconds=35),
+        compared_at=NOON,
+        still_since=NOON - timedelta(seconds=30),
+    )
+    standing = StalledPartition(
+        partition=0,
+        position=7,
+        origin="committed",
+        status=LagStatus.STOPPED,
+        stuck=timedelta(seconds=25),
+    )
+    topic = replace(
+        a_topic("a", records=12, status=LagStatus.STOPPED),
+        standing=(standing,),
+    )
+    made = pipeline([Fixed(stopped, a_lag([topic], NOON))], [])
+    report = made.tick()
+    cause = report.cause_of(FLOW.name)
+    assert cause is not None
+    assert cause.reason.startswith("MirrorMaker copies nothing, while")
+    made = pipeline(
+        [Fixed(stopped, a_lag([topic], NOON))], [], limits={MIRROR: "Mirus"}
+    )
+    cause = made.tick().cause_of(FLOW.name)
+    assert cause is not None
+    assert cause.reason.startswith("Mirus copies nothing, while")
 
 
 def test_a_stepped_wall_clock_moves_labels_and_is_told_once() -> None:

@@ -11,7 +11,7 @@ from structlog.typing import FilteringBoundLogger
 
 from .clock import Clock, shifted
 from .domain.cause import find_cause
-from .domain.checks import FlowLimits, judge
+from .domain.checks import MIRROR, FlowLimits, judge, name_mirror
 from .domain.report import (
     Cause,
     Flow,
@@ -301,7 +301,8 @@ class Pipeline:
             with suppress(InternalError):
                 found = self.isolation.run(f"cause {flow.name}", work)
                 if found is not None:
-                    yield _cause_without_secrets(found)
+                    title = self._limits[flow.name].get(MIRROR)
+                    yield _cause_as_shown(found, title)
 
     def _internal_errors(self) -> dict[str, int]:
         aside = {
@@ -410,10 +411,17 @@ def _without_secrets(verdict: Verdict) -> Verdict:
     )
 
 
-def _cause_without_secrets(cause: Cause) -> Cause:
-    """Hide what a cause quotes of the configuration."""
+def _cause_as_shown(cause: Cause, title: str | None) -> Cause:
+    """Return a cause with the name of the mirror, without what the
+    configuration hides.
+    """
+
+    def show(text: str) -> str:
+        named = text if title is None else name_mirror(text, title)
+        return hide_secrets(named)
+
     return replace(
         cause,
-        reason=hide_secrets(cause.reason),
-        evidence=tuple(map(hide_secrets, cause.evidence)),
+        reason=show(cause.reason),
+        evidence=tuple(map(show, cause.evidence)),
     )

@@ -40,6 +40,7 @@ from mirrorwatch.domain.report import (
     Health,
     Observation,
 )
+from mirrorwatch.domain.tasks.model import Stopped
 from tests.support.builders import (
     FLOW,
     NOON,
@@ -111,6 +112,19 @@ class World:
 
     has_jmx: bool = True
     states: tuple[str, ...] = ("RUNNING", "RUNNING")
+    grew_after: float | None = None
+    """Seconds since when a copy grew for certain; `None` for never."""
+
+    jmx_since: float = 30
+    """Seconds since JMX last answered, where it does not."""
+
+    arrived: float | None = None
+    """Age of the last probe that arrived; that of the last copy if `None`."""
+
+    unheard: bool = False
+    """Whether copies were not compared yet."""
+
+    stopped: tuple[Stopped, ...] = ()
     late: float = 0
     unacked: float | None = None
     losses: tuple[Loss, ...] = ()
@@ -126,14 +140,22 @@ class World:
                 at=NOON - SECOND,
                 source=self.source,
                 target=self.target,
-                compared_since=NOON - self.compared * SECOND,
-                compared_at=NOON,
+                compared_since=None
+                if self.unheard
+                else NOON - self.compared * SECOND,
+                compared_at=None if self.unheard else NOON,
                 grew=self.still == 0,
                 still_since=NOON - self.still * SECOND,
+                grew_after=None
+                if self.grew_after is None
+                else NOON - self.grew_after * SECOND,
             ),
             self.lag(),
             self.canary(),
-            some_tasks(NOON, self.states, since=NOON - 60 * SECOND),
+            replace(
+                some_tasks(NOON, self.states, since=NOON - 60 * SECOND),
+                stopped=self.stopped,
+            ),
         ]
         if self.beat is not None:
             at = NOON - self.beat * SECOND
@@ -147,7 +169,9 @@ class World:
             )
         if self.has_jmx:
             unread = UnreachableProcess(
-                url=URL, reason="No answer", since=NOON - 30 * SECOND
+                url=URL,
+                reason="No answer",
+                since=NOON - self.jmx_since * SECOND,
             )
             seen.append(
                 MirrorObservation(
@@ -169,7 +193,9 @@ class World:
         return seen
 
     def canary(self) -> CanaryObservation:
-        arrived = max(self.still, 0.2)
+        arrived = self.arrived
+        if arrived is None:
+            arrived = max(self.still, 0.2)
         partition = replace(
             a_partition(0, last_arrival=NOON - arrived * SECOND),
             oldest_unacked=None
@@ -230,6 +256,15 @@ FULL = replace(
     connections={"consumer": 2.0, "producer": 0.0},
 )
 """The producer has no connection, and records wait for it."""
+
+
+def stopped_at(partition: int) -> Stopped:
+    """Return what a task no longer copies: one partition."""
+    return Stopped(
+        connector="MirrorSourceConnector",
+        task=1,
+        partitions=frozenset({("a", partition)}),
+    )
 
 
 FAULTS = [
@@ -316,6 +351,88 @@ FAULTS = [
     ),
     pytest.param(
         World(
+            states=("RUNNING", "FAILED"),
+            stopped=(stopped_at(0),),
+            still=50,
+            waits=45,
+            has_jmx=False,
+            bad={"tasks": CRITICAL, "lag": CRITICAL},
+        ),
+        FaultyPart.MIRROR,
+        id="one task failed, and only its records wait",
+    ),
+    pytest.param(
+        World(
+            states=("RUNNING", "FAILED"),
+            stopped=(stopped_at(7),),
+            still=20,
+            waits=15,
+            jmx=CUT,
+            bad=STOPS,
+        ),
+        FaultyPart.LINK,
+        id="link cut while one task is failed",
+    ),
+    pytest.param(
+        World(
+            states=("FAILED", "FAILED"),
+            still=50,
+            waits=45,
+            bad={"tasks": CRITICAL},
+            began=30,
+        ),
+        FaultyPart.MIRROR,
+        id="all tasks failed",
+    ),
+    pytest.param(
+        World(
+            still=30,
+            waits=25,
+            beat=4000,
+            grew_after=35,
+            has_jmx=False,
+            bad=STOPS,
+        ),
+        FaultyPart.MIRROR_OR_LINK,
+        id="a stop, long after the heartbeat connector failed",
+    ),
+    pytest.param(
+        World(
+            still=30,
+            waits=25,
+            beat=None,
+            jmx=None,
+            jmx_since=4000,
+            grew_after=35,
+            bad=STOPS,
+        ),
+        FaultyPart.MIRROR_OR_LINK,
+        id="a stop, long after JMX ceased to answer",
+    ),
+    pytest.param(
+        World(
+            source=silent("summit"),
+            still=9,
+            beat=4000,
+            grew_after=14,
+            has_jmx=False,
+            bad=BLIND,
+        ),
+        FaultyPart.SOURCE_OR_LINK,
+        id="source silent, long after the heartbeat connector failed",
+    ),
+    pytest.param(
+        World(
+            source=silent("summit", 24),
+            unheard=True,
+            has_jmx=False,
+            bad=BLIND,
+        ),
+        FaultyPart.SOURCE_OR_LINK,
+        id="source silent since the agent's start",
+    ),
+    pytest.param(
+        World(
             states=("PAUSED", "PAUSED"),
             still=50,
             waits=45,
@@ -393,6 +510,16 @@ FAULTS = [
 """A fault for each row of the table, some of them seen in several ways."""
 
 
+def signs_of(cause: Cause) -> tuple[Sign, ...]:
+    """Return the signs of the row that gave a cause its sentence."""
+    names = {"source": FLOW.source, "target": FLOW.target}
+    return next(
+        row.must
+        for row in ROWS
+        if row.reason.format_map(names) == cause.reason
+    )
+
+
 @pytest.mark.parametrize(("world", "part"), FAULTS)
 def test_each_fault_is_named(world: World, part: FaultyPart) -> None:
     cause = world.cause()
@@ -400,7 +527,9 @@ def test_each_fault_is_named(world: World, part: FaultyPart) -> None:
     assert cause.part == part
     assert set(cause.symptoms) == set(world.bad)
     assert cause.evidence
-    stops = world.still > 0 or "tasks" in world.bad
+    # What the other tasks copy goes on, and what is not known may.
+    known = Sign.TASK_FAILED not in signs_of(cause) and not world.unheard
+    stops = world.still > 0 and known
     assert cause.stops == (stops and part is not FaultyPart.MONITOR)
 
 
@@ -522,6 +651,10 @@ A_LOSS = Loss(
             id="source back a moment ago, probes not acknowledged yet",
         ),
         pytest.param(
+            World(still=30, unacked=25, arrived=1, bad={"canary": WARNING}),
+            id="one broker of a quiet source is down",
+        ),
+        pytest.param(
             World(source=silent("summit"), still=9, jmx=CUT),
             id="nothing is bad yet",
         ),
@@ -579,6 +712,9 @@ def test_a_source_that_was_never_heard_is_named() -> None:
     cause = find_cause(FLOW, verdicts, seen, AgentState(), NOON)
     assert cause is not None
     assert cause.part == FaultyPart.SOURCE_OR_LINK
+    # A mirror that this agent has never seen may copy all the same.
+    assert not cause.stops
+    assert "not known whether records are copied" in cause.reason
 
 
 def test_fetches_are_answered_while_their_number_grows() -> None:

@@ -73,8 +73,12 @@ def test_growth_is_seen_between_two_looks() -> None:
     assert seen.still_since == NOON + TICK
     seen = surveys.look({**ENDS, ("s.a", 0): 8})
     assert (seen.grew, seen.still_since) == (True, NOON + 3 * TICK)
+    assert seen.grew_after == NOON + 2 * TICK
     seen = surveys.look({**ENDS, ("s.a", 0): 8})
     assert (seen.grew, seen.still_since) == (False, NOON + 3 * TICK)
+    assert seen.grew_after == NOON + 2 * TICK
+    assert seen.copied_after(NOON - timedelta(minutes=1))
+    assert not seen.copied_after(NOON)
 
 
 def test_copies_are_compared_while_the_source_is_silent() -> None:

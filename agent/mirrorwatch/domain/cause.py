@@ -12,9 +12,9 @@ from typing import TypeVar
 
 from .bottleneck.model import MirrorObservation
 from .canary.model import CanaryObservation
-from .cluster_view import ClusterAnswer
+from .cluster_view import ClusterAnswer, TopicPartition
 from .heartbeats import HeartbeatsObservation
-from .lag.model import STALE, LagObservation
+from .lag.model import STALE, LagObservation, LagStatus
 from .report import (
     AgentState,
     Cause,
@@ -61,6 +61,18 @@ class ReachabilityObservation:
     still_since: datetime | None = None
     """Since when none of them was seen to grow."""
 
+    grew_after: datetime | None = None
+    """A time after which one grew for certain; `None` for never."""
+
+    def copied_after(self, at: datetime) -> bool:
+        """Return whether records were copied for long after a time."""
+        return self.grew_after is not None and self.grew_after - at > LIVES_ON
+
+
+LIVES_ON = timedelta(minutes=1)
+"""How long a mirror must copy after something has failed for a later stop to
+have another reason: what was in flight arrives within seconds."""
+
 
 class FaultyPart(StrEnum):
     """What can be at fault; a pair where the agent cannot tell which."""
@@ -90,7 +102,9 @@ class Sign(StrEnum):
     COPIED = "records arrive though a cluster does not answer"
     NOT_COPIED = "no record arrives"
     STOPPED = "records wait and none is copied"
-    TASK_STOPPED = "tasks failed or are stopped"
+    COPIES_UNKNOWN = "it is not known whether records arrive"
+    TASK_FAILED = "tasks failed while others run"
+    TASK_STOPPED = "no task runs"
     WORKER_LATE = "MirrorMaker's heartbeat is late"
     WORKER_SILENT = "MirrorMaker is silent"
     FETCHED = "MirrorMaker's fetches were answered lately"
@@ -131,6 +145,9 @@ class Row:
     slow: bool = False
     """Whether records arrive, but late."""
 
+    stops: bool = True
+    """Whether it is known that nothing is copied because of it."""
+
 
 ROWS = (
     Row(
@@ -138,12 +155,14 @@ ROWS = (
         must=(Sign.SOURCE_SILENT, Sign.TARGET_ANSWERS, Sign.COPIED),
         reason="mirrorwatch does not reach {source}, from which MirrorMaker "
         "copies records. Check the network from mirrorwatch to {source}",
+        stops=False,
     ),
     Row(
         part=FaultyPart.MONITOR,
         must=(Sign.SOURCE_SILENT, Sign.FETCHED_SINCE),
         reason="mirrorwatch does not reach {source}, which answers "
         "MirrorMaker. Check the network from mirrorwatch to {source}",
+        stops=False,
     ),
     Row(
         part=FaultyPart.SOURCE_OR_LINK,
@@ -151,6 +170,15 @@ ROWS = (
         never=(Sign.FETCHED, Sign.WORKER_SILENT),
         reason="{source} does not answer, and nothing is copied from it. "
         "Check the brokers of {source}, then the link to it",
+    ),
+    Row(
+        part=FaultyPart.SOURCE_OR_LINK,
+        must=(Sign.SOURCE_SILENT, Sign.TARGET_ANSWERS, Sign.COPIES_UNKNOWN),
+        never=(Sign.FETCHED, Sign.WORKER_SILENT),
+        reason="{source} does not answer mirrorwatch, and it is not known "
+        "whether records are copied from it. Check its brokers, the link to "
+        "it, and the network from mirrorwatch to it",
+        stops=False,
     ),
     Row(
         part=FaultyPart.TARGET,
@@ -172,8 +200,19 @@ ROWS = (
             Sign.SOURCE_ANSWERS,
             Sign.TARGET_ANSWERS,
         ),
+        reason="MirrorMaker runs none of its tasks, while both clusters "
+        "answer. See the check tasks",
+    ),
+    Row(
+        part=FaultyPart.MIRROR,
+        must=(
+            Sign.TASK_FAILED,
+            Sign.SOURCE_ANSWERS,
+            Sign.TARGET_ANSWERS,
+        ),
         reason="MirrorMaker does not run all of its tasks, while both "
         "clusters answer. See the check tasks",
+        stops=False,
     ),
     Row(
         part=FaultyPart.LINK,
@@ -224,6 +263,7 @@ ROWS = (
         must=(Sign.AGENT_LATE,),
         reason="mirrorwatch itself runs late, so what it reports may be old "
         "or its own delay. Check the CPU and the disk of its machine",
+        stops=False,
     ),
     Row(
         part=FaultyPart.SOURCE_OR_LINK,
@@ -231,6 +271,7 @@ ROWS = (
         reason="{source} answers far more slowly than usual. Check the link "
         "to it, then the load of its brokers",
         slow=True,
+        stops=False,
     ),
     Row(
         part=FaultyPart.TARGET,
@@ -238,6 +279,7 @@ ROWS = (
         reason="{target} answers far more slowly than usual. Check the load "
         "of its brokers and their disks",
         slow=True,
+        stops=False,
     ),
     Row(
         part=FaultyPart.TARGET,
@@ -246,6 +288,7 @@ ROWS = (
         reason="{target} takes MirrorMaker's records slowly. Check the load "
         "of its brokers and their disks",
         slow=True,
+        stops=False,
     ),
     Row(
         part=FaultyPart.LINK,
@@ -255,6 +298,7 @@ ROWS = (
         "mirrorwatch as fast as usual. Check the network from MirrorMaker to "
         "{source}",
         slow=True,
+        stops=False,
     ),
 )
 """What signs mean together, the first that holds first. It is the table of the
@@ -367,7 +411,7 @@ def _to_cause(
         since=began or min(v.since for v in symptoms),
         evidence=tuple(e.text for e in evidence),
         symptoms=tuple(v.check for v in symptoms),
-        stops=not row.slow and row.part is not FaultyPart.MONITOR,
+        stops=row.stops,
     )
 
 
@@ -524,7 +568,8 @@ def _signs_of_copies(
     heard = reach.source.answered_at
     if at is None or since is None or heard is None:
         if facts.now - reach.source.silent_since > NEVER_HEARD:
-            yield Sign.NOT_COPIED, Seen("no record is seen to be copied")
+            text = f"copies at {facts.flow.target} were not compared before"
+            yield Sign.COPIES_UNKNOWN, Seen(text)
     elif not reach.grew and at > heard:
         yield Sign.NOT_COPIED, _nothing_since(reach.still_since, facts)
     elif reach.grew and since > heard + IN_FLIGHT:
@@ -544,16 +589,20 @@ def _signs_of_stop(
     still = reach.still_since
     if source is None or at is None or still is None or at - still < STILL:
         return
-    yield Sign.NOT_COPIED, _nothing_since(still, facts)
-    yield from _sign_of_unacked(reach.source, facts)
-    lag, canary = facts.lag, facts.canary
-    if lag is None or facts.now - lag.at > STALE or not lag.stopped:
-        return
+    canary = facts.canary
     arrivals = [
         p.last_arrival
         for p in (() if canary is None else canary.partitions)
         if p.last_arrival is not None
     ]
+    if arrivals and facts.now - max(arrivals) <= STILL:
+        # There was nothing else to copy.
+        return
+    yield Sign.NOT_COPIED, _nothing_since(still, facts)
+    yield from _sign_of_unacked(reach.source, facts)
+    lag = facts.lag
+    if lag is None or facts.now - lag.at > STALE or not lag.stopped:
+        return
     began = max(still, lag.at - lag.stopped)
     arrived = max(arrivals, default=began)
     # What the clusters answered before says nothing of now.
@@ -613,13 +662,30 @@ def _signs_of_tasks(facts: _Facts) -> Iterator[tuple[Sign, Seen]]:
         for task in found
         if task.state in ON_PURPOSE and facts.now - task.since > REBALANCE
     ]
-    stopped = failed or (idle if len(idle) == len(found) else [])
-    if stopped:
+    if len(failed) + len(idle) == len(found):
+        sign, stopped = Sign.TASK_STOPPED, [*failed, *idle]
+    else:
+        sign, stopped = Sign.TASK_FAILED, failed
+    # What other tasks do not copy has another reason.
+    if stopped and (sign is Sign.TASK_STOPPED or not _others_stopped(facts)):
         first = min(stopped, key=lambda task: task.since)
-        yield (
-            Sign.TASK_STOPPED,
-            Seen(f"{first} is {first.state}", first.since),
-        )
+        yield sign, Seen(f"{first} is {first.state}", first.since)
+
+
+def _others_stopped(facts: _Facts) -> bool:
+    """Return whether partitions have stopped that no failed task had."""
+    lag, tasks = facts.lag, facts.tasks
+    if lag is None or tasks is None or not tasks.stopped:
+        return False
+    given = frozenset[TopicPartition]().union(
+        *(stopped.partitions for stopped in tasks.stopped)
+    )
+    return any(
+        each.status is LagStatus.STOPPED
+        and (topic.topic, each.partition) not in given
+        for topic in lag.topics
+        for each in topic.standing
+    )
 
 
 BEATS = 10
@@ -650,16 +716,29 @@ def _signs_of_worker(facts: _Facts) -> Iterator[tuple[Sign, Seen]]:
                 text = f"MirrorMaker's last heartbeat is {seconds(age)} old"
                 yield Sign.WORKER_LATE, Seen(text)
             return
-        silent.append(f"its last heartbeat is {seconds(age)} old")
+        if not _lives_on(beats.worker.seen_at, reach):
+            silent.append(f"its last heartbeat is {seconds(age)} old")
     if mirror is not None:
         if mirror.answering:
             return
         # What never answered may be no more than a wrong address.
-        if any(process.since for process in mirror.unread):
+        if any(
+            process.since and not _lives_on(process.since, reach)
+            for process in mirror.unread
+        ):
             silent.append("its JMX does not answer")
     if silent:
         text = f"MirrorMaker shows no sign of life: {' and '.join(silent)}"
         yield Sign.WORKER_SILENT, Seen(text)
+
+
+def _lives_on(
+    silent_since: datetime, reach: ReachabilityObservation | None
+) -> bool:
+    """Return whether the mirror copied on after it fell silent: then a later
+    stop has another reason.
+    """
+    return reach is not None and reach.copied_after(silent_since)
 
 
 UNANSWERED = timedelta(seconds=10)

@@ -62,6 +62,7 @@ __all__ = [
     "Check",
     "FlowLimits",
     "judge",
+    "name_mirror",
     "with_name",
 ]
 
@@ -152,11 +153,8 @@ _MIRRORMAKER = re.compile(
 """The mirror as sentences name it: no topic or connector of that name."""
 
 
-def with_name(verdict: Verdict, title: str) -> Verdict:
-    """Return a verdict with the name of the mirror in its sentences.
-
-    Checks write of MirrorMaker, as most mirrors are.
-    """
+def name_mirror(text: str, title: str) -> str:
+    """Return a sentence about MirrorMaker with the name of another mirror."""
 
     def named(match: re.Match[str]) -> str:
         before = match["before"]
@@ -164,13 +162,19 @@ def with_name(verdict: Verdict, title: str) -> Verdict:
             return title
         return before + title[:1].upper() + title[1:]
 
+    return _MIRRORMAKER.sub(named, text)
+
+
+def with_name(verdict: Verdict, title: str) -> Verdict:
+    """Return a verdict with the name of the mirror in its sentences.
+
+    Checks write of MirrorMaker, as most mirrors are.
+    """
     return replace(
         verdict,
-        reason=_MIRRORMAKER.sub(named, verdict.reason),
+        reason=name_mirror(verdict.reason, title),
         evidence={
-            key: _MIRRORMAKER.sub(named, fact)
-            if isinstance(fact, str)
-            else fact
+            key: name_mirror(fact, title) if isinstance(fact, str) else fact
             for key, fact in verdict.evidence.items()
         },
     )

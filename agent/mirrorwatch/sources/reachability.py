@@ -31,6 +31,9 @@ class CopyWatch:
         self.still_since: datetime | None = None
         """Since when none was seen to grow."""
 
+        self.grew_after: datetime | None = None
+        """A time after which one grew for certain."""
+
     def compare(
         self, ends: Mapping[TopicPartition, int], at: datetime
     ) -> None:
@@ -41,6 +44,8 @@ class CopyWatch:
         if known and self._at is not None:
             self.since, self.at = self._at, at
             self.grew = any(end > before for before, end in known)
+            if self.grew:
+                self.grew_after = self.since
             if self.grew or self.still_since is None:
                 self.still_since = at if self.grew else self._at
         self._at, self._ends = at, ends
@@ -104,6 +109,7 @@ class ReachabilitySource:
                 compared_at=copies.at,
                 grew=copies.grew,
                 still_since=copies.still_since,
+                grew_after=copies.grew_after,
             )
         )
 
