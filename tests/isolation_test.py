@@ -1,5 +1,6 @@
 """Each source, check, sink and stored row fails alone."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -14,14 +15,20 @@ from mirrorwatch.config import Config
 from mirrorwatch.domain.checks import CHECKS
 from mirrorwatch.domain.lag.check import LagLimits
 from mirrorwatch.domain.metrics import Sample
-from mirrorwatch.domain.report import Health, Observation, Report, Verdict
+from mirrorwatch.domain.report import (
+    Flow,
+    Health,
+    Observation,
+    Report,
+    Verdict,
+)
 from mirrorwatch.domain.samples import INTERNAL_ERRORS, samples
 from mirrorwatch.domain.skips.check import SkipsLimits
 from mirrorwatch.domain.tasks.metrics import TASKS
 from mirrorwatch.exceptions import InternalError
 from mirrorwatch.factory import build_agent
-from mirrorwatch.isolation import Isolation
-from mirrorwatch.pipeline import Pipeline
+from mirrorwatch.isolation import PACKAGE, Isolation
+from mirrorwatch.pipeline import FEEDS, Pipeline
 from mirrorwatch.ports import Sink, Source
 from mirrorwatch.state import Database
 from mirrorwatch.state.documents import VerdictStore, to_json
@@ -41,6 +48,11 @@ from tests.support.http import HTTP
 from tests.support.reports import a_lag, some_skips, some_topic_lags
 
 HOUR = timedelta(hours=1)
+
+SOURCES = PACKAGE / "sources"
+
+OF_NO_CHECK = {"levels", "reachability"}
+"""What no check is made of."""
 
 
 class Facts:
@@ -293,6 +305,77 @@ def test_what_is_known_to_be_wrong_stays_so_while_a_part_crashes() -> None:
             verdict(after, check).reason
         )
     assert verdict(after, "canary") == verdict(before, "canary")
+
+
+@pytest.mark.parametrize(
+    ("part", "check"),
+    [
+        ("mirror group {flow}", "tasks"),
+        ("mirror zookeeper {flow}", "lag"),
+        ("newest copies {flow}", "skips"),
+        ("balance {flow}", "skips"),
+        ("tail {source}", "position"),
+        ("readers {target}", "readers"),
+        ("survey", "topics"),
+    ],
+)
+def test_a_worker_that_crashes_leaves_no_check_ok(
+    part: str, check: str
+) -> None:
+    made = pipeline()
+    name = part.format(flow=FLOW.name, source=FLOW.source, target=FLOW.target)
+
+    def crash() -> None:
+        raise KeyError("x")
+
+    with capture_logs(), pytest.raises(InternalError):
+        made.isolation.run(name, crash)
+    found = verdict(made.tick(), check)
+    assert found.health is Health.UNKNOWN
+    assert found.reason.startswith(f"Internal error in {name}: KeyError")
+
+
+def test_every_worker_is_known_to_who_names_what_crashed() -> None:
+    text = (SOURCES / "record_matching.py").read_text()
+    assert '\nREADER = "newest copies"\n' in text
+    named = {
+        kind
+        for file in SOURCES.rglob("*.py")
+        for kind in re.findall(
+            r'self\.name = f"((?:mirror )?\w+) {', file.read_text()
+        )
+    }
+    assert named - FEEDS.keys() - CHECKS.keys() == OF_NO_CHECK
+
+
+def test_a_worker_of_another_flow_s_cluster_is_none_of_its_concern() -> None:
+    # One of them has the name of the other's cluster.
+    other = Flow(name="summit", source="base", target="usdf")
+    made = Pipeline(
+        flows=[FLOW, other],
+        limits={FLOW.name: {}, other.name: {}},
+        sources=[],
+        sinks=[],
+        verdicts=VerdictStore(Database(None)),
+        clock=clock(),
+        logger=structlog.get_logger(),
+    )
+
+    def crash() -> None:
+        raise KeyError("x")
+
+    def blamed(part: str) -> set[str]:
+        with capture_logs(), pytest.raises(InternalError):
+            made.isolation.run(part, crash)
+        report = made.tick()
+        made.isolation.run(part, lambda: None)
+        return {
+            v.flow for v in report.verdicts if part in v.reason.split(":")[0]
+        }
+
+    assert blamed("tail base") == {"summit"}
+    assert blamed("tail summit") == {FLOW.name, "summit"}
+    assert blamed("survey") == {FLOW.name, "summit"}
 
 
 def test_a_crash_says_where_and_not_what() -> None:

@@ -55,18 +55,32 @@ MIRROR_STATE = frozenset(
 )
 
 FEEDS = {
+    "balance": {"skips"},
     "connect": {"tasks"},
     "groups": {"checkpoints", "failover"},
     "inspector": {"tasks"},
     "jmx": {"bottleneck"},
     "lag": {"lag", "retention"},
+    "mirror group": MIRROR_STATE,
+    "mirror zookeeper": MIRROR_STATE,
+    "newest copies": MIRROR_STATE,
     "registrar": {"canary"},
     "survey": MIRROR_STATE | {"topics", "readers", "schemas"},
     "surveyor": {"canary"},
     "tail": MIRROR_STATE,
 }
-"""Checks that know nothing without a source or worker, by the first word of
+"""Checks that know nothing without a source or worker, by the first words of
 its name; of others, the check of that name."""
+
+
+def _split(part: str) -> tuple[str, str]:
+    """Return what a source or worker reads, and of which flow or cluster."""
+    name = part.removeprefix("source ")
+    for kind in FEEDS:
+        if name.startswith(f"{kind} "):
+            return kind, name.removeprefix(f"{kind} ")
+    kind, _, rest = name.partition(" ")
+    return kind, rest
 
 
 LATE_TICKS = 3
@@ -257,15 +271,19 @@ class Pipeline:
         What is known to be wrong stays so.
         """
         failing = self.isolation.failing.items()
-        flows = {flow.name for flow in self._flows}
+        reads = {
+            flow.name: {flow.name, flow.source, flow.target}
+            for flow in self._flows
+        }
+        named = set[str]().union(*reads.values())
 
         def blame(verdict: Verdict) -> Verdict:
             if verdict.health not in {Health.OK, Health.UNKNOWN}:
                 return verdict
             for part, error in failing:
-                kind, _, rest = part.removeprefix("source ").partition(" ")
+                kind, rest = _split(part)
                 if verdict.check in FEEDS.get(kind, {kind}) and (
-                    rest == verdict.flow or rest not in flows
+                    rest in reads[verdict.flow] or rest not in named
                 ):
                     return replace(
                         verdict, health=Health.UNKNOWN, reason=str(error)

@@ -53,6 +53,17 @@ class Site:
         with patch(name, lambda *_: found):
             self.worker.step()
 
+    def read_on(
+        self,
+        passed: timedelta,
+        *,
+        members: tuple[tuple[str, str], ...] = MEMBERS,
+        state: str | None = None,
+    ) -> None:
+        """Read the same once more after a time."""
+        self.now += passed
+        self.read({("x", 0): 7}, members=members, state=state)
+
     def position(self, topic: str = "x") -> int | None:
         return self.positions.committed(topic)[0].position
 
@@ -107,7 +118,7 @@ def test_without_members_it_does_not_run(site: Site) -> None:
     site.read({("x", 0): 7})
     site.read({("x", 0): 7}, members=())
     assert site.verdict().health is Health.UNKNOWN
-    site.now += timedelta(minutes=1)
+    site.read_on(timedelta(minutes=1), members=())
     verdict = site.verdict()
     assert verdict.health is Health.CRITICAL
     assert "MirrorMaker 1 does not run" in verdict.reason
@@ -116,7 +127,7 @@ def test_without_members_it_does_not_run(site: Site) -> None:
 def test_one_that_assigns_partitions_to_itself_has_never_any() -> None:
     site = Site("brooklin")
     site.read({("x", 0): 7}, members=())
-    site.now += timedelta(minutes=10)
+    site.read_on(timedelta(minutes=10), members=())
     verdict = site.verdict()
     assert verdict.health is Health.OFF
     assert "cannot be verified" in verdict.reason
@@ -126,13 +137,13 @@ def test_one_that_had_members_has_stopped() -> None:
     site = Site("brooklin")
     site.read({("x", 0): 7})
     site.read({("x", 0): 7}, members=())
-    site.now += timedelta(minutes=1)
+    site.read_on(timedelta(minutes=1), members=())
     assert site.verdict().health is Health.CRITICAL
 
 
 def test_a_group_that_does_not_exist_may_be_another_name(site: Site) -> None:
     site.read({}, members=(), state="dead")
-    site.now += timedelta(minutes=1)
+    site.read_on(timedelta(minutes=1), members=(), state="dead")
     verdict = site.verdict()
     assert verdict.health is Health.UNKNOWN
     assert "mirror.group" in verdict.reason
@@ -142,7 +153,7 @@ def test_a_long_rebalance_is_told(site: Site) -> None:
     site.read({("x", 0): 7})
     site.read({("x", 0): 7}, state="preparing rebalance")
     assert site.verdict().health is Health.OK
-    site.now += timedelta(minutes=1)
+    site.read_on(timedelta(minutes=1), state="preparing rebalance")
     assert site.verdict().health is Health.WARNING
 
 
@@ -151,4 +162,28 @@ def test_one_that_cannot_be_read_is_unknown(site: Site) -> None:
         site.worker.step()
     assert not site.worker.up
     assert site.positions.problems()
+    assert site.verdict().health is Health.UNKNOWN
+
+
+def test_what_is_read_no_more_is_unknown(site: Site) -> None:
+    site.read({("x", 0): 7})
+    site.now += timedelta(seconds=40)
+    assert site.verdict().health is Health.OK
+    # Its thread hangs, and says nothing of it.
+    site.now += timedelta(minutes=10)
+    verdict = site.verdict()
+    assert verdict.health is Health.UNKNOWN
+    assert verdict.reason.startswith(
+        "Consumer group mm at a was last read 11 min ago: mirrorwatch hangs"
+    )
+
+
+def test_time_in_which_nobody_looked_is_no_time_without_members(
+    site: Site,
+) -> None:
+    site.read({("x", 0): 7})
+    site.read({("x", 0): 7}, members=())
+    with pytest.raises(SourceError):
+        site.worker.step()
+    site.now += timedelta(minutes=10)
     assert site.verdict().health is Health.UNKNOWN

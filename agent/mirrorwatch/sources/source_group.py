@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from ..domain.cluster_view import FlowView
 from ..domain.mirror_traits import MirrorTraits
+from ..domain.report import seconds
 from ..domain.tasks.group import GroupTasks, SplitLoop, SplitLoopDetector
 from ..domain.tasks.model import TasksObservation
 from ..exceptions import SourceError
@@ -81,9 +82,11 @@ class SourceGroupWorker:
         self._detector = SplitLoopDetector(merged)
         self._loop: Latest[SplitLoop | None] = Latest(None)
         self._seen: Latest[GroupTasks | None] = Latest(None)
+        self._read_at: Latest[datetime | None] = Latest(None)
         self._problem: Latest[str | None] = Latest(None)
         self._changes: deque[datetime] = deque(maxlen=1000)
         self._read = ReadPositions(positions)
+        self._longest = timedelta(seconds=2 * TIMEOUT) + interval + PAUSED
         # Until it was read, no position is known.
         self._positions.catch_up(group, 1)
 
@@ -105,11 +108,11 @@ class SourceGroupWorker:
             raise
         gone = self._read.note(found.offsets, at, deletes=bool(found.members))
         self._seen.set(self._to_tasks(found, gone, at))
+        self._read_at.set(at)
         self._positions.fail(self._group, None)
         self._problem.set(None)
         self._positions.catch_up(self._group, 0)
-        due = timedelta(seconds=2 * TIMEOUT) + self.interval + PAUSED
-        self._positions.expect(self.name, self._clock() + due)
+        self._positions.expect(self.name, self._clock() + self._longest)
         self.up = True
 
     def close(self) -> None:
@@ -122,7 +125,8 @@ class SourceGroupWorker:
     def observe(self, now: datetime) -> Sequence[TasksObservation]:
         """Return what the last reading said."""
         seen, problem = self._seen.get(), self._problem.get()
-        if seen is None:
+        read_at = self._read_at.get()
+        if seen is None or read_at is None:
             return [
                 TasksObservation(
                     flow=self._flow,
@@ -134,6 +138,15 @@ class SourceGroupWorker:
                     ),
                 )
             ]
+        age = now - read_at
+        if problem is None and age > 2 * self._longest:
+            problem = (
+                f"{seen.shown} was last read {seconds(age)} ago: mirrorwatch "
+                "hangs"
+            )
+        if problem is not None:
+            # For how long it went on since is not known.
+            seen = replace(seen, since=seen.since + age)
         return [
             TasksObservation(
                 flow=self._flow,
