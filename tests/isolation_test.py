@@ -317,6 +317,8 @@ def test_what_is_known_to_be_wrong_stays_so_while_a_part_crashes() -> None:
         ("tail {source}", "position"),
         ("readers {target}", "readers"),
         ("survey", "topics"),
+        ("view {flow}", "lag"),
+        ("reading failover {flow}", "failover"),
     ],
 )
 def test_a_worker_that_crashes_leaves_no_check_ok(

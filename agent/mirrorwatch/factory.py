@@ -105,6 +105,7 @@ def build_agent(
         sampler=partial(
             samples, collect=isolation.collect, page=config.web.address
         ),
+        guard=isolation.run,
     )
     wired = WiredParts.of(
         [

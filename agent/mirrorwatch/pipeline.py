@@ -68,6 +68,7 @@ FEEDS = {
     "survey": MIRROR_STATE | {"topics", "readers", "schemas"},
     "surveyor": {"canary"},
     "tail": MIRROR_STATE,
+    "view": MIRROR_STATE | {"topics", "readers", "schemas"},
 }
 """Checks that know nothing without a source or worker, by the first words of
 its name; of others, the check of that name."""
@@ -75,7 +76,7 @@ its name; of others, the check of that name."""
 
 def _split(part: str) -> tuple[str, str]:
     """Return what a source or worker reads, and of which flow or cluster."""
-    name = part.removeprefix("source ")
+    name = part.removeprefix("source ").removeprefix("reading ")
     for kind in FEEDS:
         if name.startswith(f"{kind} "):
             return kind, name.removeprefix(f"{kind} ")

@@ -1,6 +1,6 @@
 """The seams: what a source, a sink and a report are."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from threading import Event
@@ -12,9 +12,9 @@ from .domain.patterns import TopicPattern
 from .domain.report import AgentState, Observation, Report
 from .domain.topics import Naming, Selection
 
-__all__ = ["AgentState", "InternalTopic", "Mirror", "MirrorJmx"]
+__all__ = ["AgentState", "Guard", "InternalTopic", "Mirror", "MirrorJmx"]
 __all__ += ["MirrorSettings", "QueueingSink", "Report", "Sink", "Source"]
-__all__ += ["WatchedSource", "WokenWorker", "Worker"]
+__all__ += ["WatchedSource", "WokenWorker", "Worker", "unguarded"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -209,6 +209,16 @@ class QueueingSink(Sink, Protocol):
     def lost_points(self) -> int:
         """Points given up since the start."""
         ...
+
+
+Guard = Callable[[str, Callable[[], None]], None]
+"""Does a piece of work of a part, by its name. What it raises is a
+`MirrorwatchError`, whatever happened, and counted if it is a crash."""
+
+
+def unguarded(_part: str, work: Callable[[], None]) -> None:
+    """Do a piece of work; what it raises is raised."""
+    work()
 
 
 class Worker(Protocol):

@@ -7,7 +7,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import structlog
 from confluent_kafka import KafkaError, KafkaException
+from structlog.testing import capture_logs
 
 from mirrorwatch.domain.checkpoints import (
     CheckpointsObservation,
@@ -18,7 +20,8 @@ from mirrorwatch.domain.failover.recovery import CopyFacts, RecoveryState
 from mirrorwatch.domain.mirror_records import Checkpoint, Companion, Sync
 from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch.domain.topics import IdentityNaming
-from mirrorwatch.exceptions import StateError
+from mirrorwatch.exceptions import InternalError, StateError
+from mirrorwatch.isolation import Isolation
 from mirrorwatch.kafka.admin import Cluster
 from mirrorwatch.sources.checkpoints import CheckpointsSource
 from mirrorwatch.sources.failover import FailoverSource
@@ -299,3 +302,25 @@ def test_a_store_that_fails_keeps_nobody_from_learning(
     with pytest.raises(StateError):
         world.worker.step()
     assert set(world.flows[1].store.load()) == {"a"}
+
+
+def test_who_crashes_keeps_nobody_from_learning(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    isolation = Isolation(structlog.get_logger())
+    world.worker = GroupsWorker(
+        source=world.source,
+        listeners=[flow.failover for flow in world.flows],
+        clock=lambda: world.now,
+        guard=isolation.run,
+    )
+
+    def crash(*_: object) -> None:
+        raise KeyError("x")
+
+    monkeypatch.setattr(world.flows[0].store, "save", crash)
+    world.source.committed = {"a": {("t", 0): 5}}
+    with capture_logs(), pytest.raises(InternalError):
+        world.worker.step()
+    assert set(world.flows[1].store.load()) == {"a"}
+    assert isolation.failing.keys() == {"reading failover f"}

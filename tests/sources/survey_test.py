@@ -3,15 +3,19 @@
 from datetime import timedelta
 
 import pytest
+import structlog
+from structlog.testing import capture_logs
 
 from mirrorwatch.domain.cluster_view import ClusterAnswer
 from mirrorwatch.domain.mirror_records import Committed, Connector, Sync
 from mirrorwatch.domain.topics import Selection
 from mirrorwatch.exceptions import (
+    InternalError,
     SourceDeniedError,
     SourceUnavailableError,
     StateError,
 )
+from mirrorwatch.isolation import Isolation
 from mirrorwatch.sources.survey import (
     DESCRIBE_EVERY,
     LEAST_ROUND_TRIPS,
@@ -109,6 +113,19 @@ def test_one_who_cannot_learn_keeps_nobody_else_from_it() -> None:
         world.survey.step()
     assert len(world.learners["ldf"][1].views) == 1
     assert [len(x.views) for x in world.learners["base"]] == [1, 1]
+
+
+def test_who_crashes_keeps_no_other_flow_from_learning() -> None:
+    isolation = Isolation(structlog.get_logger())
+    world = World(isolation.run)
+    world.learners["ldf"][0].crashing = True
+    with capture_logs(), pytest.raises(InternalError):
+        world.survey.step()
+    assert [len(x.views) for x in world.learners["base"]] == [1, 1]
+    assert isolation.failing.keys() == {"view to ldf"}
+    world.learners["ldf"][0].crashing = False
+    world.survey.step()
+    assert not isolation.failing
 
 
 TICK = timedelta(seconds=5)

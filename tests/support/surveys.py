@@ -22,6 +22,7 @@ from mirrorwatch.domain.topics import (
 from mirrorwatch.exceptions import SourceUnavailableError, StateError
 from mirrorwatch.kafka.admin import Cluster
 from mirrorwatch.kafka.offsets import EndOffsets
+from mirrorwatch.ports import Guard, unguarded
 from mirrorwatch.sources.mirror_state import MirrorState
 from mirrorwatch.sources.survey import SurveyedFlow, SurveyWorker
 from tests.support.builders import NOON
@@ -115,17 +116,20 @@ class Learner:
     def __init__(self) -> None:
         self.views: list[FlowView] = []
         self.failing = False
+        self.crashing = False
 
     def take(self, view: FlowView) -> None:
         if self.failing:
             raise StateError("disk full")
+        if self.crashing:
+            raise KeyError("x")
         self.views.append(view)
 
 
 class World:
     """Two flows out of one cluster, to two others."""
 
-    def __init__(self) -> None:
+    def __init__(self, guard: Guard = unguarded) -> None:
         self.told: list[str] = []
         self.now = NOON
         aliases = ("summit", "ldf", "base")
@@ -139,6 +143,7 @@ class World:
             ends=self.ends,
             interval=timedelta(seconds=5),
             clock=lambda: self.now,
+            guard=guard,
         )
         self.clusters["summit"].topics = {"sal.a": ("1", 2), "b": ("2", 1)}
         self.clusters["ldf"].topics = {"summit.sal.a": ("3", 2)}

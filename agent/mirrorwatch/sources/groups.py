@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Protocol
 
 from ..domain.checkpoints import GroupPartition
@@ -11,6 +12,7 @@ from ..domain.readers.model import GroupFacts
 from ..exceptions import MirrorwatchError, SourceError
 from ..kafka.admin import Cluster
 from ..kafka.groups import describe_groups, list_groups, read_group_offsets
+from ..ports import Guard, unguarded
 
 __all__ = ["GroupListener", "GroupReading", "GroupsWorker"]
 
@@ -62,6 +64,9 @@ class GroupReading:
 class GroupListener(Protocol):
     """Takes every reading of the groups at one side of one flow."""
 
+    name: str
+    """What it judges, and of which flow."""
+
     def named(self) -> Iterable[str]:
         """Return groups to ask for whether or not they are listed: what the
         agent may not describe is left out of the list.
@@ -93,6 +98,8 @@ class GroupsWorker:
     chosen
         Returns whether a group is read. `None` reads all of them, without
         their state and members.
+    guard
+        Lets each of those who learn crash alone.
     """
 
     interval = timedelta(seconds=15)
@@ -104,7 +111,9 @@ class GroupsWorker:
         listeners: Sequence[GroupListener],
         clock: Callable[[], datetime],
         chosen: Callable[[str], bool] | None = None,
+        guard: Guard = unguarded,
     ) -> None:
+        self._guard = guard
         kind = "groups" if chosen is None else "readers"
         self.name = f"{kind} {source.alias}"
         self._chosen = chosen
@@ -128,7 +137,10 @@ class GroupsWorker:
         failed: MirrorwatchError | None = None
         for listener in self._listeners:
             try:
-                listener.take_groups(reading)
+                self._guard(
+                    f"reading {listener.name}",
+                    partial(listener.take_groups, reading),
+                )
             except MirrorwatchError as e:
                 # The others must learn all the same.
                 failed = failed or e

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Protocol, Self
 
 from ..domain.carriage import Carriage, CarriedTopics
@@ -24,6 +25,7 @@ from ..exceptions import (
 )
 from ..kafka.admin import Cluster, Described, describe_topics, list_topics
 from ..kafka.offsets import EndOffsets
+from ..ports import Guard, unguarded
 from .mirror_state import MirrorState
 
 __all__ = [
@@ -445,6 +447,8 @@ class SurveyWorker:
         How often.
     clock
         Gives the time.
+    guard
+        Lets what learns from the view of one flow crash alone.
 
     Notes
     -----
@@ -462,8 +466,10 @@ class SurveyWorker:
         ends: Mapping[str, EndOffsets],
         interval: timedelta,
         clock: Callable[[], datetime],
+        guard: Guard = unguarded,
     ) -> None:
         self.interval = interval
+        self._guard = guard
         self._flows = flows
         for flow in flows:
             flow.positions.keep_every_sync()
@@ -526,12 +532,14 @@ class SurveyWorker:
             )
             if view.source is not None and view.target is not None:
                 self._known[n] = said
-            for listener in flow.listeners:
-                try:
-                    listener.take(view)
-                except MirrorwatchError as e:
-                    # The others must learn all the same.
-                    failed = failed or e
+            try:
+                self._guard(
+                    f"view {flow.flow.name}",
+                    partial(_hand_out, view, flow.listeners),
+                )
+            except MirrorwatchError as e:
+                # The other flows must learn all the same.
+                failed = failed or e
         if failed is not None:
             raise failed
 
@@ -610,6 +618,18 @@ class SurveyWorker:
                 for p in _range(there[remote])
             )
         return wanted
+
+
+def _hand_out(view: FlowView, listeners: Iterable[ViewListener]) -> None:
+    failed: MirrorwatchError | None = None
+    for listener in listeners:
+        try:
+            listener.take(view)
+        except MirrorwatchError as e:
+            # The others must learn all the same.
+            failed = failed or e
+    if failed is not None:
+        raise failed
 
 
 def _take_ends(

@@ -23,7 +23,15 @@ from ..http import HttpAddress
 from ..kafka.admin import Cluster
 from ..kafka.zookeeper import OffsetNodes, ZooKeeperAccess
 from ..mirrors import MIRRORS
-from ..ports import Mirror, MirrorJmx, MirrorSettings, Source, Worker
+from ..ports import (
+    Guard,
+    Mirror,
+    MirrorJmx,
+    MirrorSettings,
+    Source,
+    Worker,
+    unguarded,
+)
 from ..sources.canary.settings import Headers, no_headers
 from ..sources.groups import GroupListener
 from ..sources.mirror_state import MirrorState
@@ -83,6 +91,9 @@ class WiringContext:
 
     sampler: Sampler = samples
     """Makes the samples of a report."""
+
+    guard: Guard = unguarded
+    """Lets pieces of work crash alone."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -408,6 +408,7 @@ def wire_survey(
         },
         interval=around.interval,
         clock=around.clock,
+        guard=around.guard,
     )
     return WiredParts(workers=(survey,))
 

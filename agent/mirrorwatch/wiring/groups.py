@@ -119,6 +119,7 @@ def wire_groups(
                     source=around.clusters[alias],
                     listeners=of_cluster,
                     clock=around.clock,
+                    guard=around.guard,
                 )
                 for alias, of_cluster in listeners.items()
             ),
@@ -127,6 +128,7 @@ def wire_groups(
                     source=around.clusters[alias],
                     listeners=of_cluster,
                     clock=around.clock,
+                    guard=around.guard,
                     chosen=partial(_is_chosen, of_cluster),
                 )
                 for alias, of_cluster in chosen.items()
