@@ -13,10 +13,12 @@ from mirrorwatch.domain.cluster_view import (
     TopicFacts,
     TopicPartition,
 )
+from mirrorwatch.domain.failover import recovery
 from mirrorwatch.domain.failover.check import FailoverObservation
 from mirrorwatch.domain.failover.metrics import samples
 from mirrorwatch.domain.failover.recovery import (
     CopyFacts,
+    Hole,
     RecoveryPoint,
     RecoveryState,
     RecoveryTracker,
@@ -385,6 +387,27 @@ def test_a_topic_that_is_not_carried_any_more_holds_nothing(
     site.tick()
     del site.ids["u"], site.written["u", 0], site.copied["u", 0]
     assert site.tick().complete_until == site.now
+
+
+def test_a_survey_may_come_while_what_is_kept_is_put_together(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.add("u", 5, 5)
+    site.tick()
+    site.ids["t"] = ("s1", "d2")
+    site.copied[PLACE] = 0
+    site.tick()
+
+    def hole(**what: Any) -> Hole:
+        # In another thread: a topic was made.
+        site.add("v", 5, 5)
+        site.tick()
+        return Hole(**what)
+
+    monkeypatch.setattr(recovery, "Hole", hole)
+    assert site.tracker.to_state().holes == (
+        Hole(topic="t", partition=0, end=100),
+    )
 
 
 def test_metrics_are_absent_where_nothing_is_known(site: Site) -> None:

@@ -390,11 +390,12 @@ class RecoveryTracker:
         """Return what must be kept."""
         if self.point is None:
             return self._kept
+        # Copied at once: surveys go on in another thread.
         return RecoveryState(
             complete_until=self.point.complete_until,
             holes=tuple(
                 Hole(topic=topic, partition=partition, end=part.hole)
-                for (topic, partition), part in self._partitions.items()
+                for (topic, partition), part in list(self._partitions.items())
                 if part.hole
             ),
         )
