@@ -1,11 +1,18 @@
 """The agent's own time, whatever the wall clock does."""
 
+import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mirrorwatch.clock import MOST_KEPT, SLEW, Clock, shifted
+from mirrorwatch.clock import (
+    MOST_KEPT,
+    SLEW,
+    Clock,
+    elapsed_seconds,
+    shifted,
+)
 from mirrorwatch.state import Database
 from mirrorwatch.state.documents import VerdictStore
 from tests.support.full_report import a_full_report
@@ -116,3 +123,26 @@ def test_every_time_in_a_report_is_moved_and_nothing_else() -> None:
     )
     assert shifted(shifted(report, hour), -hour) == report
     assert shifted(report, timedelta()) is report
+
+
+def test_a_suspended_machine_is_a_pause_and_no_step(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if not hasattr(time, "CLOCK_BOOTTIME"):
+        # Elsewhere it is whatever Python's monotonic clock is.
+        assert elapsed_seconds() <= time.monotonic()
+        return
+    machine = Machine()
+    monkeypatch.setattr(
+        time,
+        "clock_gettime",
+        lambda which: {time.CLOCK_BOOTTIME: machine.monotonic()}[which],
+    )
+    stands = machine.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: stands)
+    clock = Clock(machine.wall)
+    before = clock()
+    machine.passed += timedelta(hours=8)
+    assert clock.watch() == timedelta()
+    assert clock() == before + timedelta(hours=8)
+    assert (clock.offset, clock.steps) == (timedelta(), 0)

@@ -35,6 +35,18 @@ def utc_now() -> datetime:
     return datetime.now(UTC)  # noqa: TID251
 
 
+def elapsed_seconds() -> float:
+    """Return seconds that only go forward, those of a suspended machine too.
+
+    Notes
+    -----
+    Linux's monotonic clock stands while the machine is suspended. What was
+    known before would seem to be of now, and the wall clock to be stepped.
+    """
+    boot = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic() if boot is None else time.clock_gettime(boot)
+
+
 class Clock:
     """Gives the agent's own time when called; it never jumps.
 
@@ -57,7 +69,7 @@ class Clock:
     def __init__(
         self,
         wall: Callable[[], datetime] = utc_now,
-        monotonic: Callable[[], float] = time.monotonic,
+        monotonic: Callable[[], float] = elapsed_seconds,
     ) -> None:
         self._wall = wall
         self._monotonic = monotonic
