@@ -181,3 +181,32 @@ def test_markers_at_the_end_are_not_left_to_copy(
     assert (found["offset"], found["repeated"], found["exact"]) == (
         (50, 0, True) if is_empty else (10, 40, False)
     )
+
+
+def test_a_start_by_time_that_may_miss_records_is_not_safe(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(config)
+    module = "mirrorwatch.cli.offsets"
+    monkeypatch.setattr(
+        f"{module}.list_topics",
+        lambda _: SimpleNamespace(partitions={"summit.t": 2}),
+    )
+    monkeypatch.setattr(
+        f"{module}.read_ends", lambda _, places: dict.fromkeys(places, 500)
+    )
+    monkeypatch.setattr(
+        f"{module}.read_first_since",
+        lambda _, times: {place: SimpleNamespace(offset=7) for place in times},
+    )
+    time = "2026-11-21T00:00Z"
+    result = run(config, "--group", "b,c", "--at", time, "--json")
+    assert result.exit_code == 3, result.output
+    (group,) = json.loads(result.stdout)["groups"]
+    assert [(p["by"], p["missed"]) for p in group["partitions"]] == [
+        ("time", None),
+        ("sync", 0),
+    ]
+    # One that is known to miss nothing is, whatever else is asked for.
+    result = run(config, "--group", "a", "--at", time, "--json")
+    assert result.exit_code == 0, result.output

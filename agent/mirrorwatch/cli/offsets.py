@@ -48,7 +48,7 @@ from .status import plain
 __all__ = ["command"]
 
 EXIT_UNTRANSLATED = 3
-"""It ran, and a group has no safe start in some partition."""
+"""It ran, and a group has no start in some partition that misses nothing."""
 
 OLD = timedelta(minutes=1)
 """Age of a group's offsets from which it is said: they are read every 15 s."""
@@ -110,7 +110,7 @@ def command(
 
     The state file of the agent is enough, so the source may be lost. The
     target is asked for its ends, and for offsets at a time. Exit status 3 if
-    a group has no safe start in some partition.
+    a group has no start in some partition, or one that may miss records.
     """
     if bool(groups) == all_groups:
         raise click.UsageError("Use either --group or --all-groups.")
@@ -148,9 +148,8 @@ def command(
             _print(flow, now, console, planned=planned)
         if not known:
             console.print("No consumer group is known.")
-    if any(
-        s.chosen is None for f in found for g in f.groups for s in g.starts
-    ):
+    starts = (s.chosen for f in found for g in f.groups for s in g.starts)
+    if any(start is None or start.missed != 0 for start in starts):
         ctx.exit(EXIT_UNTRANSLATED)
 
 

@@ -215,13 +215,14 @@ class FailoverSource:
                 starts, reading.at, self._excluded
             )
             self._first_seen.save(changes)
-            costs = [s.chosen.repeated or 0 for _, s in starts if s.chosen]
+            costs = [(g, s.chosen.repeated) for g, s in starts if s.chosen]
             seen = replace(
                 seen,
                 groups=len({group for group, _ in starts}),
                 missing=missing,
                 old=old,
-                repeated=max(costs, default=0),
+                repeated=max((n for _, n in costs if n), default=0),
+                uncounted=len({group for group, n in costs if n is None}),
                 starts=select_starts(
                     [
                         GroupStart(

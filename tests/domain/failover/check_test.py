@@ -227,6 +227,21 @@ def test_the_limit_is_the_recovery_point(flow: Flow) -> None:
     assert flow.verdict().health is Health.OK
 
 
+def test_what_is_not_known_to_be_read_again_is_said(flow: Flow) -> None:
+    flow.seen = FailoverObservation(
+        flow="f", at=NOON, groups=3, repeated=12, uncounted=1
+    )
+    flow.now = NOON
+    found = flow.verdict()
+    assert found.health is Health.OK
+    assert found.reason == (
+        "All 3 consumer groups have a start at the target, with at most 12 "
+        "records read again; how many records are read again is not known of "
+        "1 consumer group"
+    )
+    assert found.evidence["groups_not_counted"] == 1
+
+
 def test_without_groups_the_check_is_off(flow: Flow) -> None:
     found = flow.step()
     assert found.health is Health.OFF

@@ -156,7 +156,11 @@ class FailoverObservation:
     """Groups that read topics of the flow."""
 
     repeated: int = 0
-    """Most records that a group with a start would read again."""
+    """Most records that a group with a start would read again, of those of
+    which it is known."""
+
+    uncounted: int = 0
+    """Groups with a start of which it is not known."""
 
     denied: int = 0
     """Groups that mirrorwatch may not describe, as far as it knows them."""
@@ -494,6 +498,11 @@ def _say_ok(seen: FailoverObservation) -> str:
         if seen.repeated
         else ""
     )
+    if seen.uncounted:
+        cost += (
+            "; how many records are read again is not known of "
+            f"{counted(seen.uncounted, 'consumer group')}"
+        )
     more = (
         f"; {counted(seen.unasked, 'more group')} "
         + agree(seen.unasked, "are not read")
@@ -526,6 +535,8 @@ def _evidence(seen: FailoverObservation, now: datetime) -> Evidence:
         if seen.read_at is None
         else round((now - seen.read_at).total_seconds()),
     }
+    if seen.uncounted:
+        found["groups_not_counted"] = seen.uncounted
     for n, each in enumerate(seen.missing[:SHOWN], start=1):
         found[f"no_start_{n}"] = (
             f"{each.group} on {each.topic}[{each.partition}]: {each.problem}"
