@@ -4,6 +4,7 @@ answers.
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +15,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from mirrorwatch.cli.root import main
+from mirrorwatch.clock import utc_now
 from mirrorwatch.domain.cluster_view import TopicPartition
 from mirrorwatch.domain.offsets import OffsetMap, OffsetRange, RangeSet
 from mirrorwatch.domain.position.model import PartitionPosition, PositionState
@@ -219,6 +221,30 @@ def test_what_came_to_the_source_after_the_agent_is_listed(
         ("new", 0, 5, 8, 4, True),
         ("t", 1, 0, 49, 50, True),
     ]
+
+
+@pytest.mark.parametrize("age", [timedelta(seconds=20), timedelta(hours=1)])
+@pytest.mark.parametrize("others", [True, False])
+def test_topics_that_may_be_newer_are_not_said_to_be_complete(
+    config: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    age: timedelta,
+    others: bool,
+) -> None:
+    keep(config, {("t", 0): 100})
+    database = Database(config.parent / "state.db")
+    SourceEndStore(database, FLOW).save({("t", 0): 100}, [], utc_now() - age)
+    database.close()
+    summit = {("t", 0): (17, 100)} | ({("n", 0): (0, 9)} if others else {})
+    logs = {"summit": summit, "ldf": {("summit.t", 0): (0, 93)}}
+    answer(monkeypatch, logs)
+    result = run(config)
+    text = " ".join(result.output.split())
+    may_be = others and age > timedelta(minutes=1)
+    assert result.exit_code == (3 if may_be else 0), result.output
+    assert ("all that summit held" in text) is not may_be
+    assert ("since mirrorwatch has read it, 60 min ago," in text) is may_be
 
 
 @pytest.mark.parametrize("known", [True, False])

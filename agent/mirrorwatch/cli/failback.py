@@ -3,7 +3,7 @@
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import click
@@ -50,6 +50,10 @@ EXIT_UNCOPIED = 3
 
 NAMED = 5
 """Topics that a sentence names."""
+
+OLD = timedelta(minutes=1)
+"""Age of the agent's last reading from which topics may be newer: it reads
+every 15 s."""
 
 
 @click.command(
@@ -148,6 +152,10 @@ class _Logs:
     copies: Mapping[TopicPartition, int] | None = None
     """Ends of the target, 0 without a partition; `None` without an answer."""
 
+    may_be_newer: bool = False
+    """Whether the source may have topics of which it is not known whether
+    they are copied."""
+
     problems: list[str] = field(default_factory=list)
 
     @classmethod
@@ -161,6 +169,12 @@ class _Logs:
         try:
             listed = list_topics(source).partitions
             found.places = _find_places(flow, kept, listed)
+            found.may_be_newer = (
+                kept.at is not None
+                and at - kept.at > OLD
+                and not _is_chosen(flow)
+                and not listed.keys() <= {topic for topic, _ in kept.ends}
+            )
         except SourceError as e:
             lost = e
         copies = {
@@ -223,7 +237,7 @@ def _find_places(
     internal ones, which it copies since Kafka 4.0 only.
     """
     topics = {topic for topic, _ in kept.ends if topic in listed}
-    if kept.at is not None and "include" in flow.topics.model_fields_set:
+    if kept.at is not None and _is_chosen(flow):
         carried = ReplicatedTopics(
             selection=flow.selection,
             naming=flow.topic_naming,
@@ -232,6 +246,10 @@ def _find_places(
         names = carried.names(listed)
         topics |= {topic for topic in names if not ends_as_internal(topic)}
     return {(topic, p) for topic in topics for p in range(listed[topic])}
+
+
+def _is_chosen(flow: FlowConfig) -> bool:
+    return "include" in flow.topics.model_fields_set
 
 
 def _cluster(config: Config, alias: str) -> Cluster:
@@ -257,6 +275,13 @@ def _list(config: Config, flow: FlowConfig, kept: _Kept) -> _Flow:
             "What was written there since mirrorwatch has read them is not "
             "listed"
         )
+    if logs.at is not None and logs.may_be_newer and kept.ends.at:
+        problems.append(
+            f"Topics that were made at {flow.source} since mirrorwatch has "
+            f"read it, {seconds(logs.at - kept.ends.at)} ago, are not listed: "
+            "which of them MirrorMaker copies is not known without "
+            "topics.include"
+        )
     ranges = [
         found
         for place in sorted(logs.places)
@@ -273,7 +298,9 @@ def _list(config: Config, flow: FlowConfig, kept: _Kept) -> _Flow:
         source=flow.source,
         target=flow.target,
         ends_at=None if kept.ends.at is None else logs.at or kept.ends.at,
-        known=kept.ends.at is not None and not silent,
+        known=kept.ends.at is not None
+        and not silent
+        and not (logs.at is not None and logs.may_be_newer),
         ranges=ranges,
         problems=problems,
     )
