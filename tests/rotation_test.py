@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 import structlog
+import trustme
 import yaml
 from structlog.testing import capture_logs
 
 from mirrorwatch.config import Config
+from mirrorwatch.factory import check_agent
 from mirrorwatch.rotation import Rotation, SecretFiles
 from tests.support.influx import PORTS
 from tests.support.run_command import begins, running
@@ -147,6 +149,50 @@ def test_what_became_unusable_while_an_audit_ran_is_not_started(
     file.write_text(yaml.safe_dump(config))
     assert not rotation.look()
     assert rotation.look(asked=True)
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"sinks": {"influxdb": {"url": "https://h", "database": "m"}}},
+        {"sinks": {"otlp": {"url": "https://h"}}},
+        {
+            "sinks": {
+                "notify": {
+                    "receivers": [
+                        {"name": "r", "kind": "webhook", "url": "https://h"}
+                    ]
+                }
+            }
+        },
+    ],
+    ids=["influxdb", "otlp", "notify"],
+)
+def test_a_certificate_that_nobody_can_use_is_not_started_with(
+    tmp_path: Path, config: dict[str, Any], block: dict[str, Any]
+) -> None:
+    ca, file = tmp_path / "ca.pem", tmp_path / "config.yaml"
+    trustme.CA().cert_pem.write_to_path(str(ca))
+    (sink,) = block["sinks"].values()
+    place = sink["receivers"][0] if "receivers" in sink else sink
+    place["ca"] = str(ca)
+    file.write_text(yaml.safe_dump(config | block))
+    logger = structlog.get_logger()
+    rotation = Rotation(
+        Config.from_file(file),
+        logger,
+        lambda changed: check_agent(changed, logger),
+    )
+    whole = ca.read_text()
+    ca.write_text(whole[:100])
+    with capture_logs() as logs:
+        looks = [rotation.look() for _ in range(3)]
+    assert looks == [False] * 3
+    assert [line["event"] for line in logs] == [
+        "Changed configuration cannot be used, the old one stays"
+    ]
+    ca.write_text(whole + "\n")
+    assert [rotation.look() for _ in range(2)] == [False, True]
 
 
 @pytest.mark.slow

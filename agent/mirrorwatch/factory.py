@@ -6,6 +6,7 @@ from structlog.typing import FilteringBoundLogger
 
 from .clock import Clock
 from .config import Config
+from .config.notes import check_clients
 from .config.sinks import WebConfig
 from .daemon import Agent
 from .domain.notices.text import Links
@@ -38,7 +39,7 @@ from .wiring import (
     wire_sinks,
 )
 
-__all__ = ["build_agent", "to_tls"]
+__all__ = ["build_agent", "check_agent", "to_tls"]
 
 
 def build_agent(
@@ -171,6 +172,30 @@ def build_agent(
             if isinstance(worker, AuditWorker)
         ),
     )
+
+
+def check_agent(config: Config, logger: FilteringBoundLogger) -> None:
+    """Make an agent of a configuration, and let it go.
+
+    What names a file or an address that cannot be used is found only so.
+
+    Raises
+    ------
+    ConfigError
+        Raised if none can be made.
+    WebError
+        Raised if its page cannot be served with its certificate.
+    """
+    check_clients(config)
+    # With a problem, notifications are wired though it is in memory.
+    database = Database(None, problem="it is a trial")
+    try:
+        build_agent(config, database=database, clock=Clock(), logger=logger)
+        tls = to_tls(config.web)
+        if tls is not None:
+            tls.load()
+    finally:
+        database.close()
 
 
 def to_tls(web: WebConfig) -> ServerTLS | None:

@@ -1,6 +1,6 @@
 """Files of secrets and certificates that are replaced while the agent runs."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from hashlib import sha256
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from structlog.typing import FilteringBoundLogger
 
 from .config import Config
 from .config.notes import check_clients
-from .exceptions import ConfigError
+from .exceptions import MirrorwatchError
 
 __all__ = ["LOOK_SECONDS", "Rotation", "SecretFiles"]
 
@@ -65,11 +65,20 @@ class Rotation:
         The configuration in use.
     logger
         Where changes are logged, by the names of files only.
+    check
+        Raises a `MirrorwatchError` if an agent cannot be made of a
+        configuration.
     """
 
-    def __init__(self, config: Config, logger: FilteringBoundLogger) -> None:
+    def __init__(
+        self,
+        config: Config,
+        logger: FilteringBoundLogger,
+        check: Callable[[Config], None] = check_clients,
+    ) -> None:
         self._config = config
         self._logger = logger
+        self._check = check
         self._files = SecretFiles(config.secret_files)
         self._is_due = False
 
@@ -105,8 +114,8 @@ class Rotation:
         if file is None:
             return False
         try:
-            check_clients(Config.from_file(file))
-        except ConfigError as e:
+            self._check(Config.from_file(file))
+        except MirrorwatchError as e:
             self._logger.warning(
                 "Changed configuration cannot be used, the old one stays",
                 **e.to_logging_context(),

@@ -13,7 +13,7 @@ from ..clock import Clock
 from ..config import Config
 from ..config.notes import check_clients
 from ..daemon import Daemon, end_by_force, signalled, start_again
-from ..factory import build_agent
+from ..factory import build_agent, check_agent
 from ..log import UnblockedStream, configure_logging
 from ..memory import FreeMemory, calm_collector, limit_fragmentation
 from ..rotation import LOOK_SECONDS, Rotation
@@ -64,7 +64,10 @@ def command(config: Config, log_level: str) -> None:
         reload = Event() if sys.stderr.isatty() else signalled(signal.SIGHUP)
         # One that came while this process took over.
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGHUP})
-        rotation, free = Rotation(config, logger), FreeMemory()
+        rotation = Rotation(
+            config, logger, lambda changed: check_agent(changed, logger)
+        )
+        free = FreeMemory()
 
         def end() -> None:
             if stop.is_set():
