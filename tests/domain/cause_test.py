@@ -104,6 +104,9 @@ class World:
     beat: float | None = 0.5
     """Age of the worker's last heartbeat; `None` if it makes none."""
 
+    beats: float = 1
+    """Seconds between its heartbeats."""
+
     jmx: MirrorMetrics | None = BUSY
     """What JMX says; `None` if it does not answer."""
 
@@ -163,7 +166,7 @@ class World:
                 HeartbeatsObservation(
                     flow=FLOW.name,
                     at=NOON,
-                    interval=SECOND,
+                    interval=self.beats * SECOND,
                     worker=LastHeartbeat(beat_at=at, seen_at=at),
                 )
             )
@@ -395,6 +398,19 @@ FAULTS = [
         ),
         FaultyPart.MIRROR_OR_LINK,
         id="a stop, long after the heartbeat connector failed",
+    ),
+    pytest.param(
+        World(
+            still=500,
+            waits=495,
+            beat=700,
+            beats=60,
+            grew_after=505,
+            has_jmx=False,
+            bad=STOPS,
+        ),
+        FaultyPart.MIRROR,
+        id="mirror frozen, which beats once a minute only",
     ),
     pytest.param(
         World(

@@ -711,12 +711,13 @@ def _signs_of_worker(facts: _Facts) -> Iterator[tuple[Sign, Seen]]:
         and reach.target.silent_since is None
     ):
         age = facts.now - beats.worker.seen_at
-        if age <= max(BEATS * beats.interval, LEAST_BEATS):
+        patience = max(BEATS * beats.interval, LEAST_BEATS)
+        if age <= patience:
             if age > LATE_BEATS * beats.interval:
                 text = f"MirrorMaker's last heartbeat is {seconds(age)} old"
                 yield Sign.WORKER_LATE, Seen(text)
             return
-        if not _lives_on(beats.worker.seen_at, reach):
+        if not _lives_on(beats.worker.seen_at + patience, reach):
             silent.append(f"its last heartbeat is {seconds(age)} old")
     if mirror is not None:
         if mirror.answering:

@@ -177,8 +177,8 @@ FLOW_CAUSE = gauge(
     "cause",
     ("flow", "cause"),
     f"Part at fault: {Health.CRITICAL.value} while nothing is copied because "
-    f"of it, {Health.WARNING.value} if records are late or mirrorwatch is at "
-    f"fault, else {Health.OK.value}",
+    f"of it, {Health.WARNING.value} if records are late, only some are not "
+    f"copied or mirrorwatch is at fault, else {Health.OK.value}",
 )
 
 HEALTH_METRICS = (
