@@ -44,10 +44,11 @@ def command(config: Config, log_level: str) -> None:
     certificate, and on SIGHUP.
     """
     limit_fragmentation()
-    # A crash within the Kafka library ends the process: the log says where.
-    faulthandler.enable()
     check_clients(config)
     with UnblockedStream(sys.stderr.fileno()) as stream:
+        # A crash within the Kafka library ends the process: the log says
+        # where.
+        faulthandler.enable()
         configure_logging(
             json=not sys.stderr.isatty(), level=log_level, stream=stream
         )
