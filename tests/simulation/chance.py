@@ -14,6 +14,7 @@ from .episodes import (
     EPISODES,
     FAMILY_EPISODES,
     LATER_EPISODES,
+    LATEST_EPISODES,
     MENDED,
     REST,
     Episode,
@@ -24,12 +25,13 @@ from .families import FAMILIES, KEPT_MIRUS, traits_of
 from .families_judge import TopicsJudge, make_judge
 from .judge import ViolationError
 from .mirrormaker import MirrorSettings
-from .world import World
+from .world import CANARY, World
 
 __all__ = [
     "FAMILIES_FROM",
     "FEATURES",
     "HEADERS_FROM",
+    "LATEST_FROM",
     "SHORT_FROM",
     "WIDER_FROM",
     "Plan",
@@ -57,6 +59,10 @@ HEADERS_FROM = 7 * 10**9
 
 KEPT_FROM = 8 * 10**9
 """Seed from which it may be Mirus, and be known to keep partitions."""
+
+LATEST_FROM = 9 * 10**9
+"""Seed from which the target may lose copies, offsets may be set, and probes
+may have what goes wrong, too."""
 
 _OTHERS = [kind for kind in FAMILIES if kind != "mirrormaker2"]
 
@@ -111,7 +117,9 @@ class Plan:
     features: frozenset[str] = field(default_factory=frozenset)
 
 
-FEATURES = frozenset({*EPISODES, *LATER_EPISODES, *REST, *FAMILIES}) | {
+FEATURES = frozenset(
+    {*EPISODES, *LATER_EPISODES, *LATEST_EPISODES, *REST, *FAMILIES}
+) | {
     "alters",
     "canary",
     "committed",
@@ -123,6 +131,7 @@ FEATURES = frozenset({*EPISODES, *LATER_EPISODES, *REST, *FAMILIES}) | {
     "no syncs",
     "no syncs at flush",
     "offsets in headers",
+    "probes go wrong",
     "several episodes at once",
     "untold flush",
 }
@@ -148,6 +157,8 @@ def draw(seed: int) -> Plan:
     lengths = [0.15, 0.2, 0.4] if seed >= SHORT_FROM else [0.3, 0.5, 1.0]
     length = random.choice(lengths) * HOUR
     episodes: list[tuple[str, list[Step]]] = []
+    probes = seed >= LATEST_FROM and random.random() < 0.2
+    places = {**topics, CANARY: Topic(1, 1.0)} if probes else topics
     at = 0.0
     overlap = False
     for _ in range(random.choice([0, 1, 1, 2, 2, 3, 4, 6])):
@@ -158,10 +169,10 @@ def draw(seed: int) -> Plan:
             if close
             else (random.uniform(5 * MINUTE, length))
         )
-        episodes.append(_episode(random, topics, at, seed, kind))
+        episodes.append(_episode(random, places, at, seed, kind))
     drawn: dict[str, bool] = {
         "alters": mirror["alters"],
-        "canary": random.random() < 0.15,
+        "canary": random.random() < 0.15 or probes,
         "committed": mirror["committed"],
         "compacted topic": any(t.keys for t in topics.values()),
         "exactly_once": mirror["exactly_once"],
@@ -171,6 +182,7 @@ def draw(seed: int) -> Plan:
         "no syncs": not mirror["emits_syncs"],
         "no syncs at flush": not mirror["syncs_at_flush"],
         "offsets in headers": mirror.get("writes_offsets", False),
+        "probes go wrong": probes,
         "several episodes at once": overlap,
         "untold flush": not mirror["tells_flush"],
     }
@@ -255,6 +267,8 @@ def _episode(
     known = EPISODES
     if seed >= WIDER_FROM:
         known = EPISODES | LATER_EPISODES
+    if seed >= LATEST_FROM:
+        known = known | LATEST_EPISODES
     names = FAMILY_EPISODES.get(kind, tuple(known))
     name = random.choice(names)
     return name, (known | REST)[name](episode)

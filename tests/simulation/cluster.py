@@ -33,8 +33,8 @@ class Record:
     value: bytes | None
     timestamp: int
     kind: Kind = Kind.DATA
-    copied: bool = False
-    """Whether the mirror ever wrote it at the target."""
+    copied: int = 0
+    """How many copies of it the mirror wrote that are not lost again."""
 
     left: bool = False
     """Whether the mirror ever left it behind, or lost it unread."""
@@ -43,6 +43,9 @@ class Record:
     """Whether it was deleted before the agent read its offset."""
 
     headers: tuple[tuple[str, bytes], ...] = ()
+
+    origin: "tuple[tuple[str, int], Record] | None" = None
+    """What it is a copy of, and where that is at the source."""
 
 
 Numbered = tuple[int, Record]
@@ -159,20 +162,27 @@ class Log:
         self._base = self.start = start
         self._on_gone(gone)
 
-    def truncate(self, end: int) -> None:
+    def truncate(self, end: int) -> Sequence[Numbered]:
         """Lose what is at and above an offset, as an unclean election does.
 
         What was not copied yet is lost to both sides alike.
+
+        Returns
+        -------
+        sequence of tuple
+            What is lost.
         """
         end = max(end, self.start)
         if end >= self.end:
-            return
+            return ()
+        lost = self.span(end, self.end)
         del self._records[end - self._base :]
         self._cut_at = self.seen
         self.end = self.diverged = end
         self.epoch += 1
         if self.open_from is not None and self.open_from >= end:
             self.open_from = None
+        return lost
 
     def delete(self) -> None:
         """Lose everything, as the topic is deleted."""

@@ -13,7 +13,8 @@ from .cluster import OPEN, Kind, Log, Record
 from .mirrormaker import OFFSETS, SYNCS
 from .world import World
 
-__all__ = ["EPISODES", "FAMILY_EPISODES", "LATER_EPISODES", "MENDED", "REST"]
+__all__ = ["EPISODES", "FAMILY_EPISODES", "LATER_EPISODES", "LATEST_EPISODES"]
+__all__ += ["MENDED", "REST"]
 __all__ += ["Episode", "Step", "do"]
 
 MINUTE = 60.0
@@ -119,6 +120,27 @@ class Episode:
             self.step("mirror starts", 5.0 + self.lasts),
         ]
 
+    def lost_copies(self) -> list[Step]:
+        lost = self.random.choice([1, 20, 150, 700])
+        found = [self.step("copies are truncated", 5.0, lost)]
+        if self.random.random() < 0.3:
+            found.insert(0, self.step("mirror dies"))
+            found.append(self.step("mirror starts", self.lasts))
+        if self.random.random() < 0.3:
+            found.append(self.step("burst", 5.5, 300))
+        if self.random.random() < 0.3:
+            found.append(self.step("agent restarts", 6.0, 30))
+        return found
+
+    def set_offset(self) -> list[Step]:
+        by = self.random.choice([-500, -20, 20, 500])
+        return [
+            self.step("mirror stops"),
+            self.step("burst", 1.0, self.random.choice([0, 600])),
+            self.step("offset is set", 5.0, by),
+            self.step("mirror starts", 5.0 + self.lasts),
+        ]
+
     def rest(self) -> list[Step]:
         """Let producers rest: topics without syncs are compared then."""
         return self.pair("producers rest", "producers write")
@@ -196,6 +218,13 @@ ANY = (
     *("stale end", "stale end of copies", "clock", "transaction"),
     *("open transaction", "burst", "slow"),
 )
+
+LATEST_EPISODES: dict[str, Callable[[Episode], list[Step]]] = {
+    "lost copies": Episode.lost_copies,
+    "retention of copies": lambda e: e.one("copies expire", 0, 5, 200),
+    "offset set": Episode.set_offset,
+}
+"""The same, from `chance.LATEST_FROM` on."""
 
 BY_TOPIC = (
     *ANY,
@@ -422,6 +451,30 @@ def _truncate(world: World, step: Step) -> None:
         world.truncated[key] = world.schedule.elapsed
 
 
+def _truncate_copies(world: World, step: Step) -> None:
+    log = world.target.log(world.remote(step.topic), step.partition)
+    if log is not None:
+        world.oracle.uncopy(log.truncate(log.end - int(step.amount)))
+
+
+def _retain_copies(world: World, step: Step) -> None:
+    """Let copies expire, as where the target keeps less than the source."""
+    log = world.target.log(world.remote(step.topic), step.partition)
+    if log is not None:
+        log.expire(log.end - int(step.amount))
+
+
+def _set_offset(world: World, step: Step) -> None:
+    """Set the committed offset on or back, as Connect's API does."""
+    key = step.topic, step.partition
+    last = world.mirror.committed.get(key)
+    log = world.source.log(*key)
+    if last is not None and log is not None:
+        most = max(last, log.end - 1)
+        to = min(max(0, last + int(step.amount)), most)
+        world.mirror._commit(key, to)  # noqa: SLF001 - as an operator does
+
+
 def _compact(world: World, step: Step) -> None:
     log = world.source.log(step.topic, step.partition)
     if log is not None and world.keys.get(step.topic):
@@ -561,6 +614,9 @@ _DEEDS: Mapping[str, Callable[[World, Step], None]] = {
     "topics are back": _recreate_all,
     "target topic is deleted": _delete_target,
     "target topic is back": _recreate_target,
+    "copies are truncated": _truncate_copies,
+    "copies expire": _retain_copies,
+    "offset is set": _set_offset,
     "compaction": _compact,
     "copies are compacted": _compact_copies,
     "topic appears": _appear,

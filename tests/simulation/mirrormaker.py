@@ -379,6 +379,7 @@ class SimMirror:
                     value,
                     record.timestamp,
                     headers=(*record.headers, *self._headers(offset)),
+                    origin=(key, record),
                 )
             )
             written = True

@@ -105,10 +105,21 @@ class Oracle:
         """A record is written at the target."""
         self.copies[key] += 1
         self.begun.add(key)
-        self.repeats += record.copied
+        self.repeats += bool(record.copied)
         self.firsts[key[0]] += not record.copied and record.value != OPEN
-        record.copied = True
+        record.copied += 1
         self._lost.pop(id(record), None)
+
+    def uncopy(self, copies: Iterable[Numbered]) -> None:
+        """The target loses copies."""
+        for _, copy in copies:
+            if copy.origin is None:
+                continue
+            key, record = copy.origin
+            record.copied -= 1
+            if not record.copied:
+                record.left = False
+                self._lose(key, record, gone=False)
 
     def lost(self) -> int:
         """Return how many records are lost."""

@@ -27,6 +27,7 @@ __all__ = [
     "healths",
     "late_sync",
     "looking_each_second",
+    "lose_copies",
     "move",
     "proof",
     "reason",
@@ -111,6 +112,13 @@ def late_sync(
     key = struct.pack(f">h{len(name)}si", len(name), name, 0)
     pair = struct.pack(">qq", upstream, downstream)
     world.source.append(SYNCS, 0, pair, key)
+
+
+def lose_copies(world: World, topic: str, count: int) -> None:
+    """Truncate the target's log of a topic's partition 0 by so many."""
+    log = world.target.log(world.remote(topic), 0)
+    assert log is not None
+    world.oracle.uncopy(log.truncate(log.end - count))
 
 
 def drop(world: World, topic: str, count: int) -> None:

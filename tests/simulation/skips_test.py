@@ -17,6 +17,7 @@ from tests.simulation.scenarios import (
     healths,
     late_sync,
     looking_each_second,
+    lose_copies,
     proof,
     reason,
     restart,
@@ -190,6 +191,57 @@ def test_what_is_dropped_beside_one_stale_end_is_told(side: str) -> None:
         topic.stale_ends.clear()
         world.run(5 * MINUTE)
         expect_dropped(world, "a", 5)
+
+
+@pytest.mark.parametrize(
+    "what", ["agent is away", proof("producers rest"), proof("mirror dies")]
+)
+def test_copies_that_are_lost_with_the_end_of_the_target_are_told(
+    what: str,
+) -> None:
+    with running("a", interval=15, minutes=10) as world:
+        if what == "producers rest":
+            world.quiet = True
+            world.run(2 * MINUTE)
+        if what == "agent is away":
+            world.agent.kill()
+        if what == "mirror dies":
+            world.mirror.kill()
+        copies = world.target.topics["a"].logs[0].end
+        lose_copies(world, "a", 400)
+        lost = f"source offsets {copies - 400} to {copies - 1}"
+        world.run(MINUTE)
+        if what == "agent is away":
+            world.agent.start()
+        world.run(MINUTE)
+        world.mirror.start()
+        world.run(5 * MINUTE)
+        # What was not committed is copied again.
+        told = reason(world, "skips")
+        assert f"{world.oracle.lost()} records of a partition 0" in told
+        assert what == "mirror dies" or lost in told
+        assert "the log at the target was truncated" in told
+        assert health(world, "skips") is Health.CRITICAL
+        # Copied again, it is lost no longer.
+        world.mirror.stop()
+        world.mirror.forget(("a", 0))
+        world.mirror.start()
+        world.run(15 * MINUTE)
+        assert world.oracle.lost() == 0
+        assert health(world, "skips") is not Health.CRITICAL
+
+
+def test_a_low_end_of_the_target_is_not_believed_at_once() -> None:
+    with running("a", interval=5, minutes=5) as world:
+        world.quiet = True
+        world.run(2 * MINUTE)
+        copies = world.target.topics["a"]
+        copies.stale_ends[0] = copies.logs[0].end - 50
+        world.run(25)
+        copies.stale_ends.clear()
+        world.quiet = False
+        world.run(5 * MINUTE)
+        assert healths(world, "skips", 5 * MINUTE) == []
 
 
 def test_a_stale_end_as_a_commit_comes_is_no_skip() -> None:

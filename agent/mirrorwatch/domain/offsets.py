@@ -341,6 +341,16 @@ class OffsetMap:
         ):
             self._runs[at : at + 2] = [run.until(after.last_downstream)]
 
+    def cut(self, end: int) -> None:
+        """Forget what is at and above a target offset."""
+        self._runs = [
+            OffsetRun(
+                run.upstream, run.downstream, min(run.length, end - first)
+            )
+            for run in self._runs
+            if (first := run.downstream) < end
+        ]
+
     def reaches(self, source_end: int, target_end: int) -> bool:
         """Take both ends, the target's read before the source's; return
         whether that says more than was known.

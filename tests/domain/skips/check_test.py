@@ -49,7 +49,13 @@ def test_nothing_skipped_is_ok() -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [SkipKind.SKIPPED, SkipKind.HEAD, SkipKind.TAIL]
+    "kind",
+    [
+        SkipKind.SKIPPED,
+        SkipKind.HEAD,
+        SkipKind.TAIL,
+        SkipKind.TRUNCATED,
+    ],
 )
 def test_a_skip_is_critical_and_named(kind: SkipKind) -> None:
     verdict = judged(happened((replace(SKIP, kind=kind), 10)))

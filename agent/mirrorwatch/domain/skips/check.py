@@ -255,6 +255,14 @@ def _find_losses(
             "were skipped, although records before and after were copied",
         ),
         (
+            SkipKind.TRUNCATED,
+            (
+                "were copied and are gone: the log at the target was "
+                "truncated, and MirrorMaker does not copy them again. If they "
+                "are needed, reset its committed offsets of the topic"
+            ),
+        ),
+        (
             SkipKind.SAMPLED,
             (
                 "were skipped; the rest of a range too long to read may be "

@@ -46,6 +46,9 @@ class SkipKind(StrEnum):
     TAIL = "tail"
     """The mirror committed past records that it never wrote."""
 
+    TRUNCATED = "truncated"
+    """Copies were lost with the end of the target's log."""
+
     SAMPLED = "sampled"
     """Source records were skipped among so many that only some were read: at
     least these."""
@@ -599,7 +602,13 @@ class SkipsObservation:
 
 
 LOSSES = frozenset(
-    {SkipKind.SKIPPED, SkipKind.HEAD, SkipKind.TAIL, SkipKind.SAMPLED}
+    {
+        SkipKind.SKIPPED,
+        SkipKind.HEAD,
+        SkipKind.TAIL,
+        SkipKind.TRUNCATED,
+        SkipKind.SAMPLED,
+    }
 )
 """What proves that records are missing."""
 

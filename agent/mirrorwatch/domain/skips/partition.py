@@ -16,6 +16,7 @@ __all__ = [
     "PastLogStarts",
     "begin",
     "is_another",
+    "is_cut",
     "is_shorter",
     "is_within",
     "plan_count",
@@ -42,6 +43,10 @@ causes it (``offset.lag.max`` is 100)."""
 _DROPPED_BEYOND = 1000
 """Records beyond a committed position that may have been dropped, too, before
 the last copies: a copy of what is not read may be of any record."""
+
+_CUT_BACK = 1000
+"""Records before the end of a truncated target that are compared again: it may
+have grown by so many before its end was seen."""
 
 _HEADS_KEPT = 3
 """Offsets where a writer was when another one took over. Two write at once
@@ -94,6 +99,15 @@ class PartitionState:
 
     widened: bool = False
     """Whether the next range is to be read with more around it."""
+
+    cut_from: int = -1
+    """Frontier when the target's log was truncated, until it is there again:
+    what lacks a copy up to there had one, or is known to be skipped. -1 if it
+    was not."""
+
+    cut_at: datetime | None = None
+    """When the newest sync was written that may be of the log before it was
+    truncated."""
 
     start_before: int = 0
     """Log start of the source before the newest pairs were written."""
@@ -152,6 +166,58 @@ class PartitionState:
         if sync is not None and is_within(sync, seen):
             self.begin(sync.upstream, sync.downstream)
             self.since = sync.written_at
+
+    def cut(self, end: int, reached: int, sync: Sync | None) -> None:
+        """Go back to where copies are still known in a truncated target.
+
+        Parameters
+        ----------
+        end
+            An end of the target since; the log may have been shorter before.
+        reached
+            Its end before.
+        sync
+            The newest sync: those before it may be of the log before.
+        """
+        first = next(iter(self.copies), None)
+        if first is None or self.upstream is None:
+            return
+        # Where others write, too, only syncs are believed.
+        room = 0 if self.noisy else max(0, reached - 1 - self.downstream)
+        last = max(self.frontier, self.upstream + room)
+        self.cut_from = max(self.cut_from, last)
+        self.copies.cut(end)
+        kept = self.copies.last
+        if kept is None:
+            # It began above: by that, what is below is as far apart.
+            upstream, downstream, _ = first
+            self.downstream = end - 1
+            self.upstream = self.frontier = upstream - (downstream - end) - 1
+            self.copies = OffsetMap([(self.upstream, self.downstream, 1)])
+        else:
+            back = min(kept.length - 1, _CUT_BACK)
+            self.upstream = kept.last_upstream - back
+            self.downstream = kept.last_downstream - back
+            ends = [up + n - 1 for up, _, n in list(self.copies)[:-1]]
+            self.frontier = max([self.upstream, *ends])
+        self.ahead, self.heads = [], []
+        if sync is not None:
+            self.cut_at = sync.written_at
+            if sync.upstream > self.cut_from and sync.downstream <= end:
+                self.queue(OffsetPair(sync.upstream, sync.downstream))
+        self.is_head = self.unconfirmed = self.widened = False
+
+    def is_cut_before(self, point: OffsetPair) -> bool:
+        """Return whether a sync shows that the target was truncated.
+
+        In one log, what is copied for the first time comes behind all that
+        was copied before.
+        """
+        return (
+            self.searched_from is None
+            and point.upstream > max(self.frontier, self.cut_from)
+            and point.downstream <= self.downstream
+        )
 
     def begin_behind(self, former_end: int, log_start: int) -> None:
         """Begin a recreated topic whose first copy is still to be found.
@@ -297,8 +363,16 @@ class PartitionState:
         again = min(last, self.frontier)
         if first <= again:
             tally.repeated += self.copy_again(first, again, tally)
-        tally.passed += max(0, last - self.frontier)
+        if self.cut_from > self.frontier:
+            self.copy_again(self.frontier + 1, last, tally)
+        tally.passed += max(0, last - max(self.frontier, self.cut_from))
+        self.reach(last)
+
+    def reach(self, last: int) -> None:
+        """Move the frontier."""
         self.frontier = max(self.frontier, last)
+        if self.frontier >= self.cut_from:
+            self.cut_from = -1
 
     def copy_again(self, first: int, last: int, tally: SkipCounters) -> int:
         """Record copies of offsets that were passed before; return how many of
@@ -412,7 +486,8 @@ def plan_tail(
         return None
     # The target has room for so many copies since.
     room = seen.copies_end - start.downstream - 1
-    copies = 0 if is_shared else room
+    # Not as many where markers are among what a truncated log has left.
+    copies = 0 if is_shared or state.cut_from >= 0 else room
     passed = max(start.upstream + copies, state.frontier)
     if room < 0 or position - 1 <= passed:
         return None
@@ -552,8 +627,16 @@ def is_shorter(state: PartitionState, seen: PartitionView) -> bool:
     if state.upstream is None:
         return False
     upstream = max(state.upstream, *(p.upstream for p in state.ahead), -1)
+    return upstream >= seen.source_end or is_cut(state, seen)
+
+
+def is_cut(state: PartitionState, seen: PartitionView) -> bool:
+    """Return whether the target ends before what was copied to it."""
     downstream = state.ahead[-1].downstream if state.ahead else -1
-    return upstream >= seen.source_end or (
+    last = state.copies.last
+    if last is not None and state.target_id is not None:
+        downstream = max(downstream, last.last_downstream)
+    return (
         seen.target_id is not None
         and max(state.downstream, downstream) >= seen.copies_end
     )

@@ -223,8 +223,9 @@ class SettledRange:
     count: int
 
     committed: bool = False
-    """Whether the mirror committed past records behind its last copy. One that
-    a transform drops moves no position until a later one is copied."""
+    """Whether the mirror committed past records behind its last copy, or had
+    copied them. One that a transform drops moves no position until a later one
+    is copied."""
 
 
 def settle(
@@ -258,6 +259,7 @@ def settle(
     _remember_heads(state, request, path)
     passed = -1 if request.passed is None else request.passed - 1
     state.frontier = max(before, passed, path.highest)
+    told = max(before, min(state.cut_from, state.frontier))
     found = list(
         _pass_over(
             state, request, reading, _Passed(before, fresh, path, stood)
@@ -265,7 +267,7 @@ def settle(
     )
     for each in found:
         _count(state, each, tally)
-    tally.passed += _count_passed(state, request, reading, before, fresh)
+    tally.passed += _count_passed(state, request, reading, told, fresh)
     state.doubt(to_ranges(_copied_beyond(state, reading, fresh)))
     if repeated:
         found.append(
@@ -277,7 +279,8 @@ def settle(
         )
     compacted = reading.source_compacted or reading.target_compacted
     if compacted and not request.sampled:
-        tally.compacted += _absent(state, reading, before, fresh)
+        tally.compacted += _absent(state, reading, told, fresh)
+    state.reach(state.frontier)
     _finish(state, request, path.last)
     return found
 
@@ -312,13 +315,11 @@ def settle_unread(
     net = (end.upstream - start.upstream) - (end.downstream - start.downstream)
     first = min(start.upstream, end.upstream) + 1
     ranges = RangeSet([(first, max(start.upstream, end.upstream))])
-    before = state.frontier
-    state.frontier = max(state.frontier, end.upstream)
+    before = max(state.frontier, state.cut_from)
+    state.reach(end.upstream)
     if end.upstream <= start.upstream:
-        state.frontier = max(
-            state.frontier, start.upstream + len(request.target) - 1
-        )
-    tally.passed += state.frontier - before
+        state.reach(start.upstream + len(request.target) - 1)
+    tally.passed += max(0, state.frontier - before)
     _finish(state, request, end)
     if net == 0 or (net < 0 and is_marked):
         return []
@@ -346,6 +347,8 @@ def _replay(
     for offset in path.copied:
         if offset > state.frontier and offset not in fresh:
             fresh.add(offset)
+            if offset <= state.cut_from:
+                state.copy_again(offset, offset, tally)
         elif offset > state.frontier or state.copy_again(
             offset, offset, tally
         ):
@@ -401,24 +404,34 @@ def _pass_over(
     if lacking := min(lacking, most):
         ranges = RangeSet([(gone.start, gone.stop - 1)])
         yield SettledRange(SkipKind.UNVERIFIABLE, ranges, lacking)
-    proved = [offset for offset in present if offset not in doubtful]
+    proved = [
+        offset
+        for offset in present
+        if offset not in doubtful
+        and not (offset <= state.cut_from and offset in state.skipped)
+    ]
+    lost = _count_cut(state, proved, passed.fresh)
     end = (
         last if request.passed is None else max(passed.path.copied, default=-1)
     )
-    between = bisect_right(proved, end)
-    for is_tail, offsets in (
-        (False, proved[:between]),
-        (True, proved[between:]),
+    between = max(lost, bisect_right(proved, end))
+    for what, offsets in (
+        (SkipKind.TRUNCATED, proved[:lost]),
+        (SkipKind.SKIPPED, proved[lost:between]),
+        (SkipKind.TAIL, proved[between:]),
     ):
         if not offsets:
             continue
-        kind = SkipKind.TAIL if is_tail else SkipKind.SKIPPED
+        kind = what
         if state.is_head and offsets[0] == present[0]:
             kind = SkipKind.HEAD
         if request.sampled:
             kind = SkipKind.SAMPLED
         yield SettledRange(
-            kind, to_ranges(offsets), len(offsets), committed=is_tail
+            kind,
+            to_ranges(offsets),
+            len(offsets),
+            committed=what is not SkipKind.SKIPPED,
         )
     # Compaction removes copies as it likes: that is no sign of anything.
     doubts = to_ranges(sorted(doubtful))
@@ -429,6 +442,22 @@ def _pass_over(
         unread = _unread(request, max(first, reading.source_start), last)
         if len(unread):
             yield SettledRange(SkipKind.UNVERIFIABLE, unread, len(unread))
+
+
+def _count_cut(
+    state: PartitionState, proved: Sequence[int], fresh: set[int]
+) -> int:
+    """Return how many of the missing records had been copied to a log that was
+    truncated since.
+
+    With those that are known to have been there went what was copied behind
+    them, up to the first one with a copy.
+    """
+    known = bisect_right(proved, state.cut_from)
+    if not known:
+        return 0
+    copied = (offset for offset in fresh if offset > proved[known - 1])
+    return bisect_right(proved, min(copied, default=proved[-1]))
 
 
 def _unexplained(
@@ -507,6 +536,8 @@ def _is_reset(
     the one that was known, or is still the same. Copies of nothing that is
     still there show that it read of what is gone.
     """
+    if state.cut_from > passed.before:
+        return False  # it had copied of it
     if state.start_before > passed.before + 1:
         return True
     first = min(passed.fresh, default=-1)

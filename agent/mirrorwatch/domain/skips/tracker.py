@@ -33,6 +33,7 @@ from .partition import (
     PastLogStarts,
     begin,
     is_another,
+    is_cut,
     is_shorter,
     is_within,
     plan_count,
@@ -545,6 +546,11 @@ class SkipTracker:
             ):
                 state.since = view.at
             self._unseen.discard(key)
+        elif _is_truncated(state, seen):
+            _, reached = self._reached.get(key, (None, 0))
+            state.cut(seen.copies_end, reached, seen.sync)
+            self._waiting.add(key)
+            self.changed.add(key)
         elif is_another(state, seen) or is_shorter(state, seen):
             before, state = state, self._begin(key, seen.source_id)
             state.since, state.start_before = view.at, seen.log_start
@@ -600,7 +606,8 @@ class SkipTracker:
         if state is None or seen is None:
             return
         for sync in syncs:
-            if state.since is not None and sync.written_at <= state.since:
+            former = [at for at in (state.since, state.cut_at) if at]
+            if former and sync.written_at <= max(former):
                 continue
             if not is_within(sync, seen):
                 continue
@@ -609,12 +616,30 @@ class SkipTracker:
                 state.begin(sync.upstream, sync.downstream)
                 self.changed.add(key)
             else:
-                state.queue(point)
+                if state.is_cut_before(point):
+                    state.cut(point.downstream, 0, sync)
+                else:
+                    state.queue(point)
                 self.changed.add(key)
                 self._waiting.add(key)
 
     def _tally(self, state: PartitionState) -> SkipCounters:
         return self.tallies.setdefault(state.topic, SkipCounters())
+
+
+def _is_truncated(state: PartitionState, seen: PartitionView) -> bool:
+    """Return whether the target, and nothing else, was truncated below what
+    was copied.
+    """
+    return (
+        state.searched_from is None
+        and state.upstream is not None
+        and state.copies.last is not None
+        and state.upstream < seen.source_end
+        and state.target_id is not None
+        and not is_another(state, seen)
+        and is_cut(state, seen)
+    )
 
 
 def _is_about(request: RangeRequest, state: PartitionState) -> bool:
