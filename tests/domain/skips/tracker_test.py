@@ -71,6 +71,17 @@ def test_a_killed_mirror_that_drops_again_counts_each_once() -> None:
     assert [kind for kind, _, _ in told(world)].count(SkipKind.SKIPPED) == 1
 
 
+def test_what_is_copied_again_is_told_whether_it_is_read_or_not() -> None:
+    world = watched("write 400", "copy 400", "look", "crash", "copy 400")
+    world.do("flush", *["look"] * 20)
+    found = [(r, n) for kind, r, n in told(world) if kind == "repeated"]
+    assert sum(count for _, count in found) == world.repeated == 400
+    assert world.tally.repeated == 400
+    assert found[-1][0][-1][1] == 419
+    world.do(*["look"] * 20)
+    assert len(told(world)) == len(found)
+
+
 def test_drops_of_which_a_killed_mirror_told_nothing_are_found() -> None:
     world = watched("write 9", "copy 2", "drop 3", "copy", "crash_hard")
     world.do("write 20", "copy 2", "drop 3", "copy 24", "flush")

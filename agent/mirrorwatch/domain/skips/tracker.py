@@ -14,7 +14,7 @@ from ..cluster_view import (
     TopicPartition,
 )
 from ..mirror_records import Committed, Sync
-from ..offsets import OffsetRange
+from ..offsets import OffsetRange, RangeSet
 from ..record_matching import Unproved
 from ..topics import FilteredTopics
 from .model import (
@@ -58,6 +58,10 @@ __all__ = ["SkipTracker"]
 
 _SYNCS_KEPT = 100_000
 """Syncs that wait for a survey, the newest: minutes of a busy mirror."""
+
+_REPEATS_EVERY = timedelta(minutes=1)
+"""How often repeats are told of which nothing was read: a mirror that copies
+days again writes a sync every hundred records."""
 
 
 @dataclass(kw_only=True)
@@ -148,6 +152,14 @@ class SkipTracker:
     _stood: dict[TopicPartition, int] = field(default_factory=dict)
     """Where the target ended when it last stood while records waited."""
 
+    _repeated: dict[TopicPartition, tuple[RangeSet, int]] = field(
+        default_factory=dict
+    )
+    """What was copied again since that was told, and how many records."""
+
+    _told_at: datetime | None = None
+    """When that was."""
+
     _commits: BelievedCommits = field(default_factory=BelievedCommits)
     _starts: PastLogStarts = field(default_factory=PastLogStarts)
 
@@ -167,6 +179,7 @@ class SkipTracker:
         self._syncs.trim(_SYNCS_KEPT)
         for key in list(self._waiting):
             self._go_on(key)
+        self._tell_repeats(view.at)
         self._sample(view.at)
         self._starts.apply(self.states, self.changed)
         self._commits.patience = max(STALE_END, self.unflushed)
@@ -333,10 +346,30 @@ class SkipTracker:
     def _go_on(self, key: TopicPartition) -> None:
         """Account for the syncs that need no reading."""
         state = self.states[key]
-        if state.go_on(self._tally(state), sparse=self.sparse):
+        tally, first = self._tally(state), state.upstream
+        passed, repeated = state.frontier, tally.repeated
+        if state.go_on(tally, sparse=self.sparse):
             self.changed.add(key)
+        repeated = tally.repeated - repeated
+        if repeated and first is not None and state.upstream is not None:
+            ranges, count = self._repeated.get(key, (RangeSet(), 0))
+            ranges.add(first + 1, max(first + 1, min(passed, state.upstream)))
+            self._repeated[key] = ranges, count + repeated
         if not state.ahead:
             self._waiting.discard(key)
+
+    def _tell_repeats(self, at: datetime) -> None:
+        """Report what was copied again and needed no reading."""
+        if self._told_at is not None and _soon(self._told_at, at):
+            return
+        if self._repeated:
+            self._told_at = at
+        for key, (ranges, count) in self._repeated.items():
+            found = SettledRange(SkipKind.REPEATED, ranges, count)
+            self.events.append(
+                to_event(self.states[key], found, at, is_filtered=False)
+            )
+        self._repeated.clear()
 
     def count(
         self, key: TopicPartition, span: OffsetRange
@@ -625,6 +658,11 @@ class SkipTracker:
 
     def _tally(self, state: PartitionState) -> SkipCounters:
         return self.tallies.setdefault(state.topic, SkipCounters())
+
+
+def _soon(before: datetime, at: datetime) -> bool:
+    """Return whether repeats were told a moment ago."""
+    return before <= at < before + _REPEATS_EVERY
 
 
 def _is_truncated(state: PartitionState, seen: PartitionView) -> bool:
