@@ -287,6 +287,7 @@ def test_the_mirror_is_called_by_its_name(
         ("MirrorMaker was rewound", "The mirror was rewound"),
         ("It stopped. MirrorMaker is down", "It stopped. The mirror is down"),
         ("start MirrorMaker's worker", "start the mirror's worker"),
+        ("Check the MirrorMaker task", "Check the mirror task"),
         # Other names stay as they are.
         ("MirrorMaker 1 does not run", "MirrorMaker 1 does not run"),
         ("a topic MirrorMaker[0]", "a topic MirrorMaker[0]"),

@@ -148,7 +148,8 @@ class Check:
 
 
 _MIRRORMAKER = re.compile(
-    r"(?P<before>^|[.] )?\bMirrorMaker\b(?! \d|[\w.\[-])"
+    r"(?P<before>^|[.] )?(?P<article>\bthe )?"
+    r"\bMirrorMaker\b(?! \d|[\w.\[-])"
 )
 """The mirror as sentences name it: no topic or connector of that name."""
 
@@ -157,9 +158,9 @@ def name_mirror(text: str, title: str) -> str:
     """Return a sentence about MirrorMaker with the name of another mirror."""
 
     def named(match: re.Match[str]) -> str:
-        before = match["before"]
+        before, article = match["before"], match["article"] or ""
         if before is None:
-            return title
+            return title if title.startswith("the ") else article + title
         return before + title[:1].upper() + title[1:]
 
     return _MIRRORMAKER.sub(named, text)
