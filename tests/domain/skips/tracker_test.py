@@ -451,7 +451,7 @@ def test_what_was_skipped_is_told_after_a_truncation(side: str) -> None:
         assert state.upstream is None
     else:  # what is left of its copies is compared again
         assert state.cursor is not None
-        assert state.cursor.downstream < 10 < state.cut_from
+        assert state.cursor.downstream < 10 < state.cut_until
     assert world.skipped == {23, 24}
     assert world.books.missing(event) == 2
     world.restart()

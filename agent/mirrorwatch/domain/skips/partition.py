@@ -100,10 +100,10 @@ class PartitionState:
     widened: bool = False
     """Whether the next range is to be read with more around it."""
 
-    cut_from: int = -1
+    cut_from: int | None = None
     """Frontier when the target's log was truncated, until it is there again:
-    what lacks a copy up to there had one, or is known to be skipped. -1 if it
-    was not."""
+    what lacks a copy up to there had one, or is known to be skipped. `None` if
+    it was not."""
 
     cut_at: datetime | None = None
     """When the newest sync was written that may be of the log before it was
@@ -137,6 +137,11 @@ class PartitionState:
         if self.upstream is None:
             return None
         return OffsetPair(self.upstream, self.downstream)
+
+    @property
+    def cut_until(self) -> int:
+        """The frontier before the target was truncated, -1 if it was not."""
+        return -1 if self.cut_from is None else self.cut_from
 
     @property
     def is_full(self) -> bool:
@@ -185,7 +190,7 @@ class PartitionState:
         # Where others write, too, only syncs are believed.
         room = 0 if self.noisy else max(0, reached - 1 - self.downstream)
         last = max(self.frontier, self.upstream + room)
-        self.cut_from = max(self.cut_from, last)
+        self.cut_from = max(self.cut_until, last)
         self.copies.cut(end)
         kept = self.copies.last
         if kept is None:
@@ -203,7 +208,7 @@ class PartitionState:
         self.ahead, self.heads = [], []
         if sync is not None:
             self.cut_at = sync.written_at
-            if sync.upstream > self.cut_from and sync.downstream <= end:
+            if sync.upstream > self.cut_until and sync.downstream <= end:
                 self.queue(OffsetPair(sync.upstream, sync.downstream))
         self.is_head = self.unconfirmed = self.widened = False
 
@@ -215,7 +220,7 @@ class PartitionState:
         """
         return (
             self.searched_from is None
-            and point.upstream > max(self.frontier, self.cut_from)
+            and point.upstream > max(self.frontier, self.cut_until)
             and point.downstream <= self.downstream
         )
 
@@ -363,16 +368,16 @@ class PartitionState:
         again = min(last, self.frontier)
         if first <= again:
             tally.repeated += self.copy_again(first, again, tally)
-        if self.cut_from > self.frontier:
+        if self.cut_until > self.frontier:
             self.copy_again(self.frontier + 1, last, tally)
-        tally.passed += max(0, last - max(self.frontier, self.cut_from))
+        tally.passed += max(0, last - max(self.frontier, self.cut_until))
         self.reach(last)
 
     def reach(self, last: int) -> None:
         """Move the frontier."""
         self.frontier = max(self.frontier, last)
-        if self.frontier >= self.cut_from:
-            self.cut_from = -1
+        if self.frontier >= self.cut_until:
+            self.cut_from = None
 
     def copy_again(self, first: int, last: int, tally: SkipCounters) -> int:
         """Record copies of offsets that were passed before; return how many of
@@ -487,7 +492,7 @@ def plan_tail(
     # The target has room for so many copies since.
     room = seen.copies_end - start.downstream - 1
     # Not as many where markers are among what a truncated log has left.
-    copies = 0 if is_shared or state.cut_from >= 0 else room
+    copies = 0 if is_shared or state.cut_until >= 0 else room
     passed = max(start.upstream + copies, state.frontier)
     if room < 0 or position - 1 <= passed:
         return None

@@ -259,7 +259,7 @@ def settle(
     _remember_heads(state, request, path)
     passed = -1 if request.passed is None else request.passed - 1
     state.frontier = max(before, passed, path.highest)
-    told = max(before, min(state.cut_from, state.frontier))
+    told = max(before, min(state.cut_until, state.frontier))
     found = list(
         _pass_over(
             state, request, reading, _Passed(before, fresh, path, stood)
@@ -315,7 +315,7 @@ def settle_unread(
     net = (end.upstream - start.upstream) - (end.downstream - start.downstream)
     first = min(start.upstream, end.upstream) + 1
     ranges = RangeSet([(first, max(start.upstream, end.upstream))])
-    before = max(state.frontier, state.cut_from)
+    before = max(state.frontier, state.cut_until)
     state.reach(end.upstream)
     if end.upstream <= start.upstream:
         state.reach(start.upstream + len(request.target) - 1)
@@ -347,7 +347,7 @@ def _replay(
     for offset in path.copied:
         if offset > state.frontier and offset not in fresh:
             fresh.add(offset)
-            if offset <= state.cut_from:
+            if offset <= state.cut_until:
                 state.copy_again(offset, offset, tally)
         elif offset > state.frontier or state.copy_again(
             offset, offset, tally
@@ -408,7 +408,7 @@ def _pass_over(
         offset
         for offset in present
         if offset not in doubtful
-        and not (offset <= state.cut_from and offset in state.skipped)
+        and not (offset <= state.cut_until and offset in state.skipped)
     ]
     lost = _count_cut(state, proved, passed.fresh)
     end = (
@@ -453,7 +453,7 @@ def _count_cut(
     With those that are known to have been there went what was copied behind
     them, up to the first one with a copy.
     """
-    known = bisect_right(proved, state.cut_from)
+    known = bisect_right(proved, state.cut_until)
     if not known:
         return 0
     copied = (offset for offset in fresh if offset > proved[known - 1])
@@ -536,7 +536,7 @@ def _is_reset(
     the one that was known, or is still the same. Copies of nothing that is
     still there show that it read of what is gone.
     """
-    if state.cut_from > passed.before:
+    if state.cut_until > passed.before:
         return False  # it had copied of it
     if state.start_before > passed.before + 1:
         return True
