@@ -152,8 +152,8 @@ def wait_for(port: int) -> None:
         connected.recv(1)
 
 
-def receiver(url: str) -> dict[str, Any]:
-    one = {"name": "hook", "kind": "webhook", "url": url}
+def receiver(url: str, kind: str = "webhook") -> dict[str, Any]:
+    one = {"name": "hook", "kind": kind, "url": url}
     return {"notify": {"receivers": [one]}}
 
 
@@ -307,6 +307,38 @@ def test_a_web_hook_is_not_sent_to_and_its_address_not_shown() -> None:
     assert found[1] == "cannot reach its address: connection refused"
     assert "hunter" not in str(found)
     assert str(port) not in str(found)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7FQ/",
+        # What follows its colon is no port.
+        "tgram://123456789:abcdefg_hijklmnop/12315544/",
+    ],
+)
+def test_no_name_service_is_asked_for_a_token(
+    monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    asked: list[str] = []
+
+    def note(host: str, *_: object) -> None:
+        asked.append(host)
+        raise OSError
+
+    monkeypatch.setattr("mirrorwatch.doctor.connection.resolve", note)
+    assert others(describe(sinks=receiver(url, "apprise"))) == []
+    assert [host for host in asked if host != "127.0.0.1"] == []
+
+
+def test_a_service_that_apprise_does_not_know_is_a_finding() -> None:
+    (found,) = others(
+        describe(sinks=receiver("nobody://hunter2/", "apprise"))
+    )
+    assert found[0] == "receiver hook"
+    assert "Apprise does not know the url of hook" in found[1]
+    assert "such as opsgenie://API_KEY" in found[2]
+    assert "hunter2" not in str(found)
 
 
 def test_a_crash_of_one_part_is_a_finding(

@@ -20,12 +20,14 @@ from ..config import (
 )
 from ..domain.doctor import FindingSeverity
 from ..exceptions import (
+    ConfigError,
     LayerError,
     MirrorwatchError,
     SinkError,
     SinkRejectedError,
     SourceError,
 )
+from ..sinks.apprise import AppriseReceiver
 from ..sinks.otlp import OtlpOutlet
 from ..sources.connect import ConnectApi, to_kafka_version
 from ..sources.registry import Registry
@@ -147,7 +149,21 @@ def _add_sink_error(
 
 
 def examine_receiver(receiver: ReceiverConfig, findings: Findings) -> None:
-    """Connect to a web hook; nothing is sent."""
+    """Connect to a web hook; nothing is sent.
+
+    Notes
+    -----
+    What stands for the host in Apprise's URL of a service is often a token:
+    nobody is asked for its address, only Apprise whether it knows the URL.
+    """
+    if receiver.kind == "apprise":
+        try:
+            AppriseReceiver(
+                receiver.name, url=receiver.url.get_secret_value()
+            ).close()
+        except ConfigError as e:
+            findings.add_error("apprise", e)
+        return
     parts = urlsplit(receiver.url.get_secret_value())
     secure = parts.scheme == "https"
     host = parts.hostname or ""

@@ -88,7 +88,7 @@ class AppriseReceiver:
             raise ConfigError(
                 f"sinks.notify.receivers: Apprise does not know the url of "
                 f"{receiver}. Its documentation has one for each service, "
-                "such as pagerduty://INTEGRATION_KEY@API_KEY"
+                "such as opsgenie://API_KEY"
             )
         service.overflow_mode = apprise.OverflowMode.TRUNCATE
         self._service: Any = service  # what it has depends on the service
