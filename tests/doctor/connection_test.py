@@ -94,6 +94,7 @@ def secured(
     *names: str,
     not_before: datetime | None = None,
     not_after: datetime | None = None,
+    mutual: bool = False,
     **options: object,
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield the port of a broker with TLS, and properties that trust it."""
@@ -103,6 +104,9 @@ def secured(
     authority.issue_cert(
         *(names or (LOOPBACK,)), not_before=not_before, not_after=not_after
     ).configure_cert(context)
+    if mutual:
+        authority.configure_trust(context)
+        context.verify_mode = ssl.CERT_REQUIRED
     with broker(context, **options) as port:  # type: ignore[arg-type]
         yield (
             port,
@@ -291,3 +295,53 @@ def test_a_web_hook_is_reached_without_sending() -> None:
         with pytest.raises(LayerError, match="does not speak TLS"):
             check_tcp(LOOPBACK, port, TlsSettings(key="ca"), key="x")
         assert server.asked == []
+
+
+def test_a_certificate_that_is_wanted_and_not_given_is_named(
+    tmp_path: Path,
+) -> None:
+    with secured(tmp_path, mutual=True) as (port, properties):
+        layer, cause, remedy = failure(port, properties)
+    assert layer == "tls"
+    assert "rejects the connection" in cause
+    assert "ssl.certificate.location" in remedy
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"ssl.keystore.location": "/keys/mirrorwatch.p12"},
+        {"ssl.certificate.pem": "-----BEGIN", "ssl.key.pem": "-----BEGIN"},
+    ],
+)
+def test_a_certificate_that_only_librdkafka_reads_is_left_to_it(
+    tmp_path: Path, own: dict[str, str]
+) -> None:
+    with secured(tmp_path, mutual=True) as (port, properties):
+        given = properties | own
+        assert check_broker("summit", LOOPBACK, port, given) is None
+    # What is wrong all the same is found.
+    with secured(tmp_path, "kafka.example", mutual=True) as (port, properties):
+        _, cause, _ = failure(port, properties | own)
+    assert "not for 127.0.0.1" in cause
+    with broker() as port:
+        _, cause, _ = failure(port, properties | own)
+    assert "does not speak TLS" in cause
+
+
+def test_an_authority_without_key_identifiers_is_trusted_as_by_librdkafka(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = ssl.create_default_context
+
+    def strict(**options: object) -> ssl.SSLContext:
+        """Return what Python 3.13 makes."""
+        context = made(**options)  # type: ignore[arg-type]
+        context.verify_flags |= (
+            ssl.VERIFY_X509_STRICT | ssl.VERIFY_X509_PARTIAL_CHAIN
+        )
+        return context
+
+    before = TlsSettings(key="ca").context().verify_flags
+    monkeypatch.setattr(ssl, "create_default_context", strict)
+    assert TlsSettings(key="ca").context().verify_flags == before

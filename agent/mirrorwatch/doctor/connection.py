@@ -28,6 +28,14 @@ asked, a command of ten seconds has time left for the rest."""
 NO_CHECK_TIME = 0x200000
 """OpenSSL's ``X509_V_FLAG_NO_CHECK_TIME``."""
 
+OWN_ELSEWHERE = (
+    "ssl.certificate.pem",
+    "ssl.key.pem",
+    "ssl.keystore.location",
+)
+"""Properties with a certificate of ours that Python cannot load: text, or a
+PKCS #12 file."""
+
 EXPIRED, NOT_YET_VALID, HOST_NAME = 10, 9, 62
 """OpenSSL's codes of what is wrong with a certificate."""
 
@@ -54,6 +62,9 @@ class TlsSettings:
     certificate: Path | None = None
     private_key: Path | None = None
     password: str | None = None
+    own_elsewhere: bool = False
+    """Whether we have a certificate that only librdkafka can show."""
+
     verifies: bool = True
     checks_host: bool = True
 
@@ -74,6 +85,7 @@ class TlsSettings:
             certificate=path("ssl.certificate.location"),
             private_key=path("ssl.key.location"),
             password=properties.get("ssl.key.password"),
+            own_elsewhere=any(name in properties for name in OWN_ELSEWHERE),
             verifies=properties.get(verification, "true").lower()
             not in {"false", "0"},
             checks_host=properties.get(identification, "https").lower()
@@ -95,7 +107,7 @@ class TlsSettings:
                 capath=folder,
                 cadata=self.ca_text,
             )
-            if self.certificate is not None:
+            if self.certificate is not None and not self.own_elsewhere:
                 context.load_cert_chain(
                     self.certificate, self.private_key, self.password
                 )
@@ -105,6 +117,10 @@ class TlsSettings:
                 f"a certificate or key file cannot be used ({_words(e)})",
                 f"Check {self.key} and the files beside it",
             ) from e
+        # Python 3.13 sets these two, and librdkafka none of them.
+        context.verify_flags &= ~(
+            ssl.VERIFY_X509_STRICT | ssl.VERIFY_X509_PARTIAL_CHAIN
+        )
         context.check_hostname = self.verifies and self.checks_host
         if not self.verifies:
             context.verify_mode = ssl.CERT_NONE
@@ -140,6 +156,10 @@ def check_tcp(
             return None
         try:
             secured = _start_tls(connection, host, port, tls)
+        except _RejectedError:
+            if tls.own_elsewhere:
+                return None
+            raise
         except _NotKafkaError as e:
             raise LayerError(
                 "tls", f"{host}:{port} does not speak TLS", f"Correct {key}"
@@ -178,7 +198,13 @@ def check_broker(
         if protocol.endswith("SSL")
         else None,
     )
-    note = broker.check_answers()
+    try:
+        note = broker.check_answers()
+    except _RejectedError:
+        if broker.tls is not None and broker.tls.own_elsewhere:
+            # Without our certificate, which librdkafka shows.
+            return None
+        raise
     broker.check_login(mechanism, wanted=protocol.startswith("SASL"))
     return note
 
@@ -194,6 +220,10 @@ LONGEST = 2**20
 
 class _NotKafkaError(Exception):
     """What answers does not speak Kafka's protocol."""
+
+
+class _RejectedError(LayerError):
+    """TLS was spoken, and then the server did not want us."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -279,7 +309,7 @@ class _Broker:
                 "and that this is a port of Kafka",
             ) from e
         except ssl.SSLError as e:
-            raise LayerError(
+            raise _RejectedError(
                 "tls",
                 f"{self._place} rejects the connection ({_words(e)})",
                 "Check ssl.certificate.location and ssl.key.location under "
@@ -293,6 +323,9 @@ class _Broker:
                     f"{self._place} requires TLS",
                     f"Set {self._key}.security.protocol to SSL or SASL_SSL",
                 ) from e
+            if self.tls is not None and self.tls.own_elsewhere:
+                # An alert that was overtaken by the end of the connection.
+                raise _RejectedError("tls", f"{self._place} hangs up", "") from e
             raise self._another() from e
 
     def _speaks_tls(self) -> bool:
@@ -394,7 +427,7 @@ def _start_tls(
         ) from e
     except ssl.SSLError as e:
         if "ALERT" in (e.reason or ""):
-            raise LayerError(
+            raise _RejectedError(
                 "tls",
                 f"{place} rejects the TLS handshake ({_words(e)})",
                 "Check the certificate that this server requires of its "
