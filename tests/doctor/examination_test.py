@@ -2,7 +2,7 @@
 
 import json
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -33,6 +33,7 @@ from mirrorwatch.domain.doctor import DoctorFinding, FindingSeverity
 from mirrorwatch.exceptions import SourceDeniedError, SourceError
 from mirrorwatch.kafka.admin import Topic
 from mirrorwatch.mirrors.mirrormaker2 import PACKAGE
+from tests.doctor.connection_test import secured
 from tests.support.http import (
     Answer,
     answering,
@@ -332,9 +333,7 @@ def test_no_name_service_is_asked_for_a_token(
 
 
 def test_a_service_that_apprise_does_not_know_is_a_finding() -> None:
-    (found,) = others(
-        describe(sinks=receiver("nobody://hunter2/", "apprise"))
-    )
+    (found,) = others(describe(sinks=receiver("nobody://hunter2/", "apprise")))
     assert found[0] == "receiver hook"
     assert "Apprise does not know the url of hook" in found[1]
     assert "such as opsgenie://API_KEY" in found[2]
@@ -412,6 +411,7 @@ class Site:
     topics: set[str]
     denied: dict[str, set[str]] = field(default_factory=dict)
     id: str = ""
+    brokers: Sequence[tuple[str, int]] = ()
 
 
 SOUND = {
@@ -449,7 +449,10 @@ class Memory:
         topic = SimpleNamespace(partitions={0: None})
         return SimpleNamespace(
             cluster_id=self.site.id,
-            brokers={},
+            brokers={
+                number: SimpleNamespace(host=host, port=port)
+                for number, (host, port) in enumerate(self.site.brokers)
+            },
             topics=dict.fromkeys(self.site.topics, topic),
         )
 
@@ -524,6 +527,30 @@ def said(data: Mapping[str, Any]) -> list[str]:
 @pytest.mark.usefixtures("sites")
 def test_nothing_is_found_where_all_is_well() -> None:
     assert said(describe()) == []
+
+
+def test_brokers_are_connected_to_as_the_cluster_advertises_them(
+    tmp_path: Path, sites: dict[str, Site]
+) -> None:
+    data = describe()
+    kafka = data["clusters"]["summit"]["kafka"]
+    with secured(tmp_path) as (port, trusting):
+        sites["summit"].brokers = [("127.0.0.1", port)]
+        kafka |= trusting
+        assert said(data) == []
+    with secured(tmp_path, "kafka.example") as (port, trusting):
+        sites["summit"].brokers = [("127.0.0.1", port)]
+        kafka |= trusting
+        (found,) = said(data)
+    assert found == (
+        "error advertised: summit answers, but 1 of its 1 other broker "
+        "cannot be reached at the address that it advertises: the certificate "
+        f"of 127.0.0.1:{port} is for kafka.example, not for 127.0.0.1. "
+        "Connect by a name of the certificate, or add this one to it"
+    )
+    sites["summit"].brokers = [("127.0.0.1", closed_port())]
+    (found,) = said(data)
+    assert "connection refused. Correct advertised.listeners" in found
 
 
 @pytest.mark.parametrize(

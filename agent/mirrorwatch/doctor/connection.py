@@ -325,7 +325,9 @@ class _Broker:
                 ) from e
             if self.tls is not None and self.tls.own_elsewhere:
                 # An alert that was overtaken by the end of the connection.
-                raise _RejectedError("tls", f"{self._place} hangs up", "") from e
+                raise _RejectedError(
+                    "tls", f"{self._place} hangs up", ""
+                ) from e
             raise self._another() from e
 
     def _speaks_tls(self) -> bool:

@@ -37,7 +37,7 @@ from ..kafka.admin import (
     Cluster,
 )
 from ..wiring.context import to_mirror
-from .connection import check_broker, check_tcp
+from .connection import TlsSettings, check_broker, check_tcp
 from .findings import Connectors, Findings, ReachedCluster
 from .flows import examine_flow
 from .servers import (
@@ -368,11 +368,17 @@ class _Examination:
         findings: Findings,
     ) -> None:
         """Connect to the brokers that the cluster itself names."""
+        kafka = self._config.clusters[alias].kafka
+        # Their names are in no bootstrap.servers, nor need they be in the
+        # certificate that was looked at.
+        tls = (
+            TlsSettings.of(alias, kafka)
+            if kafka.protocol.endswith("SSL")
+            else None
+        )
         asked = {
             f"{host}:{port}": self._in_thread(
-                partial(
-                    check_tcp, host, port, None, key="advertised.listeners"
-                )
+                partial(check_tcp, host, port, tls, key="advertised.listeners")
             )
             for host, port in servers
         }
@@ -383,13 +389,16 @@ class _Examination:
             except LayerError as e:
                 failed.append((place, e))
         if failed:
+            first = failed[0][1]
             findings.add(
                 "advertised",
                 f"{alias} answers, but {len(failed)} of its "
                 f"{counted(number, 'other broker')} cannot be reached at "
-                f"the address that it advertises: {failed[0][1]}",
-                "Correct advertised.listeners of the brokers, or open the "
-                "network to these addresses",
+                f"the address that it advertises: {first}",
+                first.remedy
+                if first.layer == "tls"
+                else "Correct advertised.listeners of the brokers, or open "
+                "the network to these addresses",
             )
 
     # Flows
