@@ -179,6 +179,54 @@ def test_no_token_is_asked_for(tmp_path: Path) -> None:
             server.accept()
 
 
+PREFIX = "sasl.oauthbearer."
+URL = {f"{PREFIX}token.endpoint.url": "http://127.0.0.1:1/token"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "key"),
+    [
+        ({f"{PREFIX}method": "default"}, "method"),
+        ({f"{PREFIX}client.secret": ""}, "client.secret"),
+        ({f"{PREFIX}client.id": ""}, "client.id"),
+    ],
+)
+def test_a_login_that_gets_no_token_is_refused(
+    tmp_path: Path, changed: dict[str, str], key: str
+) -> None:
+    properties = OAUTH | URL | {"bootstrap.servers": "a:9092"} | changed
+    data = put(whole(), ("clusters", "a", "kafka"), properties)
+    result = check(tmp_path / "config.yaml", yaml.safe_dump(data))
+    assert result.exit_code == 2
+    assert f'["{PREFIX}{key}"]: ' in result.stderr
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {f"{PREFIX}metadata.authentication.type": "azure_imds"},
+        URL
+        | {
+            f"{PREFIX}grant.type": "urn:ietf:params:oauth:"
+            "grant-type:jwt-bearer"
+        },
+        URL
+        | {
+            f"{PREFIX}client.credentials.client.id": "agent",
+            f"{PREFIX}client.credentials.client.secret": SECRET,
+        },
+    ],
+)
+def test_other_ways_to_a_token_are_taken(
+    tmp_path: Path, properties: dict[str, str]
+) -> None:
+    login = {k: v for k, v in OAUTH.items() if ".client." not in k}
+    login |= properties | {"bootstrap.servers": "a:9092"}
+    data = put(whole(), ("clusters", "a", "kafka"), login)
+    result = check(tmp_path / "config.yaml", yaml.safe_dump(data))
+    assert result.exit_code == 0, result.output
+
+
 def test_what_a_token_needs_is_still_asked_for(tmp_path: Path) -> None:
     properties = OAUTH | {"bootstrap.servers": "a:9092", "linger.ms": "x"}
     data = put(whole(), ("clusters", "a", "kafka"), properties)

@@ -67,8 +67,10 @@ REMEDIES = (
 )
 """What to do, by a part of the message; the first that fits."""
 
-OIDC = ("sasl.oauthbearer.client.id", "sasl.oauthbearer.token.endpoint.url")
-"""What `sasl.oauthbearer.method: oidc` needs in any case."""
+CREDENTIALS = ("id", "secret")
+"""What a client shows for a token, unless it signs a JWT or its machine is
+known: ``sasl.oauthbearer.client.id``, also
+``sasl.oauthbearer.client.credentials.client.id``."""
 
 
 NAMES_FILE = re.compile(r"[.](?:location|keytab|file)$")
@@ -133,7 +135,8 @@ def find_client_faults(
         mechanism = "OAUTHBEARER"
     if mechanism == "OAUTHBEARER":
         # Such a client asks for a token, with the secret, once it is made.
-        problems += _find_token_faults(rest)
+        if properties.protocol.startswith("SASL_"):
+            problems += _find_token_faults(rest)
         rest.pop("sasl.mechanism", None)
         rest |= {"sasl.mechanisms": "PLAIN"}
         if properties.protocol.startswith("SASL_"):
@@ -158,12 +161,32 @@ def find_client_faults(
 
 
 def _find_token_faults(rest: Mapping[str, str]) -> Iterator[ConfigProblem]:
-    if rest.get("sasl.oauthbearer.method", "default").lower() != "oidc":
-        return
-    for key in OIDC:
-        if not rest.get(key):
+    """Yield what librdkafka refuses, and that it would wait for ever."""
+    prefix = "sasl.oauthbearer."
+    unsecured = rest.get("enable.sasl.oauthbearer.unsecure.jwt", "").lower()
+    if rest.get(f"{prefix}method", "default").lower() != "oidc":
+        if not is_msk_iam(rest) and unsecured not in {"true", "t", "1"}:
             yield ConfigProblem(
-                (key,), "is missing; sasl.oauthbearer.method oidc needs it"
+                (f"{prefix}method",),
+                "must be oidc: without it there is no token, and no login",
+            )
+        return
+    if rest.get(f"{prefix}metadata.authentication.type", "none") != "none":
+        return  # the machine is known, such as to Azure
+    needed = [(f"{prefix}token.endpoint.url",)]
+    grant = rest.get(f"{prefix}grant.type", "client_credentials")
+    if grant == "client_credentials":
+        needed += [
+            (
+                f"{prefix}client.{part}",
+                f"{prefix}client.credentials.client.{part}",
+            )
+            for part in CREDENTIALS
+        ]
+    for names in needed:
+        if not any(rest.get(name) for name in names):
+            yield ConfigProblem(
+                (names[0],), f"is missing; {prefix}method oidc needs it"
             )
 
 
