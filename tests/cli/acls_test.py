@@ -112,6 +112,19 @@ def test_default_naming_on_connect_has_names_of_its_own(
     assert "Describe *" not in printed["ldf"]
 
 
+@pytest.mark.parametrize(
+    ("form", "covered"),
+    [("${topic}.copy", "lsst.sal.*"), ("s-${topic}-x", "s-lsst.sal.*")],
+)
+def test_what_is_added_behind_a_name_is_in_no_prefix(
+    tmp_path: Path, form: str, covered: str
+) -> None:
+    topics = {"include": ["lsst[.]sal[.].*", "orders"]}
+    printed = users(tmp_path, {}, naming={"format": form}, topics=topics)
+    literal = form.replace("${topic}", "orders")
+    assert {f"Describe {covered}", f"Describe {literal}"} <= printed["ldf"]
+
+
 @pytest.mark.parametrize("include", ["a|b", "(a).*", ".*"])
 def test_a_filter_without_one_beginning_covers_all(
     tmp_path: Path, include: str

@@ -50,10 +50,11 @@ REMEDIES = (
         "set both, or another sasl.mechanism",
     ),
     (
-        "No provider for SASL mechanism",
+        " SASL mechanism",
         (
-            "use PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or "
-            "AWS_MSK_IAM; docs/installation.md says how to get Kerberos"
+            "set sasl.mechanism to PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, "
+            "OAUTHBEARER or AWS_MSK_IAM; docs/installation.md says how to get "
+            "Kerberos"
         ),
     ),
     (

@@ -285,9 +285,7 @@ def topic_rights(
         for side in sides:
             there = name
             if side == "target" and name != "*":
-                # Of names that begin so, the end is not known.
-                there = remote(f"{name}\0" if prefixed else name)
-                there = there.partition("\0")[0]
+                there = _rename(name, remote, prefixed=prefixed)
             wanted: list[tuple[Operation, str, str]] = [
                 ("READ", "audit", "records are compared")
                 if audit
@@ -328,6 +326,14 @@ def topic_rights(
             kind="group",
             prefixed=prefixed,
         )
+
+
+def _rename(name: str, remote: Callable[[str], str], *, prefixed: bool) -> str:
+    """Return what covers at the target what a name covers at the source."""
+    if not prefixed:
+        return remote(name)
+    # What stands behind the topic is no part of how its name begins.
+    return remote(f"{name}\0").partition("\0")[0]
 
 
 def _to_resource(pattern: str) -> tuple[str, bool]:
