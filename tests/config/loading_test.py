@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from pydantic import ValidationError
 
 from mirrorwatch.config import Config
@@ -131,6 +132,18 @@ def test_kafka_properties_are_text_as_librdkafka_wants_them() -> None:
         "enable.ssl.certificate.verification": "false",
         "socket.timeout.ms": "5000",
     }
+
+
+@pytest.mark.parametrize("written", ["0123", "12:34", "1_000", "1.10", "7"])
+def test_a_password_of_digits_is_what_is_written(
+    tmp_path: Path, written: str
+) -> None:
+    path = tmp_path / "config.yaml"
+    data = minimal()
+    data["clusters"]["ldf"]["kafka"] |= {"sasl.password": "PLACE"}
+    path.write_text(yaml.safe_dump(data).replace("PLACE", written))
+    kafka = Config.from_file(path).clusters["ldf"].kafka
+    assert kafka["sasl.password"] == written
 
 
 def test_flows_from_several_sites_may_merge_if_both_say_so() -> None:

@@ -253,7 +253,7 @@ def _find_no_text(key: str, value: Any) -> Iterator[ConfigProblem]:
     if value is None:
         yield ConfigProblem((key,), "has no value")
     elif not isinstance(value, str | int | float):
-        message = "must be text, a number, true or false"
+        message = "must be text (a date needs quotes), a number, true or false"
         yield ConfigProblem((key,), message, shows_value=False)
 
 

@@ -67,6 +67,8 @@ __all__ = [
     "ProblemsError",
     "ReferenceFailedError",
     "Referenced",
+    "WrittenFloat",
+    "WrittenInt",
     "YamlPath",
     "find_block",
     "find_referenced_files",
@@ -101,6 +103,24 @@ class Referenced(str):
         self = super().__new__(cls, text)
         self.parts = tuple(parts)
         return self
+
+
+class WrittenInt(int):
+    """A whole number that YAML reads otherwise than it is written.
+
+    A password such as ``0123`` is octal to it, and ``12:34`` of base 60:
+    properties of a client are text, and take what is written.
+    """
+
+    text: str = ""
+    """As it is written."""
+
+
+class WrittenFloat(float):
+    """The same of other numbers: ``1.10`` is no password ``1.1``."""
+
+    text: str = ""
+    """As it is written."""
 
 
 SHOWN_TO_ALL = (
@@ -604,6 +624,19 @@ class _Loader(yaml.SafeLoader):
         super().fetch_flow_collection_start(token)
 
 
+def _remember_text(value: Any, text: str) -> Any:
+    """Return a value that knows how it is written, where that may matter."""
+    written: WrittenInt | WrittenFloat
+    if type(value) is int and str(value) != text:
+        written = WrittenInt(value)
+    elif type(value) is float and str(value) != text:
+        written = WrittenFloat(value)
+    else:
+        return value
+    written.text = text
+    return written
+
+
 class _Reader:
     def __init__(self, text: str) -> None:
         self._loader = _Loader(text)
@@ -685,10 +718,11 @@ class _Reader:
             self._complain(path, "holds control characters; remove them")
             return None
         try:
-            return self._loader.construct_object(node)
+            value = self._loader.construct_object(node)
         except (AttributeError, LookupError, ValueError):
             # A date such as 2026-99-99, which is text to us anyway.
             return node.value
+        return _remember_text(value, node.value)
 
     def _build_mapping(
         self,

@@ -132,7 +132,7 @@ def _find_fault(key: str, value: Any) -> str | None:
     if value is None:
         return "has no value"
     if not isinstance(value, str | int | float):
-        return "must be text, a number, true or false"
+        return "must be text (a date needs quotes), a number, true or false"
     return find_file_fault(str(value)) if key.endswith(FILE_KEYS) else None
 
 

@@ -174,7 +174,7 @@ def _find_token_faults(rest: Mapping[str, str]) -> Iterator[ConfigProblem]:
         return
     if rest.get(f"{prefix}metadata.authentication.type", "none") != "none":
         return  # the machine is known, such as to Azure
-    needed = [(f"{prefix}token.endpoint.url",)]
+    needed: list[tuple[str, ...]] = [(f"{prefix}token.endpoint.url",)]
     grant = rest.get(f"{prefix}grant.type", "client_credentials")
     if grant == "client_credentials":
         needed += [

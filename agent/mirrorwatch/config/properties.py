@@ -7,7 +7,14 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from ..secrets import HIDDEN, hide_secrets, looks_secret
-from .base import NEVER_SHOWN, ConfigProblem, ProblemsError, Referenced
+from .base import (
+    NEVER_SHOWN,
+    ConfigProblem,
+    ProblemsError,
+    Referenced,
+    WrittenFloat,
+    WrittenInt,
+)
 
 __all__ = ["Properties"]
 
@@ -114,7 +121,11 @@ class Properties(Mapping[str, str]):
 
 
 def _to_text(value: str | float) -> str:
-    """Write a value as librdkafka does; a reference stays one."""
+    """Write a value as it stands in the file, or as librdkafka does; a
+    reference stays one.
+    """
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, WrittenInt | WrittenFloat):
+        return value.text
     return value if isinstance(value, str) else str(value)
