@@ -1,6 +1,7 @@
 """First configurations of `mirrorwatch init`, for each input."""
 
 import json
+import re
 import shlex
 import sys
 from collections.abc import Mapping
@@ -589,6 +590,47 @@ def test_a_mechanism_that_the_agent_lacks_is_told(tmp_path: Path) -> None:
     kafka = data["clusters"]["summit"]["kafka"]
     assert kafka["sasl.mechanism"] == "SCRAM-SHA-512"
     assert "the mirror's mechanism is GSSAPI" in result.stderr
+
+    assert "build its library with Kerberos" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("SASL_SSL://a:9093, SASL_SSL://b:9093", "a:9093, b:9093"),
+        ("a:9092,b:9092, ", "a:9092,b:9092"),
+    ],
+)
+def test_what_java_ignores_in_addresses_is_left_out(
+    tmp_path: Path, written: str, meant: str
+) -> None:
+    text = DEDICATED.replace("summit.example:9092", written)
+    data, _ = made_of(tmp_path, text)
+    assert data["clusters"]["summit"]["kafka"]["bootstrap.servers"] == meant
+
+
+def test_all_authorities_that_the_mirror_trusts_are_in_the_file(
+    tmp_path: Path,
+) -> None:
+    trusted = "[{secretName: old, certificate: ca.crt}, {secretName: new}]"
+    text = STRIMZI.replace(
+        'bootstrapServers: "ldf.example:9092"}',
+        'bootstrapServers: "ldf.example:9092", tls: '
+        f"{{trustedCertificates: {trusted}}}}}",
+    )
+    _, result = made_of(tmp_path, text)
+    (line,) = [x for x in result.stderr.splitlines() if "ldf-ca.crt:" in x]
+    assert line.count("kubectl get secret") == 2
+    assert re.search(r"PEM: \(kubectl .*get secret old.*secret new.*\)$", line)
+
+
+def test_what_an_older_kafka_excludes_is_said_where_it_is_unknown(
+    tmp_path: Path,
+) -> None:
+    made_of(tmp_path, DEDICATED)
+    written = (tmp_path / "mirrorwatch.yaml").read_text()
+    (line,) = re.findall(r"#   (exclude: .*)", written)
+    assert yaml.safe_load(line)["exclude"][0] == r".*[\-\.]internal"
 
 
 @pytest.mark.parametrize("named", [True, False], ids=["region", "no region"])

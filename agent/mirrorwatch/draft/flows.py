@@ -49,6 +49,10 @@ __all__ = ["draft_configuration"]
 FOREIGN = re.compile(r"\$\{\w[^}]*:[^}]*\}")
 """A reference that only the mirror's worker can follow."""
 
+LEFT_OUT = re.compile(r"(?<![^\s,])[\w%.-]*://|,\s*(?=,|$)")
+"""What Java's clients ignore in ``bootstrap.servers``: a scheme, as in
+``SASL_SSL://host:port``, and commas without a server."""
+
 MECHANISMS = {"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"}
 """What the agent's library can log in by, as its packages are built; of
 `MSK_IAM` the agent makes OAUTHBEARER."""
@@ -202,9 +206,10 @@ class _Clusters:
         self._draft.data["clusters"][alias] = block
         kafka, path = block["kafka"], ("clusters", alias, "kafka")
         values = _Values(self._draft, own, (alias,))
-        kafka["bootstrap.servers"] = values.take(
+        servers = values.take(
             "bootstrap.servers", (*path, "bootstrap.servers"), "brokers"
         )
+        kafka["bootstrap.servers"] = LEFT_OUT.sub("", servers or "")
         if found.remark:
             self._draft.comment((*path, "bootstrap.servers"), found.remark)
         protocol = self._find_protocol(path, own, found)
@@ -269,12 +274,17 @@ class _Clusters:
             return
         if mechanism not in MECHANISMS:
             shown = "another" if FOREIGN.search(mechanism) else mechanism
+            built = (
+                ", or build its library with Kerberos (docs/installation.md)"
+                if mechanism == "GSSAPI"
+                else ""
+            )
             mechanism = "SCRAM-SHA-512"
             self._draft.ask(
                 (*path, "sasl.mechanism"),
                 f"the mirror's mechanism is {shown}, which the agent cannot "
                 f"use: give it a listener with one of "
-                f"{', '.join(sorted(MECHANISMS))}",
+                f"{', '.join(sorted(MECHANISMS))}{built}",
             )
         kafka["sasl.mechanism"] = mechanism
         if mechanism == "OAUTHBEARER":
@@ -555,7 +565,14 @@ class _Flow:
             key = old
         if key in settings:
             return split_patterns(self._take(key, ("topics", "exclude")) or "")
-        if version is None or version >= (4,):
+        if version is None:
+            self._draft.comment(
+                (*self._path, "topics", "include"),
+                f"No {key} in the mirror: MirrorMaker before Kafka 4.0 has "
+                "another default than the agent. If it is older, write",
+                f"  exclude: {json.dumps(EXCLUDED_BEFORE_4)}",
+            )
+        if version is None or version >= KAFKA_4:
             return None
         self._draft.comment(
             (*self._path, "topics", "exclude"),

@@ -211,14 +211,20 @@ class _Others:
         kafka = next((k for k in self.kafkas if _has(k, servers)), None)
         name = kafka["metadata"]["name"].text() if kafka else None
         own = next((u for u in self.users if _is_user(u, user, name)), None)
+        trusted = [
+            _command(
+                namespace,
+                each["secretName"].needed(),
+                each["certificate"].text() or "ca.crt",
+            )
+            for each in cluster["tls"]["trustedCertificates"].items()
+        ]
         commands: dict[str, str] = {}
-        for number, trusted in enumerate(
-            cluster["tls"]["trustedCertificates"].items()
-        ):
-            secret = trusted["secretName"].needed()
-            key = trusted["certificate"].text() or "ca.crt"
-            if not number:
-                commands["ca.crt"] = _command(namespace, secret, key)
+        if trusted:
+            # One file holds all of them.
+            several = len(trusted) > 1
+            joined = "; ".join(trusted)
+            commands["ca.crt"] = f"({joined})" if several else joined
         authentication = None
         if own is not None:
             authentication = own["spec"]["authentication"]["type"].text()
