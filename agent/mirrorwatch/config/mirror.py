@@ -473,9 +473,9 @@ class TopicsConfig(Model):
     """Same as MirrorMaker's `topics`: a list, or a comma-separated string."""
 
     exclude: Patterns = Field(MM2_EXCLUDED, title="Excluded topics")
-    r"""Same as MirrorMaker's `topics.exclude`; takes precedence over `include`.
-    The default is MirrorMaker 2's own since Kafka 4.0; before, it is
-    `['.*[\-\.]internal', '.*\.replica', '__.*']`."""
+    r"""Same as MirrorMaker's `topics.exclude`; takes precedence over
+    `include`. The default is MirrorMaker 2's own since Kafka 4.0; before, it
+    is `['.*[\-\.]internal', '.*\.replica', '__.*']`."""
 
     merged: Patterns = Field((), title="Merged topics")
     """Source topics whose target topic is also written by other flows. Must be
