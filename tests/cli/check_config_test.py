@@ -149,7 +149,6 @@ def test_notes_tell_what_is_allowed_and_yet_worth_a_thought(
   - source: summit
     target: ldf
     topics: {include: ['(?<=a)b', 'c.*']}
-    mirror: {mode: connect}
   - source: summit
     target: ldf
     name: other
@@ -163,7 +162,6 @@ web: {listen: "0.0.0.0:0"}
         'clusters.summit.kafka["sasl.password"] is written in the file',
         "web.listen: other machines can reach the page",
         "flows[0].canary.topic is none of the flow's topics",
-        "flows[0].mirror has neither topics.offsets nor connect.url",
         "flows[0].target has a bootstrap server of the source",
         "flows[1].canary is off",
         "flows[1].target has a bootstrap server of the source",
@@ -172,6 +170,23 @@ web: {listen: "0.0.0.0:0"}
     notes = json.loads(result.output)["notes"]
     for note, start in zip(notes, starts, strict=True):
         assert note.startswith(start)
+
+
+def test_topics_that_only_the_worker_names_are_asked_for(
+    tmp_path: Path,
+) -> None:
+    flows = """
+  - source: summit
+    target: ldf
+    mirror: {mode: connect, connect: {url: "http://c:8083"}}
+"""
+    result = check(write(tmp_path, flows))
+    assert result.exit_code == 2
+    for kind, setting in (("offsets", "offset"), ("configs", "config")):
+        assert (
+            f"flows[0].mirror.topics.{kind}: is missing (as mode is connect): "
+            f"it is the worker's {setting}.storage.topic"
+        ) in result.output
 
 
 def test_the_cost_of_a_known_number_of_partitions_is_one_sum(

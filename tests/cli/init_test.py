@@ -65,6 +65,13 @@ replication.policy.class = {IDENTITY}
 """
 
 
+@pytest.fixture(autouse=True)
+def worker_topics(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set what Connect's REST API does not report."""
+    monkeypatch.setenv("CONNECT_OFFSETS_TOPIC", "connect-offsets")
+    monkeypatch.setenv("CONNECT_CONFIGS_TOPIC", "connect-configs")
+
+
 def init(*options: str, text: str | None = None) -> Result:
     return CliRunner().invoke(main, ["init", *options], input=text)
 
@@ -297,17 +304,25 @@ def test_connectors_without_alias_are_read_and_no_other_is_looked_at(
         "mode": "connect",
         "source_alias": "",
         "separator": "",
+        "topics": {
+            "offsets": "${env:CONNECT_OFFSETS_TOPIC}",
+            "configs": "${env:CONNECT_CONFIGS_TOPIC}",
+        },
         "connect": {"url": url},
     }
     assert flow["topics"]["exclude"] == [r"lsst\.sal\.Test\..*"]
     assert r'efd-source: "topics": "lsst\\.sal\\..*,mirror' in result.stderr
     unknown = [x for x in result.stderr.splitlines() if "Not known" in x]
     assert [x.split(": ")[1] for x in unknown] == [
-        "flows[0].mirror",
+        "flows[0].mirror.topics.offsets",
+        "flows[0].mirror.topics.configs",
         "flows[0].topics",
     ]
     config = Config.from_file(tmp_path / "mirrorwatch.yaml")
     assert config.flows[0].topic_naming.keeps_names
+    # What run asks its mirror for has a name.
+    names = {t.name for t in to_mirror(config.flows[0]).internal_topics()}
+    assert {"connect-offsets", "connect-configs"} <= names
 
 
 def connectors_of(**given: tuple[str, dict[str, str]]) -> bytes:

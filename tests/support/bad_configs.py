@@ -60,7 +60,7 @@ def whole() -> dict[str, Any]:
                 "mirror": {
                     "source_alias": "a",
                     "mode": "connect",
-                    "topics": {"offsets": "o"},
+                    "topics": {"offsets": "o", "configs": "c"},
                     "connect": {**server, "restart_failed": {}},
                     "jmx": {
                         "format": "jolokia",

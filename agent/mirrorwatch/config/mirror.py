@@ -325,6 +325,8 @@ class MirrorConfig(Model):
             yield from self._find_group_faults()
         if traits.in_connect:
             yield from self._find_connect_faults()
+        if is_mm2 and self.mode == "connect":
+            yield from self._find_worker_faults()
         if traits.in_zookeeper and self.zookeeper is None:
             message = f"is missing (as kind is {self.kind})"
             yield ("zookeeper",), message
@@ -345,6 +347,17 @@ class MirrorConfig(Model):
                     ("topics", key),
                     f"{because} it is the worker's {setting}",
                 )
+
+    def _find_worker_faults(self) -> Iterator[tuple[tuple[str, ...], str]]:
+        """Yield internal topics whose names only the worker knows."""
+        for key in ("offsets", "configs"):
+            if getattr(self.topics, key) is None:
+                message = (
+                    "is missing (as mode is connect): it is the worker's "
+                    f"{key.removesuffix('s')}.storage.topic, with Strimzi by "
+                    f"default mirrormaker2-cluster-{key}"
+                )
+                yield ("topics", key), message
 
     def _find_group_faults(self) -> Iterator[tuple[tuple[str, ...], str]]:
         if self.group is None:

@@ -305,7 +305,7 @@ def _note_kafka(properties: KafkaProperties) -> Iterator[tuple[str, str]]:
 
 
 def _note_flow(flow: FlowConfig) -> Iterator[str]:
-    canary, mirror = flow.canary, flow.mirror
+    canary = flow.canary
     for number, rule in enumerate(flow.filtered.rules):
         matching = Selection(include=(rule.pattern,))
         with suppress(UndecidedError):
@@ -330,15 +330,6 @@ def _note_flow(flow: FlowConfig) -> Iterator[str]:
             yield f"{format_path(('classes', name))} matches no topic"
     if not canary.enabled:
         yield "canary is off: nothing proves that records arrive"
-    if (
-        mirror.mode == "connect"
-        and mirror.topics.offsets is None
-        and mirror.connect is None
-    ):
-        yield (
-            "mirror has neither topics.offsets nor connect.url: the "
-            "position is known from offset-syncs only"
-        )
 
 
 def _matches_nothing(pattern: str) -> bool:

@@ -4,7 +4,7 @@ import json
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import PurePath
@@ -657,14 +657,7 @@ class _Flow:
         if number > 1 and mirror.name:
             # Only what is named is checked.
             block["connectors"] = [mirror.name, *mirror.companions]
-        topics = {
-            kind: self._topics.take(
-                kind,
-                (*self._path, "mirror", "topics", kind),
-                f"{kind} topic",
-            )
-            for kind in mirror.topics
-        } | self._name_internal()
+        topics = self._find_topics()
         if topics:
             block["topics"] = topics
         location = self._take(
@@ -674,7 +667,6 @@ class _Flow:
             block["syncs_location"] = location.strip()
         if mirror.connect is not None:
             block["connect"] = self._describe_connect()
-            self._ask_topics(block)
         if (self._get("emit.offset-syncs.enabled") or "").lower() == "false":
             self._draft.ask(
                 (*self._path, "mirror"),
@@ -683,16 +675,27 @@ class _Flow:
             )
         return block
 
-    def _ask_topics(self, block: Mapping[str, Any]) -> None:
-        if "topics" in block and "offsets" in block["topics"]:
-            return
-        self._draft.ask(
-            (*self._path, "mirror"),
-            "Connect's own topics, which the REST API does not report: with "
-            "them more is checked; topics: {offsets: the worker's "
-            "offset.storage.topic, configs: config.storage.topic, status: "
-            "status.storage.topic}",
-        )
+    def _find_topics(self) -> dict[str, str | None]:
+        """Return internal topics whose names cannot be derived."""
+        path = (*self._path, "mirror", "topics")
+        topics = {
+            kind: self._topics.take(kind, (*path, kind), f"{kind} topic")
+            for kind in self._mirror.topics
+        } | self._name_internal()
+        if self._mirror.connect is None:
+            return topics
+        for kind in ("offsets", "configs"):
+            # One worker, so one value for all flows.
+            name = _variable("connect", kind, "topic")
+            self._draft.variables.append(name)
+            self._draft.ask(
+                (*path, kind),
+                f"the worker's {kind.removesuffix('s')}.storage.topic, which "
+                f"the REST API does not report; set {name} in the environment "
+                "to it, or write it here",
+            )
+            topics[kind] = f"${{env:{name}}}"
+        return topics
 
     def _describe_connect(self) -> dict[str, str]:
         mirror = self._mirror
