@@ -195,6 +195,24 @@ def test_a_certificate_that_nobody_can_use_is_not_started_with(
     assert [rotation.look() for _ in range(2)] == [False, True]
 
 
+def test_an_authority_that_became_none_ends_nothing(
+    tmp_path: Path, config: dict[str, Any]
+) -> None:
+    ca = tmp_path / "ca.pem"
+    trustme.CA().cert_pem.write_to_path(str(ca))
+    config["sinks"] = {"otlp": {"url": "https://o:4318", "ca": str(ca)}}
+    file = tmp_path / "config.yaml"
+    file.write_text(yaml.safe_dump(config))
+    rotation = Rotation(Config.from_file(file), structlog.get_logger())
+    ca.write_text("")
+    with capture_logs() as logs:
+        assert [rotation.look() for _ in range(4)] == [False] * 4
+    (line,) = logs
+    assert "sinks.otlp.ca: cannot be used" in str(line)
+    trustme.CA().cert_pem.write_to_path(str(ca))
+    assert [rotation.look() for _ in range(2)] == [False, True]
+
+
 @pytest.mark.slow
 def test_it_starts_again_by_itself_and_under_the_same_number(
     tmp_path: Path, config: dict[str, Any]

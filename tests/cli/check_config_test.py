@@ -189,6 +189,33 @@ def test_topics_that_only_the_worker_names_are_asked_for(
         ) in result.output
 
 
+@pytest.mark.parametrize(
+    ("held", "reason"),
+    [("garbage", "no certificate or crl found"), (None, "no such file")],
+)
+def test_an_authority_that_is_none_is_refused(
+    tmp_path: Path, held: str | None, reason: str
+) -> None:
+    ca = tmp_path / "ca.pem"
+    if held is not None:
+        ca.write_text(held)
+    flows = f"""
+  - source: summit
+    target: ldf
+    mirror: {{jmx: {{format: jolokia, urls: ["https://m:1"], ca: {ca}}}}}
+sinks: {{otlp: {{url: "https://o:4318", ca: {ca}}}}}
+"""
+    result = check(write(tmp_path, flows))
+    assert result.exit_code == 2
+    for key in ("flows[0].mirror.jmx.ca", "sinks.otlp.ca"):
+        assert f"{key}: cannot be used ({reason}" in result.output
+    result = check(write(tmp_path, flows), "--without-secrets")
+    assert result.exit_code == 0, result.output
+    trustme.CA().cert_pem.write_to_path(str(ca))
+    result = check(write(tmp_path, flows))
+    assert result.exit_code == 0, result.output
+
+
 def test_the_cost_of_a_known_number_of_partitions_is_one_sum(
     tmp_path: Path,
 ) -> None:

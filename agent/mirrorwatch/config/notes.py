@@ -5,6 +5,7 @@ yet worth a remark is noted, where somebody asks: `mirrorwatch check-config`.
 """
 
 import re
+import ssl
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -81,7 +82,8 @@ NAMES_FILE = re.compile(r"[.](?:location|keytab|file)$")
 def check_clients(
     config: Config, unfollowed: Collection[YamlPath] | None = None
 ) -> None:
-    """Check the Kafka properties of every cluster.
+    """Check what clients will be made of: the Kafka properties of every
+    cluster, and the authorities of servers that are asked by HTTP.
 
     Parameters
     ----------
@@ -95,7 +97,7 @@ def check_clients(
     Raises
     ------
     ConfigError
-        Raised with all that librdkafka says against them.
+        Raised with all that librdkafka and OpenSSL say against them.
     """
     problems = [
         replace(p, path=("clusters", alias, "kafka", *p.path))
@@ -107,8 +109,35 @@ def check_clients(
             cluster.kafka, has_files=unfollowed is None
         )
     ]
+    if unfollowed is None:
+        problems += _find_ca_faults(config, ())
     if problems:
         raise config.document.to_error(problems)
+
+
+def _find_ca_faults(value: object, path: YamlPath) -> Iterator[ConfigProblem]:
+    """Yield files of authorities that hold no certificate."""
+    if isinstance(value, Model):
+        ca = getattr(value, "ca", None)
+        if ca is not None:
+            try:
+                ssl.create_default_context(cafile=ca)
+            except OSError as e:
+                reason = getattr(e, "reason", None) or e.strerror or "unusable"
+                yield ConfigProblem(
+                    (*path, "ca"),
+                    "cannot be used "
+                    f"({reason.lower().replace('_', ' ')}); give a PEM file "
+                    "that the agent's user can read",
+                )
+        for name in type(value).model_fields:
+            yield from _find_ca_faults(getattr(value, name), (*path, name))
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _find_ca_faults(item, (*path, key))
+    elif isinstance(value, tuple):
+        for index, item in enumerate(value):
+            yield from _find_ca_faults(item, (*path, index))
 
 
 def find_client_faults(
