@@ -20,7 +20,11 @@ from mirrorwatch.domain.mirror_records import (
     TaskState,
 )
 from mirrorwatch.exceptions import ConfigError
-from mirrorwatch.mirrors.mirrormaker2 import MirrorMaker2
+from mirrorwatch.mirrors.mirrormaker2 import (
+    MirrorMaker2,
+    accompanies,
+    copies_records,
+)
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 MIRROR = MirrorMaker2(source_alias="summit", target_alias="ldf", topics={})
@@ -588,3 +592,21 @@ def test_where_one_topic_holds_all_heartbeats_the_aliases_tell() -> None:
     own, other = string("") + string("d"), string("d") + string("")
     assert place("carried", own, mirror) == "target"
     assert place("carried", other, mirror) == "carried"
+
+
+@pytest.mark.parametrize("end", ["Connector", ""])
+@pytest.mark.parametrize("package", ["org.apache.kafka.connect.mirror.", ""])
+def test_a_class_is_known_by_each_name_that_connect_takes(
+    package: str, end: str
+) -> None:
+    def of(kind: str) -> dict[str, str]:
+        return {"connector.class": f"{package}Mirror{kind}{end}"}
+
+    if package and not end:
+        assert not copies_records(of("Source"))  # the name of no class
+        return
+    assert copies_records(of("Source"))
+    assert accompanies(of("Checkpoint"))
+    assert accompanies(of("Heartbeat"))
+    assert not copies_records(of("Checkpoint"))
+    assert not accompanies(of("Source"))
