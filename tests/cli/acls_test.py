@@ -183,6 +183,15 @@ def test_syncs_at_the_target_are_read_there(tmp_path: Path) -> None:
     assert "Read mm2-offset-syncs.summit.internal" in printed["ldf"]
 
 
+def test_users_are_of_the_version_that_strimzi_takes_since_1_0(
+    tmp_path: Path,
+) -> None:
+    output = run(tmp_path, {}, {}, "--format", "strimzi")
+    versions = {user["apiVersion"] for user in yaml.safe_load_all(output)}
+    assert versions == {"kafka.strimzi.io/v1"}
+    assert "before 0.49 takes kafka.strimzi.io/v1beta2" in output
+
+
 def test_each_command_has_its_reason_before_it(tmp_path: Path) -> None:
     lines = run(tmp_path, {}, {}, "--user", "watcher").splitlines()
     commands = [n for n, li in enumerate(lines) if li.startswith("kafka-acls")]

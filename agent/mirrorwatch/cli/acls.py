@@ -70,7 +70,7 @@ def to_users(rights: Mapping[str, Sequence[Right]], user: str) -> str:
         cluster = hide_secrets(alias)
         text = yaml.safe_dump(
             {
-                "apiVersion": "kafka.strimzi.io/v1beta2",
+                "apiVersion": "kafka.strimzi.io/v1",
                 "kind": "KafkaUser",
                 "metadata": {
                     "name": user,
@@ -89,7 +89,8 @@ def to_users(rights: Mapping[str, Sequence[Right]], user: str) -> str:
         reasons = [f"#   {r}: {r.purpose}" for r in wanted]
         documents.append(
             f"# For {cluster}. Set strimzi.io/cluster to the name of the\n"
-            "# Kafka resource, and authentication as its listener wants it.\n"
+            "# Kafka resource, and authentication as its listener wants it. "
+            "Strimzi\n# before 0.49 takes kafka.strimzi.io/v1beta2.\n"
             + hide_secrets("\n".join(reasons))
             + f"\n{text}"
         )
