@@ -529,6 +529,26 @@ def test_nothing_is_found_where_all_is_well() -> None:
     assert said(describe()) == []
 
 
+def test_the_server_of_tokens_is_named_and_no_password(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(examination, "check_broker", lambda *_: None)
+    data = describe()
+    data["clusters"]["summit"]["kafka"] |= {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.oauthbearer.method": "oidc",
+        "sasl.oauthbearer.client.id": "agent",
+        "sasl.oauthbearer.client.secret": "hunter2",
+        "sasl.oauthbearer.token.endpoint.url": "http://127.0.0.1:"
+        f"{closed_port()}/token",
+    }
+    (found,) = [f for f in diagnose(data).findings if f.check == "sasl"]
+    assert "mirrorwatch has no token to log in at summit" in found.cause
+    assert "Check the server that gives tokens" in found.remedy
+    assert "password" not in found.remedy
+
+
 def test_brokers_are_connected_to_as_the_cluster_advertises_them(
     tmp_path: Path, sites: dict[str, Site]
 ) -> None:

@@ -11,9 +11,10 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import TopicDescription
 
-from mirrorwatch.exceptions import SourceError
+from mirrorwatch.exceptions import SourceDeniedError, SourceError
 from mirrorwatch.kafka.admin import MOST_FAILURES, Cluster
 from mirrorwatch.kafka.errors import answer_of, free_leaked_id
+from tests.support.tcp import closed_port
 
 
 class Disconnected(Cluster):
@@ -64,6 +65,25 @@ def test_who_is_refused_is_told_so_whatever_comes_first(
 ) -> None:
     told = Disconnected(events).reason()
     assert "rejects mirrorwatch's credentials" in told
+
+
+def test_who_gets_no_token_was_rejected_by_no_broker() -> None:
+    port = closed_port()
+    login = {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.oauthbearer.method": "oidc",
+        "sasl.oauthbearer.client.id": "agent",
+        "sasl.oauthbearer.client.secret": "hunter2",
+        "sasl.oauthbearer.token.endpoint.url": f"http://127.0.0.1:{port}/t",
+    }
+    broker = {"bootstrap.servers": f"127.0.0.1:{closed_port()}"}
+    with pytest.raises(SourceDeniedError) as raised:
+        Cluster("summit", broker | login).metadata()
+    told = str(raised.value)
+    assert told.startswith("mirrorwatch has no token to log in at summit (")
+    assert "Check the server that gives tokens" in told
+    assert "rejects" not in told
 
 
 @pytest.mark.parametrize("events", [[], [(0.0, DOWN)]])

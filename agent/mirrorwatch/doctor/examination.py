@@ -36,6 +36,7 @@ from ..isolation import Isolation
 from ..kafka.admin import (
     Cluster,
 )
+from ..kafka.errors import NO_TOKEN
 from ..wiring.context import to_mirror
 from .connection import TlsSettings, check_broker, check_tcp
 from .findings import Connectors, Findings, ReachedCluster
@@ -280,6 +281,9 @@ class _Examination:
         try:
             listed = cluster.metadata()
         except SourceDeniedError as e:
+            if NO_TOKEN in str(e):
+                findings.add_error("sasl", e)
+                return
             findings.add(
                 "sasl",
                 str(e).rpartition(". ")[0],

@@ -14,6 +14,7 @@ from ..msk import with_login
 
 __all__ = [
     "DENIED",
+    "NO_TOKEN",
     "QUIET",
     "REFUSED",
     "TIMEOUT",
@@ -55,6 +56,9 @@ REFUSED = {
     KafkaError._SSL,  # noqa: SLF001 - how the library names it
 }
 """The broker does not accept who asks."""
+
+NO_TOKEN = "Failed to acquire SASL OAUTHBEARER token"  # noqa: S105 - no token
+"""How librdkafka begins where no broker was asked yet."""
 
 UNREACHABLE = {
     KafkaError._TIMED_OUT,  # noqa: SLF001 - how the library names it
@@ -128,6 +132,15 @@ def to_source_error(
         )
     if code in UNREACHABLE and last is not None and last.code() in REFUSED:
         found, code = last, last.code()
+    if code in REFUSED and found.str().startswith(NO_TOKEN):
+        return SourceDeniedError(
+            f"mirrorwatch has no token to log in at {cluster} "
+            f"({found.str()}). Check the server that gives tokens, and the "
+            f"login under clusters.{cluster}.kafka",
+            source="kafka",
+            cluster=cluster,
+            right="authentication",
+        )
     if code in REFUSED:
         return SourceDeniedError(
             f"{cluster} rejects mirrorwatch's credentials or certificate "
