@@ -696,6 +696,20 @@ def test_stdin_is_read_and_stdout_written() -> None:
     assert yaml.safe_load(result.stdout)["flows"][0]["target"] == "ldf"
 
 
+@pytest.mark.parametrize("name", ["-", "many.yaml"])
+def test_too_many_resources_are_refused_with_what_to_leave_out(
+    tmp_path: Path, name: str
+) -> None:
+    text = STRIMZI + "#" * 1024 * 1024
+    file = tmp_path / name
+    if name != "-":
+        file.write_text(text)
+    given = name if name == "-" else str(file)
+    result = init("--from-strimzi", given, text=text)
+    assert result.exit_code == 2
+    assert "too large: at most 1024 KiB; take kafkamirrorm" in result.output
+
+
 def test_a_file_is_overwritten_only_by_force(tmp_path: Path) -> None:
     file = tmp_path / "mirrorwatch.yaml"
     file.write_text("mine")

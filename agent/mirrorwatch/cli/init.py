@@ -32,6 +32,12 @@ __all__ = ["command"]
 MOST_BYTES = 1024 * 1024
 """Of a file of custom resources: those of some hundred users."""
 
+TOO_LARGE = (
+    f"too large: at most {MOST_BYTES // 1024} KiB; take kafkamirrormaker2 and "
+    "kafka only, and the agent's own kafkauser"
+)
+"""Said of a file of custom resources."""
+
 SECRETS = "/run/secrets/mirrorwatch"
 """Where containers get theirs."""
 
@@ -160,9 +166,7 @@ def _read(name: str) -> tuple[str, str]:
     if name == "-":
         data = sys.stdin.buffer.read(MOST_BYTES + 1)
         if len(data) > MOST_BYTES:
-            raise ConfigError(
-                f"stdin: too large: at most {MOST_BYTES // 1024} KiB"
-            )
+            raise ConfigError(f"stdin: {TOO_LARGE}")
         try:
             return "stdin", data.decode("utf-8-sig")
         except UnicodeDecodeError as e:
@@ -170,7 +174,9 @@ def _read(name: str) -> tuple[str, str]:
     try:
         return name, read_text(Path(name), MOST_BYTES)
     except ValueError as e:
-        raise ConfigError(f"{name}: {e}") from e
+        # Its remedy is that of a configuration.
+        large = str(e).startswith("too large")
+        raise ConfigError(f"{name}: {TOO_LARGE if large else e}") from e
 
 
 def _ask_connect(
