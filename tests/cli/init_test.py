@@ -815,6 +815,23 @@ def test_questions_on_a_terminal_make_one_too(
     )
 
 
+def test_the_topics_of_a_worker_are_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mirrorwatch.cli.init.is_terminal", lambda: True)
+    said = "summit\ns:9092\n\nldf\nl:9094\n\nn\nco\ncc\n\nidentity\n.*\n"
+    data, _ = made(tmp_path, text=said)
+    (flow,) = data["flows"]
+    assert flow["mirror"] == {
+        "mode": "connect",
+        "topics": {
+            "offsets": "co",
+            "configs": "cc",
+            "status": "mirrormaker2-cluster-status",
+        },
+    }
+
+
 def test_properties_are_read_as_java_does() -> None:
     text = (
         "# no\n ! no\n\na=1\nb : 2\nc 3\n d\\ e = f\\tg\\u0041 \n"

@@ -23,6 +23,7 @@ from ..draft import (
     to_yaml,
 )
 from ..draft.model import Place, Setting, SourceFilter
+from ..draft.properties import STORAGE
 from ..exceptions import ConfigError, MirrorwatchError
 from ..http import HttpAddress
 from ..secrets import hide_secrets
@@ -241,6 +242,14 @@ def _ask_people() -> FoundMirror:
         "Connect or Strimzi)?",
         err=True,
     )
+    topics = {
+        kind: click.prompt(
+            f"The worker's {setting}",
+            default=f"mirrormaker2-cluster-{kind}",
+            err=True,
+        )
+        for kind, setting in ({} if dedicated else STORAGE).items()
+    }
     policy = click.prompt(
         "Do topics get a prefix at the target (default) or keep their names "
         "(identity)?",
@@ -262,11 +271,9 @@ def _ask_people() -> FoundMirror:
         filter=SourceFilter(
             place=place._replace(key="topics"), kind="connector", key="topics"
         ),
-        topics={}
-        if dedicated
-        else {
-            kind: Setting(f"mirrormaker2-cluster-{kind}", place)
-            for kind in ("offsets", "configs", "status")
+        topics={
+            kind: Setting(name.strip(), place._replace(key=kind))
+            for kind, name in topics.items()
         },
     )
 

@@ -9,7 +9,12 @@ from ..domain.topics import split_patterns
 from ..exceptions import ConfigError
 from .model import FoundMirror, Place, Setting, SourceFilter
 
-__all__ = ["escape_value", "find_dedicated_mirrors", "parse_properties"]
+__all__ = [
+    "STORAGE",
+    "escape_value",
+    "find_dedicated_mirrors",
+    "parse_properties",
+]
 
 SPACE = " \t\f"
 """What Java's `Properties` takes for white space."""
