@@ -544,7 +544,7 @@ def test_the_server_of_tokens_is_named_and_no_password(
         f"{closed_port()}/token",
     }
     (found,) = [f for f in diagnose(data).findings if f.check == "sasl"]
-    assert "mirrorwatch has no token to log in at summit" in found.cause
+    assert "No token to log in at summit" in found.cause
     assert "Check the server that gives tokens" in found.remedy
     assert "password" not in found.remedy
 

@@ -81,7 +81,7 @@ def test_who_gets_no_token_was_rejected_by_no_broker() -> None:
     with pytest.raises(SourceDeniedError) as raised:
         Cluster("summit", broker | login).metadata()
     told = str(raised.value)
-    assert told.startswith("mirrorwatch has no token to log in at summit (")
+    assert told.startswith("No token to log in at summit (")
     assert "Check the server that gives tokens" in told
     assert "rejects" not in told
 

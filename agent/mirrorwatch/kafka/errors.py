@@ -134,7 +134,7 @@ def to_source_error(
         found, code = last, last.code()
     if code in REFUSED and found.str().startswith(NO_TOKEN):
         return SourceDeniedError(
-            f"mirrorwatch has no token to log in at {cluster} "
+            f"No token to log in at {cluster} "
             f"({found.str()}). Check the server that gives tokens, and the "
             f"login under clusters.{cluster}.kafka",
             source="kafka",
