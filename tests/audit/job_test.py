@@ -172,6 +172,7 @@ def stamped(records: list[Record]) -> list[Record]:
     ]
 
 
+@pytest.mark.long
 def test_timestamps_of_the_broker_do_not_count_whatever_is_configured(
     site: Site,
 ) -> None:
@@ -306,9 +307,8 @@ def leave_two(site: Site, *others: PartitionPair) -> AuditResult:
     return first
 
 
-@pytest.mark.parametrize(
-    "came", [False, pytest.param(True, marks=pytest.mark.long)]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("came", [False, True])
 def test_what_was_left_and_is_missing_is_unverifiable(
     site: Site, *, came: bool
 ) -> None:
@@ -429,6 +429,7 @@ def test_what_was_left_for_ranges_that_broke_is_unverifiable(
     assert "the night before left" in gap.reason
 
 
+@pytest.mark.long
 def test_a_newer_value_since_the_freeze_explains_one_that_was_removed(
     site: Site,
 ) -> None:
