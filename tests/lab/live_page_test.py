@@ -22,7 +22,7 @@ from tests.support.page import (
 )
 from tests.support.watch import Watch
 
-pytestmark = [pytest.mark.lab, pytest.mark.browser]
+pytestmark = [pytest.mark.lab, pytest.mark.browser, pytest.mark.long]
 
 DEADLINE = 10
 

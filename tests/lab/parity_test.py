@@ -13,7 +13,7 @@ FILTER = r"mirrorwatch\..*,shop\..*"
 
 BYTES = "max.message.bytes"
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 
 @pytest.fixture(scope="module")

@@ -25,6 +25,7 @@ LONG = {
     "dropped_and_killed_while_the_agent_is_away",
     "dropped_tail",
     "expired_unread",
+    "expired_unread_while_the_agent_is_away",
     "frozen_and_thawed",
     "grown",
     "killed_and_started",
