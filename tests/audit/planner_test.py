@@ -441,7 +441,7 @@ def test_a_merged_topic_is_told_of_all_its_flows_if_it_is_left_out() -> None:
     # Its configuration may not be read.
     assert (found.pairs, len(found.unverifiable)) == ([], 1)
     assert found.shared == (
-        SharedTopic(flow="b->hub", told_of="a->hub", topic="a"),
+        SharedTopic(flow="b->hub", reported_under="a->hub", topic="a"),
     )
 
 

@@ -73,7 +73,7 @@ class AuditedTopics:
     """Flows and source topics that are no more."""
 
     shared: tuple[SharedTopic, ...] = ()
-    """Topics that are told under another flow than one that feeds them."""
+    """Topics that are reported under another flow than one that feeds them."""
 
 
 def find_topics(
@@ -144,9 +144,9 @@ def find_topics(
 
 
 def _shared(pairs: Iterable[PairedLogs]) -> Iterable[SharedTopic]:
-    """Return under which flow merged topics are told, by their name there."""
+    """Return under which flow merged topics are reported, and as what."""
     return dict.fromkeys(
-        SharedTopic(flow=source.flow, told_of=pair.flow, topic=topic)
+        SharedTopic(flow=source.flow, reported_under=pair.flow, topic=topic)
         for pair in pairs
         for source in pair.sources
         if source.flow != pair.flow

@@ -271,7 +271,6 @@ ROWS = (
         reason="{source} answers far more slowly than usual. Check the link "
         "to it, then the load of its brokers",
         slow=True,
-        stops=False,
     ),
     Row(
         part=FaultyPart.TARGET,
@@ -279,7 +278,6 @@ ROWS = (
         reason="{target} answers far more slowly than usual. Check the load "
         "of its brokers and their disks",
         slow=True,
-        stops=False,
     ),
     Row(
         part=FaultyPart.TARGET,
@@ -288,7 +286,6 @@ ROWS = (
         reason="{target} takes MirrorMaker's records slowly. Check the load "
         "of its brokers and their disks",
         slow=True,
-        stops=False,
     ),
     Row(
         part=FaultyPart.LINK,
@@ -298,7 +295,6 @@ ROWS = (
         "mirrorwatch as fast as usual. Check the network from MirrorMaker to "
         "{source}",
         slow=True,
-        stops=False,
     ),
 )
 """What signs mean together, the first that holds first. It is the table of the
@@ -411,7 +407,7 @@ def _to_cause(
         since=began or min(v.since for v in symptoms),
         evidence=tuple(e.text for e in evidence),
         symptoms=tuple(v.check for v in symptoms),
-        stops=row.stops,
+        stops=row.stops and not row.slow,
     )
 
 

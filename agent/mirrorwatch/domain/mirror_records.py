@@ -128,8 +128,8 @@ class Connector:
     """Largest request of its producer, `None` if that is not said."""
 
     compresses: bool = False
-    """Whether its producer is told to compress: then a record larger than a
-    broker takes may be small enough."""
+    """Whether its producer is configured to compress: then a record larger
+    than a broker takes may be small enough."""
 
     read_committed: bool | None = False
     """Whether it skips aborted records of transactions; MirrorMaker 2's own

@@ -350,7 +350,9 @@ def test_a_flow_that_the_result_does_not_name_has_no_night() -> None:
 def test_each_flow_of_a_merged_topic_has_its_night() -> None:
     """Else what one of them found would never be taken back."""
     gap = a_gap("events", 7)
-    shared = SharedTopic(flow="other", told_of=AUDITED_FLOW, topic="events")
+    shared = SharedTopic(
+        flow="other", reported_under=AUDITED_FLOW, topic="events"
+    )
     result = replace(
         a_result(
             replace(a_finding(), flow="other"),

@@ -154,7 +154,7 @@ def flow_result_of(result: AuditResult, flow: str) -> FlowResult | None:
         Name of the flow. A topic that others feed as well is counted whole.
     """
     shared = {
-        (topic.told_of, topic.topic)
+        (topic.reported_under, topic.topic)
         for topic in result.shared or ()
         if topic.flow == flow
     }

@@ -283,13 +283,13 @@ class Stated:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SharedTopic:
-    """A topic of a merged pair, which is told under one of its flows."""
+    """A topic of a merged pair, which is reported under one of its flows."""
 
     flow: str
     """Name of a flow that feeds it."""
 
-    told_of: str
-    """Name of the flow under which it is told: the first that feeds it."""
+    reported_under: str
+    """Name of the flow under which it is reported: the first that feeds it."""
 
     topic: str
     """What it is called there."""
@@ -347,7 +347,7 @@ class Plan:
     """Whether it is of named topics only."""
 
     shared: tuple[SharedTopic, ...] = ()
-    """Topics that are told under another flow than one that feeds them."""
+    """Topics that are reported under another flow than one that feeds them."""
 
     of_flow: str | None = None
     """The only flow that was asked for: of others it has no more than what

@@ -177,7 +177,7 @@ class AuditResult:
     did not note it."""
 
     shared: tuple[SharedTopic, ...] | None = None
-    """Topics that are told under another flow than one that feeds them;
+    """Topics that are reported under another flow than one that feeds them;
     `None` of an older version, which did not note them."""
 
     of_flow: str | None = None

@@ -259,7 +259,7 @@ def settle(
     _remember_heads(state, request, path)
     passed = -1 if request.passed is None else request.passed - 1
     state.frontier = max(before, passed, path.highest)
-    told = max(before, min(state.cut_until, state.frontier))
+    known = max(before, min(state.cut_until, state.frontier))
     found = list(
         _pass_over(
             state, request, reading, _Passed(before, fresh, path, stood)
@@ -267,7 +267,7 @@ def settle(
     )
     for each in found:
         _count(state, each, tally)
-    tally.passed += _count_passed(state, request, reading, told, fresh)
+    tally.passed += _count_passed(state, request, reading, known, fresh)
     state.doubt(to_ranges(_copied_beyond(state, reading, fresh)))
     if repeated:
         found.append(
@@ -279,7 +279,7 @@ def settle(
         )
     compacted = reading.source_compacted or reading.target_compacted
     if compacted and not request.sampled:
-        tally.compacted += _absent(state, reading, told, fresh)
+        tally.compacted += _absent(state, reading, known, fresh)
     state.reach(state.frontier)
     _finish(state, request, path.last)
     return found

@@ -60,7 +60,7 @@ _SYNCS_KEPT = 100_000
 """Syncs that wait for a survey, the newest: minutes of a busy mirror."""
 
 _REPEATS_EVERY = timedelta(minutes=1)
-"""How often repeats are told of which nothing was read: a mirror that copies
+"""How often repeats are reported that needed no reading: a mirror that copies
 days again writes a sync every hundred records."""
 
 
@@ -155,10 +155,10 @@ class SkipTracker:
     _repeated: dict[TopicPartition, tuple[RangeSet, int]] = field(
         default_factory=dict
     )
-    """What was copied again since that was told, and how many records."""
+    """What was copied again since the last report, and how many records."""
 
-    _told_at: datetime | None = None
-    """When that was."""
+    _reported_at: datetime | None = None
+    """When it was."""
 
     _commits: BelievedCommits = field(default_factory=BelievedCommits)
     _starts: PastLogStarts = field(default_factory=PastLogStarts)
@@ -179,7 +179,7 @@ class SkipTracker:
         self._syncs.trim(_SYNCS_KEPT)
         for key in list(self._waiting):
             self._go_on(key)
-        self._tell_repeats(view.at)
+        self._report_repeats(view.at)
         self._sample(view.at)
         self._starts.apply(self.states, self.changed)
         self._commits.patience = max(STALE_END, self.unflushed)
@@ -358,12 +358,12 @@ class SkipTracker:
         if not state.ahead:
             self._waiting.discard(key)
 
-    def _tell_repeats(self, at: datetime) -> None:
+    def _report_repeats(self, at: datetime) -> None:
         """Report what was copied again and needed no reading."""
-        if self._told_at is not None and _soon(self._told_at, at):
+        if self._reported_at is not None and _soon(self._reported_at, at):
             return
         if self._repeated:
-            self._told_at = at
+            self._reported_at = at
         for key, (ranges, count) in self._repeated.items():
             found = SettledRange(SkipKind.REPEATED, ranges, count)
             self.events.append(
@@ -661,7 +661,7 @@ class SkipTracker:
 
 
 def _soon(before: datetime, at: datetime) -> bool:
-    """Return whether repeats were told a moment ago."""
+    """Return whether repeats were reported a moment ago."""
     return before <= at < before + _REPEATS_EVERY
 
 
