@@ -107,8 +107,8 @@ class Requests:
     def ask(self, survey: Any) -> None:
         """Hear the clients of the survey, in its thread."""
         for side in survey._sides.values():
-            side._topics._cluster._admin.poll(0)
-            for consumer in side._ends._consumers.values():
+            side._cluster._admin.poll(0)
+            for consumer in [*side._cluster._lookup._consumers.values()]:
                 consumer.poll(0)
 
     def count(self) -> Counter[str]:

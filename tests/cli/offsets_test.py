@@ -196,8 +196,8 @@ def test_a_start_by_time_that_may_miss_records_is_not_safe(
         f"{module}.read_ends", lambda _, places: dict.fromkeys(places, 500)
     )
     monkeypatch.setattr(
-        f"{module}.read_first_since",
-        lambda _, times: {place: SimpleNamespace(offset=7) for place in times},
+        f"{module}.find_first_since",
+        lambda _, times: dict.fromkeys(times, 7),
     )
     time = "2026-11-21T00:00Z"
     result = run(config, "--group", "b,c", "--at", time, "--json")

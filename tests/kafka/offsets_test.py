@@ -6,11 +6,18 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer
 
 from mirrorwatch.domain.cluster_view import TopicPartition
+from mirrorwatch.exceptions import SourceError
 from mirrorwatch.kafka.admin import Cluster
-from mirrorwatch.kafka.offsets import BATCH, EndOffsets
+from mirrorwatch.kafka.list_offsets import BATCH
+from mirrorwatch.kafka.offsets import (
+    find_first_since,
+    read_ends,
+    read_starts,
+)
+from tests.support.builders import NOON
 
 BROKERS, PARTITIONS = 3, 4
 """Of the cluster; that many partitions has each topic that is asked for."""
@@ -47,11 +54,11 @@ class Requests:
             "stats_cb": self._note,
         }
 
-    def of(self, ends: EndOffsets) -> Counter[str]:
+    def of(self, cluster: Cluster) -> Counter[str]:
         """Return what was counted, once the client has told it twice: the
         first may have been on its way already.
         """
-        (consumer,) = ends._consumers.values()  # noqa: SLF001 - to be told
+        (consumer,) = consumers_of(cluster)
         for _ in range(2):
             self._told = Counter()
             while not self._told:
@@ -75,15 +82,14 @@ def test_ends_and_starts_are_those_of_the_logs(
         for n in range(count):
             cluster.produce(topic, str(n), partition=partition)
     assert cluster.flush(30) == 0
-    ends = EndOffsets(Cluster("summit", properties), properties)
-    try:
-        wanted = {place: count for count, place in enumerate(places)}
-        assert ends.read(places) == wanted
-        assert ends.read(places, read_committed=True) == wanted
-        assert ends.read_starts(places) == dict.fromkeys(places, 0)
-        assert ends.read([]) == {}
-    finally:
-        ends.close()
+    asked = Cluster("summit", properties)
+    wanted = {place: count for count, place in enumerate(places)}
+    assert read_ends(asked, places) == wanted
+    assert read_ends(asked, places, read_committed=True) == wanted
+    assert read_starts(asked, places) == dict.fromkeys(places, 0)
+    assert read_ends(asked, []) == {}
+    assert asked.ends("written.b", [3, 1]) == {1: 5, 3: 7}
+    assert asked.starts("written.b", [3, 1]) == {1: 0, 3: 0}
 
 
 def test_each_broker_is_asked_once_for_a_batch(
@@ -92,28 +98,23 @@ def test_each_broker_is_asked_once_for_a_batch(
     more = BATCH // PARTITIONS + 1
     places = make(cluster, *(f"many.{n}" for n in range(more)))
     requests = Requests()
-    ends = EndOffsets(
-        Cluster("summit", properties), {**properties, **requests.properties}
-    )
-    try:
-        few = places[: 10 * BROKERS * PARTITIONS]
-        assert ends.read(few) == dict.fromkeys(few, 0)
-        first = requests.of(ends)
-        assert sorted((+first).values()) == [1] * BROKERS
-        cluster.produce(places[0][0], "", partition=places[0][1])
-        for _ in range(2):
-            cluster.produce(places[-1][0], "", partition=places[-1][1])
-        assert cluster.flush(30) == 0
-        assert ends.read(places) == {
-            **dict.fromkeys(places, 0),
-            places[0]: 1,
-            places[-1]: 2,
-        }
-        both = requests.of(ends) - first
-        assert BROKERS < both.total() <= 2 * BROKERS
-        assert max(both.values()) == 2
-    finally:
-        ends.close()
+    asked = Cluster("summit", {**properties, **requests.properties})
+    few = places[: 10 * BROKERS * PARTITIONS]
+    assert read_ends(asked, few) == dict.fromkeys(few, 0)
+    first = requests.of(asked)
+    assert sorted((+first).values()) == [1] * BROKERS
+    cluster.produce(places[0][0], "", partition=places[0][1])
+    for _ in range(2):
+        cluster.produce(places[-1][0], "", partition=places[-1][1])
+    assert cluster.flush(30) == 0
+    assert read_ends(asked, places) == {
+        **dict.fromkeys(places, 0),
+        places[0]: 1,
+        places[-1]: 2,
+    }
+    both = requests.of(asked) - first
+    assert BROKERS < both.total() <= 2 * BROKERS
+    assert max(both.values()) == 2
 
 
 def test_what_there_is_is_told_where_something_is_gone(
@@ -121,24 +122,52 @@ def test_what_there_is_is_told_where_something_is_gone(
 ) -> None:
     places = make(cluster, "there")
     wanted = dict.fromkeys(places, 0)
-    gone = [*places, ("gone", 0)]
-    ends = EndOffsets(Cluster("summit", properties), properties)
-    try:
-        assert ends.read(places) == wanted
-        assert is_quick(ends)
-        for _ in range(2):
-            assert ends.read(gone) == wanted
-            assert ends.read_starts(gone) == wanted
-            assert not is_quick(ends)
-        # All were told: back to the quick way with the next ones.
-        assert ends.read(places) == wanted
-        assert not is_quick(ends)
-        assert ends.read(places) == wanted
-        assert is_quick(ends)
-    finally:
-        ends.close()
+    gone = [*places, ("gone", 0), ("there", PARTITIONS)]
+    asked = Cluster("summit", properties)
+    assert read_ends(asked, places) == wanted
+    assert consumers_of(asked)
+    for _ in range(2):
+        assert read_ends(asked, gone) == wanted
+        assert read_starts(asked, gone) == wanted
+        assert not consumers_of(asked)
+    # All were told: back to the quick way with the next ones.
+    assert read_ends(asked, places) == wanted
+    assert consumers_of(asked)
+    with pytest.raises(SourceError, match="does not return the offsets"):
+        asked.ends("there", [0, PARTITIONS])
+    with pytest.raises(SourceError, match=r"lacks DESCRIBE .* on topic gone$"):
+        asked.starts("gone", [0])
 
 
-def is_quick(ends: EndOffsets) -> bool:
-    """Tell whether a consumer was asked last, and not the administrator."""
-    return bool(ends._consumers)  # noqa: SLF001 - nothing else tells
+def test_what_is_back_is_asked_for_in_the_quick_way_again(
+    cluster: Producer, properties: dict[str, str]
+) -> None:
+    places = make(cluster, "early")
+    asked = Cluster("summit", properties)
+    both = [*places, *(("late", n) for n in range(PARTITIONS))]
+    assert read_ends(asked, both) == dict.fromkeys(places, 0)
+    make(cluster, "late")
+    assert read_ends(asked, both) == dict.fromkeys(both, 0)
+    assert not consumers_of(asked)
+    assert read_ends(asked, both) == dict.fromkeys(both, 0)
+    assert consumers_of(asked)
+
+
+def test_the_first_record_of_a_time_is_found(
+    cluster: Producer, properties: dict[str, str]
+) -> None:
+    """The library's mock brokers answer no time: the lab tests read records
+    by time.
+    """
+    places = make(cluster, "timed")
+    asked = Cluster("summit", properties)
+    assert find_first_since(asked, dict.fromkeys(places, NOON)) == (
+        dict.fromkeys(places, None)
+    )
+    with pytest.raises(SourceError, match="does not return the offsets"):
+        find_first_since(asked, {("gone", 0): NOON})
+
+
+def consumers_of(cluster: Cluster) -> list[Consumer]:
+    """Return what was asked last; none where a new client was."""
+    return [*cluster._lookup._consumers.values()]  # noqa: SLF001 - as it says

@@ -20,7 +20,8 @@ from mirrorwatch.clock import utc_now
 from mirrorwatch.domain.failover.check import FailoverObservation
 from mirrorwatch.domain.failover.recovery import RecoveryPoint
 from mirrorwatch.domain.report import Health
-from mirrorwatch.kafka.admin import Cluster, read_ends
+from mirrorwatch.kafka.admin import Cluster
+from mirrorwatch.kafka.offsets import read_ends
 from mirrorwatch_lab import Lab, LabSettings
 from tests.support.watch import Watch, wait_until
 

@@ -32,7 +32,7 @@ from confluent_kafka.admin import (
 )
 
 from mirrorwatch.kafka import admin as admin_module
-from mirrorwatch.kafka import offsets as offsets_module
+from mirrorwatch.kafka import list_offsets as list_offsets_module
 from mirrorwatch.kafka import reader as reader_module
 from mirrorwatch.sources import mirror_state
 from mirrorwatch.sources.canary.producer import CanaryProducer
@@ -210,7 +210,12 @@ class SimAdmin(_Client):
             brokers=dict.fromkeys(self._cluster.brokers),
             topics={
                 t.name: SimpleNamespace(
-                    partitions=dict.fromkeys(range(len(t.logs)))
+                    partitions={
+                        n: SimpleNamespace(
+                            leader=-1 if log.leader is None else log.leader
+                        )
+                        for n, log in enumerate(t.logs)
+                    }
                 )
                 for t in self._cluster.visible()
             },
@@ -587,7 +592,7 @@ def installed(of: Network) -> Iterator[None]:
     )
     with pytest.MonkeyPatch.context() as place:
         place.setattr(admin_module, "AdminClient", SimAdmin)
-        for module in (offsets_module, reader_module):
+        for module in (list_offsets_module, reader_module):
             place.setattr(module, "Consumer", SimConsumer)
         place.setitem(defaults, "make_producer", SimProducer)
         place.setitem(defaults, "clock", clock)

@@ -305,13 +305,12 @@ def test_large_records_are_read_with_fewer_others(
 
     def first_since(
         _: object, wanted: Mapping[TopicPartition, datetime]
-    ) -> dict[TopicPartition, Any]:
+    ) -> dict[TopicPartition, int]:
         return {
-            key: SimpleNamespace(offset=round(time.timestamp() * 1000))
-            for key, time in wanted.items()
+            key: round(time.timestamp() * 1000) for key, time in wanted.items()
         }
 
-    monkeypatch.setattr(record_matching, "read_first_since", first_since)
+    monkeypatch.setattr(record_matching, "find_first_since", first_since)
     for _ in range(60):
         worker.take(world.view)
         worker.step()

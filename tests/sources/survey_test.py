@@ -27,7 +27,9 @@ from tests.support.surveys import World
 
 
 def test_a_follower_is_read_before_its_leader() -> None:
-    told = World().look()
+    world = World()
+    world.clusters["base"].topics = {"summit.b": ("4", 1)}
+    told = world.look()
     assert told[:2] == ["positions"] * 2
     ends = [t for t in told if t.startswith("ends")]
     assert ends == ["ends of base", "ends of ldf", "ends of summit"]
@@ -81,8 +83,8 @@ def test_starts_are_read_now_and_then_and_at_once_where_topics_are_new() -> (
     assert read in world.look(timedelta(seconds=5))
     assert read not in world.look(timedelta(seconds=5))
     world.clusters["summit"].topics["sal.a"] = ("anew", 3)
-    world.ends["summit"].ends["sal.a", 0] = 8
-    world.ends["summit"].start = 7
+    world.clusters["summit"].known["sal.a", 0] = 8
+    world.clusters["summit"].start = 7
     assert read in world.look(timedelta(seconds=5))
     view = world.view("ldf")
     assert view.source is not None
@@ -158,12 +160,12 @@ def test_a_clock_that_is_set_back_lets_no_facts_grow_old() -> None:
 def test_a_topic_whose_end_or_start_moved_is_described() -> None:
     world = World()
     world.look()
-    world.ends["summit"].ends["sal.a", 1] = 101
+    world.clusters["summit"].known["sal.a", 1] = 101
     assert asked(world) == {"summit": {"sal.a"}}
     assert asked(world) == {}
-    world.ends["ldf"].ends["summit.sal.a", 0] = 99
+    world.clusters["ldf"].known["summit.sal.a", 0] = 99
     assert asked(world) == {"ldf": {"summit.sal.a"}}
-    world.ends["ldf"].start = 3
+    world.clusters["ldf"].start = 3
     assert asked(world, timedelta(seconds=40)) == {"ldf": {"summit.sal.a"}}
 
 
@@ -225,16 +227,15 @@ def test_a_topic_made_again_is_seen_with_its_own_ends() -> None:
     world.look()
     assert world.source().topics["sal.a"].id == "1"
     summit = world.clusters["summit"]
-    ends = world.ends["summit"]
-    ends.ends["sal.a", 0] = 40
+    summit.known["sal.a", 0] = 40
 
     def make_again() -> None:
         # Between its end and its description.
         summit.topics["sal.a"] = ("anew", 2)
-        ends.ends["sal.a", 0] = 7
-        ends.start = 5
+        summit.known["sal.a", 0] = 7
+        summit.start = 5
 
-    ends.after_ends = make_again
+    summit.after_ends = make_again
     world.look(TICK)
     assert world.source().topics["sal.a"].id == "anew"
     assert world.source().ends["sal.a", 0] == 7
@@ -246,11 +247,11 @@ def test_another_id_is_believed_when_it_is_answered_again() -> None:
     world.look()
     summit = world.clusters["summit"]
     right, summit.topics["b"] = summit.topics["b"], ("of one broker", 1)
-    world.ends["summit"].after_ends = lambda: summit.topics.update(b=right)
+    summit.after_ends = lambda: summit.topics.update(b=right)
     world.look(DESCRIBE_EVERY)
     assert world.source().topics["b"].id == "2"
     summit.topics["b"] = ("anew", 1)
-    world.ends["summit"].after_ends = lambda: None
+    summit.after_ends = lambda: None
     world.look(DESCRIBE_EVERY)
     assert world.source().topics["b"].id == "anew"
 
@@ -261,7 +262,7 @@ def test_what_moved_while_a_cluster_was_down_is_described() -> None:
     world.clusters["summit"].up = False
     world.look(TICK)
     world.clusters["summit"].up = True
-    world.ends["summit"].ends["b", 0] = 4
+    world.clusters["summit"].known["b", 0] = 4
     assert asked(world)["summit"] == {"b"}
 
 

@@ -1,6 +1,6 @@
 """Clusters that are surveyed, without any Kafka."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from datetime import timedelta
 from types import SimpleNamespace
@@ -21,7 +21,7 @@ from mirrorwatch.domain.topics import (
 )
 from mirrorwatch.exceptions import SourceUnavailableError, StateError
 from mirrorwatch.kafka.admin import Cluster
-from mirrorwatch.kafka.offsets import EndOffsets
+from mirrorwatch.kafka.list_offsets import EARLIEST
 from mirrorwatch.ports import Guard, unguarded
 from mirrorwatch.sources.mirror_state import MirrorState
 from mirrorwatch.sources.survey import SurveyedFlow, SurveyWorker
@@ -31,13 +31,19 @@ __all__ = ["World"]
 
 
 class FakeCluster(Cluster):
-    """A cluster of topics with so many partitions each, or none at all."""
+    """A cluster of topics with so many partitions each, or none at all.
+
+    Every partition ends at 100, at 90 for who reads committed.
+    """
 
     def __init__(self, alias: str, told: list[str]) -> None:
         self.alias = self.cluster_id = alias
         self.topics: dict[str, tuple[str, int]] = {}
         self.described: set[str] = set()
         self.up = True
+        self.known: dict[TopicPartition, int] = {}
+        self.start = 0
+        self.after_ends: Callable[[], None] = lambda: None
         self._told = told
         self._error, self._failures = None, 0
 
@@ -47,6 +53,28 @@ class FakeCluster(Cluster):
                 f"{self.alias} is down", source="kafka", cluster=self.alias
             )
         return question(self)
+
+    def close(self) -> None:
+        pass
+
+    def offsets(
+        self,
+        wanted: Mapping[TopicPartition, int],
+        *,
+        read_committed: bool = False,
+        strict: bool = False,
+    ) -> dict[TopicPartition, int]:
+        if not wanted:
+            return {}
+        if EARLIEST in wanted.values():
+            self._told.append(f"starts of {self.alias}")
+            return dict.fromkeys(wanted, self.start)
+        how = " committed" if read_committed else ""
+        self._told.append(f"ends of {self.alias}{how}")
+        end = 90 if read_committed else 100
+        found = {place: self.known.get(place, end) for place in wanted}
+        self.after_ends()
+        return found
 
     def list_topics(self, timeout: float) -> SimpleNamespace:
         topics = {
@@ -73,33 +101,6 @@ class FakeCluster(Cluster):
                 )
             )
         return found
-
-
-class FakeEnds(EndOffsets):
-    """Every partition ends at 100, at 90 for who reads committed."""
-
-    def __init__(self, alias: str, told: list[str]) -> None:
-        self._alias = alias
-        self._told = told
-        self.ends: dict[TopicPartition, int] = {}
-        self.start = 0
-        self.after_ends: Callable[[], None] = lambda: None
-
-    def read(
-        self, places: Iterable[TopicPartition], *, read_committed: bool = False
-    ) -> dict[TopicPartition, int]:
-        how = " committed" if read_committed else ""
-        self._told.append(f"ends of {self._alias}{how}")
-        end = 90 if read_committed else 100
-        found = {place: self.ends.get(place, end) for place in places}
-        self.after_ends()
-        return found
-
-    def read_starts(
-        self, places: Iterable[TopicPartition]
-    ) -> dict[TopicPartition, int]:
-        self._told.append(f"starts of {self._alias}")
-        return dict.fromkeys(places, self.start)
 
 
 class FakePositions(MirrorState):
@@ -134,13 +135,11 @@ class World:
         self.now = NOON
         aliases = ("summit", "ldf", "base")
         self.clusters = {a: FakeCluster(a, self.told) for a in aliases}
-        self.ends = {a: FakeEnds(a, self.told) for a in aliases}
         self.positions = {a: FakePositions(self.told) for a in ("ldf", "base")}
         self.learners = {a: (Learner(), Learner()) for a in ("ldf", "base")}
         self.survey = SurveyWorker(
             flows=[self._flow("ldf", "sal[.].*"), self._flow("base", ".*")],
             clusters=self.clusters,
-            ends=self.ends,
             interval=timedelta(seconds=5),
             clock=lambda: self.now,
             guard=guard,

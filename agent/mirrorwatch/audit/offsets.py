@@ -28,7 +28,7 @@ from ..domain.audit.plan import AuditedEnd
 from ..domain.cluster_view import TopicConfigs, TopicPartition
 from ..domain.lag.model import ReadAt
 from ..kafka.admin import Cluster, Described, describe
-from ..kafka.offsets import EndOffsets, read_first_since
+from ..kafka.offsets import read_ends, read_first_since, read_starts
 from ..kafka.reader import read_first_records
 from ..kafka.topic_configs import find_hidden, read_configs
 
@@ -275,7 +275,6 @@ class AuditedSite:
         self.alias = alias
         self.properties = properties
         self.cluster = Cluster(alias, properties)
-        self._ends = EndOffsets(self.cluster, properties)
 
     def describe(self) -> Described:
         """Describe all topics."""
@@ -298,17 +297,19 @@ class AuditedSite:
         self, partitions: Iterable[TopicPartition], *, read_committed: bool
     ) -> dict[TopicPartition, int]:
         """Read ends; partitions without a leader are left out."""
-        return self._ends.read(partitions, read_committed=read_committed)
+        return read_ends(
+            self.cluster, partitions, read_committed=read_committed
+        )
 
     def starts(
         self, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, int]:
         """Read log starts; partitions without a leader are left out."""
-        return self._ends.read_starts(partitions)
+        return read_starts(self.cluster, partitions)
 
     def close(self) -> None:
         """Let go of connections."""
-        self._ends.close()
+        self.cluster.close()
 
 
 class AuditedSites(Mapping[str, AuditedSite]):

@@ -10,12 +10,8 @@ from ..domain.audit.repair import RepairDiary, RepairRange, WrittenRange
 from ..domain.cluster_view import TopicPartition
 from ..domain.offsets import OffsetRange
 from ..domain.topics import Selection
-from ..kafka.admin import (
-    Cluster,
-    describe_topics,
-    read_ends,
-    read_starts,
-)
+from ..kafka.admin import Cluster, describe_topics
+from ..kafka.offsets import read_ends, read_starts
 from ..kafka.reader import read_range, to_time
 from ..kafka.topic_configs import read_configs
 from ..kafka.writer import CopiedRecord, RecordWriter

@@ -33,7 +33,8 @@ from ..domain.topics import (
     ends_as_internal,
 )
 from ..exceptions import SourceError
-from ..kafka.admin import Cluster, list_topics, read_ends, read_starts
+from ..kafka.admin import Cluster, list_topics
+from ..kafka.offsets import read_ends, read_starts
 from ..kafka.reader import RangeReader
 from ..state import Database
 from ..state.documents import DocumentStore

@@ -29,8 +29,8 @@ from ..domain.offsets import OffsetRange
 from ..domain.report import seconds
 from ..domain.topics import Selection
 from ..exceptions import MirrorwatchError, SourceError
-from ..kafka.admin import Cluster, list_topics, read_ends
-from ..kafka.offsets import read_first_since
+from ..kafka.admin import Cluster, list_topics
+from ..kafka.offsets import find_first_since, read_ends
 from ..kafka.reader import RangeReader
 from ..state import Database
 from ..state.failover import GroupStore
@@ -326,12 +326,10 @@ class _Ends:
             ends = read_ends(cluster, there)
             target = {copies[key]: end for key, end in ends.items()}
             if at is not None:
-                answers = read_first_since(cluster, dict.fromkeys(ends, at))
+                firsts = find_first_since(cluster, dict.fromkeys(ends, at))
                 times = {
-                    copies[key]: ends[key]
-                    if answer.offset is None
-                    else answer.offset
-                    for key, answer in answers.items()
+                    copies[key]: ends[key] if first is None else first
+                    for key, first in firsts.items()
                 }
         except SourceError as e:
             problems.append(f"{e}. Ends of {flow.target} are not compared")

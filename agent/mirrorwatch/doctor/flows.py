@@ -6,8 +6,7 @@ from contextlib import suppress
 from datetime import timedelta
 from json import dumps
 
-from confluent_kafka import TopicPartition as Requested
-from confluent_kafka.admin import NewTopic, OffsetSpec
+from confluent_kafka.admin import NewTopic
 from pydantic_core import from_json
 
 from ..clock import utc_now
@@ -27,6 +26,7 @@ from ..domain.mirror_records import (
 from ..exceptions import SourceDeniedError, SourceError
 from ..kafka.admin import Cluster, describe_topics
 from ..kafka.errors import TIMEOUT
+from ..kafka.offsets import read_newest_timestamp
 from ..kafka.reader import read_all
 from ..kafka.topic_configs import read_configs
 from ..wiring.context import carried_rights, to_mirror
@@ -240,13 +240,13 @@ def _clock(
         if place != side or kind not in beats:
             continue
         with suppress(SourceError):  # brokers before 3.0 do not say
-            newest = _newest_timestamp(cluster, name)
-            ahead = newest / 1000 - utc_now().timestamp()
-            if ahead > AHEAD.total_seconds():
+            newest = read_newest_timestamp(cluster, name)
+            ahead = newest - utc_now() if newest else timedelta(0)
+            if ahead > AHEAD:
                 findings.add(
                     "clocks",
                     f"a heartbeat in {name} at {cluster.alias} is "
-                    f"{ahead:.0f} s in the future",
+                    f"{ahead.total_seconds():.0f} s in the future",
                     "Synchronise the clocks of MirrorMaker and of this "
                     "machine (NTP): latencies are wrong otherwise",
                     severity=FindingSeverity.WARNING,
@@ -366,15 +366,6 @@ def _try_to_create(cluster: Cluster, name: str) -> None:
         f"CREATE on topic {name}",
     ).values()
     cluster.wait(future, f"CREATE on topic {name}")
-
-
-def _newest_timestamp(cluster: Cluster, topic: str) -> int:
-    asked = {Requested(topic, 0): OffsetSpec.max_timestamp()}
-    (future,) = cluster.call(
-        lambda admin: admin.list_offsets(asked, request_timeout=TIMEOUT),
-        f"DESCRIBE on topic {topic}",
-    ).values()
-    return int(cluster.wait(future, f"DESCRIBE on topic {topic}").timestamp)
 
 
 def _replication(cluster: Cluster, names: Sequence[str]) -> dict[str, int]:

@@ -5,6 +5,7 @@ Nothing here names a topic in a plain metadata request: on a broker with
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -20,6 +21,7 @@ from confluent_kafka.admin import (
     AdminClient,
     ClusterMetadata,
     ConfigResource,
+    ListOffsetsResultInfo,
     NewTopic,
     OffsetSpec,
     ResourceType,
@@ -35,9 +37,11 @@ from .errors import (
     TIMEOUT,
     UNREACHABLE,
     answer_of,
+    batched,
     denial,
     to_source_error,
 )
+from .list_offsets import BATCH, EARLIEST, LATEST, OffsetLookup
 
 __all__ = [
     "BestEffortQueries",
@@ -49,8 +53,6 @@ __all__ = [
     "describe",
     "describe_topics",
     "list_topics",
-    "read_ends",
-    "read_starts",
 ]
 
 
@@ -59,6 +61,9 @@ T = TypeVar("T")
 
 ABSENT = KafkaError.UNKNOWN_TOPIC_OR_PART
 
+RIGHT = "DESCRIBE (READ includes it) on topic {topic}"
+"""What it takes to read offsets."""
+
 MOST_FAILURES = 5
 """Questions in a row to which no broker answers: three workers share a client,
 so that one that is of no more use is replaced within ten seconds or so."""
@@ -66,10 +71,6 @@ so that one that is of no more use is replaced within ten seconds or so."""
 REASON_SECONDS = 0.5
 """How long to wait for the reason why no broker answers: it comes apart from
 the answer, within milliseconds on an idle machine."""
-
-NO_LEADER = KafkaError._NOENT  # noqa: SLF001 - how the library names it
-"""Offsets are asked of leaders, and the library knows none: it says so of a
-topic that may not be described, too."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -134,6 +135,9 @@ class Cluster:
             "error_cb": self._note_error,
         }
         self._admin = AdminClient(self._settings)
+        self._lookup = OffsetLookup(properties)
+        # Partitions whose offsets the last answer did not have.
+        self._missing: AbstractSet[TopicPartition] = frozenset()
 
     def brokers(self) -> Brokers:
         """Read who is in the cluster.
@@ -197,11 +201,114 @@ class Cluster:
 
     def ends(self, topic: str, partitions: Iterable[int]) -> dict[int, int]:
         """Read the end of partitions, as a committed reader sees it."""
-        return self._offsets(topic, partitions, OffsetSpec.latest())
+        wanted = {(topic, p): LATEST for p in partitions}
+        found = self.offsets(wanted, read_committed=True, strict=True)
+        return {p: offset for (_, p), offset in found.items()}
 
     def starts(self, topic: str, partitions: Iterable[int]) -> dict[int, int]:
         """Read the lowest offset that partitions still hold."""
-        return self._offsets(topic, partitions, OffsetSpec.earliest())
+        wanted = {(topic, p): EARLIEST for p in partitions}
+        found = self.offsets(wanted, strict=True)
+        return {p: offset for (_, p), offset in found.items()}
+
+    def offsets(
+        self,
+        wanted: Mapping[TopicPartition, int],
+        *,
+        read_committed: bool = False,
+        strict: bool = False,
+    ) -> dict[TopicPartition, int]:
+        """Read offsets of partitions.
+
+        Parameters
+        ----------
+        wanted
+            Times in milliseconds, or `LATEST`, or `EARLIEST`.
+        read_committed
+            Whether as a reader that waits for the end of transactions.
+        strict
+            Whether to raise an error where one partition has no answer, and
+            not to leave it out: it has no leader, or may not be read.
+
+        Returns
+        -------
+        dict
+            The first offset that is not older; -1 if there is none.
+
+        Notes
+        -----
+        Partitions that were missing in the last answer are asked for in the
+        way that knows each partition's error, until they all have one.
+        """
+        if not wanted:
+            return {}
+        if self._missing.isdisjoint(wanted):
+            found = self._lookup.read(wanted, read_committed=read_committed)
+            if len(found) == len(wanted):
+                return found
+        level = (
+            IsolationLevel.READ_COMMITTED
+            if read_committed
+            else IsolationLevel.READ_UNCOMMITTED
+        )
+        specs = {place: _to_spec(time) for place, time in wanted.items()}
+        answers = self.list_offsets(specs, isolation=level, strict=strict)
+        found = {place: int(found.offset) for place, found in answers.items()}
+        self._missing = self._missing - wanted.keys() | (
+            wanted.keys() - found.keys()
+        )
+        return found
+
+    def list_offsets(
+        self,
+        wanted: Mapping[TopicPartition, OffsetSpec],
+        *,
+        isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+        strict: bool = False,
+    ) -> dict[TopicPartition, ListOffsetsResultInfo]:
+        """Ask a new client for offsets and the timestamps of their records.
+
+        Notes
+        -----
+        An administrator of librdkafka 2.16 that does not know the leaders of
+        all partitions may end the process. It waits for metadata, and once
+        they come its own thread frees what the thread that asked still uses
+        (``rd_kafka_topic_partition_list_query_leaders_async``). A client that
+        has just listed all topics, and does nothing else, knows the leaders.
+        """
+        admin = AdminClient(self._settings)
+        found, right = {}, "DESCRIBE on its topics"
+        try:
+            listed = admin.list_topics(timeout=TIMEOUT)
+            led = [place for place in sorted(wanted) if _is_led(place, listed)]
+            for batch in batched(led, BATCH):
+                futures = admin.list_offsets(
+                    {Requested(*place): wanted[place] for place in batch},
+                    isolation_level=isolation,
+                    request_timeout=TIMEOUT,
+                )
+                for asked, future in futures.items():
+                    place = (asked.topic, asked.partition)
+                    right = RIGHT.format(topic=asked.topic)
+                    answer = self._answer_of(future)
+                    if not isinstance(answer, KafkaException):
+                        found[place] = answer
+                    elif strict or answer.args[0].code() < 0:
+                        raise answer
+        except KafkaException as e:
+            raise self._translate(e, right, admin) from e
+        missing = wanted.keys() - found.keys()
+        if strict and missing:
+            topic, _ = min(missing)
+            right = RIGHT.format(topic=topic)
+            raise SourceError(
+                f"{self.alias} does not return the offsets of {topic}: a "
+                f"partition has no leader, or mirrorwatch lacks {right}",
+                source="kafka",
+                cluster=self.alias,
+            )
+        self._error, self._failures = None, 0
+        return found
 
     def max_message_bytes(self, topic: str) -> int:
         """Read the largest batch that a topic takes, in bytes."""
@@ -241,37 +348,22 @@ class Cluster:
         self._failures = 0
         return found
 
-    def _offsets(
-        self, topic: str, partitions: Iterable[int], which: OffsetSpec
-    ) -> dict[int, int]:
-        wanted = {Requested(topic, p): which for p in partitions}
-        if not wanted:
-            return {}
-        futures = self._admin.list_offsets(
-            wanted,
-            isolation_level=IsolationLevel.READ_COMMITTED,
-            request_timeout=TIMEOUT,
-        )
-        right = f"DESCRIBE (READ includes it) on topic {topic}"
-        try:
-            return {
-                key.partition: int(self.wait(future, right).offset)
-                for key, future in futures.items()
-            }
-        except SourceError as e:
-            if _code(e) != NO_LEADER:
-                raise
-            raise SourceError(
-                f"{self.alias} does not return the offsets of {topic}: a "
-                f"partition has no leader, or mirrorwatch lacks {right}",
-                source="kafka",
-                cluster=self.alias,
-            ) from e
+    def close(self) -> None:
+        """Let go of the connections to the leaders of partitions."""
+        self._lookup.close()
 
     def wait(self, future: Future[T], right: str) -> T:
         """Wait for an answer."""
+        found = self._answer_of(future)
+        if isinstance(found, KafkaException):
+            raise self._translate(found, right) from found
+        # What went wrong before does not explain what goes wrong later.
+        self._error, self._failures = None, 0
+        return found
+
+    def _answer_of(self, future: Future[T]) -> T | KafkaException:
         try:
-            found = answer_of(future, TIMEOUT + 1)
+            return answer_of(future, TIMEOUT + 1)
         except TimeoutError as e:
             raise SourceUnavailableError(
                 f"{self.alias} has not answered for {TIMEOUT + 1:.0f} s. "
@@ -279,17 +371,18 @@ class Cluster:
                 source="kafka",
                 cluster=self.alias,
             ) from e
-        if isinstance(found, KafkaException):
-            raise self._translate(found, right) from found
-        # What went wrong before does not explain what goes wrong later.
-        self._error, self._failures = None, 0
-        return found
 
-    def _translate(self, error: KafkaException, right: str) -> SourceError:
-        self._admin.poll(0)
+    def _translate(
+        self,
+        error: KafkaException,
+        right: str,
+        asked: AdminClient | None = None,
+    ) -> SourceError:
+        admin = asked or self._admin
+        admin.poll(0)
         if self._error is None and error.args[0].code() in UNREACHABLE:
             # The answer may be ahead of the event that says why.
-            self._admin.poll(REASON_SECONDS)
+            admin.poll(REASON_SECONDS)
         found = to_source_error(
             error, cluster=self.alias, right=right, last=self._error
         )
@@ -317,6 +410,21 @@ class Cluster:
         # Who is refused is disconnected next, and that is no reason.
         if self._error is None or self._error.code() not in REFUSED:
             self._error = error
+
+
+def _to_spec(time: int) -> Any:
+    if time == LATEST:
+        return OffsetSpec.latest()
+    if time == EARLIEST:
+        return OffsetSpec.earliest()
+    return OffsetSpec.for_timestamp(time)
+
+
+def _is_led(place: TopicPartition, listed: ClusterMetadata) -> bool:
+    topic, partition = place
+    known = listed.topics.get(topic)
+    found = known.partitions.get(partition) if known else None
+    return found is not None and found.leader >= 0
 
 
 def _to_brokers(found: ClusterMetadata) -> Brokers:
@@ -425,80 +533,12 @@ def describe_topics(
     return found
 
 
-def read_ends(
-    cluster: Cluster,
-    partitions: Iterable[TopicPartition],
-    *,
-    read_committed: bool = False,
-) -> dict[TopicPartition, int]:
-    """Read the ends of partitions; those without a leader are left out.
-
-    Parameters
-    ----------
-    cluster
-        The cluster.
-    partitions
-        Topics and partitions.
-    read_committed
-        Whether as a reader that waits for the end of transactions.
-
-    Raises
-    ------
-    SourceError
-        Raised if the cluster cannot be asked.
-    """
-    return _read(cluster, partitions, OffsetSpec.latest(), read_committed)
-
-
-def read_starts(
-    cluster: Cluster, partitions: Iterable[TopicPartition]
-) -> dict[TopicPartition, int]:
-    """Read the lowest offsets that partitions still hold."""
-    return _read(cluster, partitions, OffsetSpec.earliest(), False)  # noqa: FBT003
-
-
-def _read(
-    cluster: Cluster,
-    partitions: Iterable[TopicPartition],
-    which: OffsetSpec,
-    read_committed: bool,  # noqa: FBT001
-) -> dict[TopicPartition, int]:
-    wanted = {Requested(*partition): which for partition in partitions}
-    if not wanted:
-        return {}
-    isolation = (
-        IsolationLevel.READ_COMMITTED
-        if read_committed
-        else IsolationLevel.READ_UNCOMMITTED
-    )
-
-    def ask(admin: AdminClient) -> Any:
-        return admin.list_offsets(
-            wanted, isolation_level=isolation, request_timeout=TIMEOUT
-        )
-
-    futures = cluster.call(ask, "DESCRIBE on its topics")
-    found = {}
-    for asked, future in futures.items():
-        try:
-            offset = cluster.wait(
-                future, f"DESCRIBE (READ includes it) on topic {asked.topic}"
-            ).offset
-        except SourceError as e:
-            if concerns_all(e):
-                raise
-            continue
-        found[asked.topic, asked.partition] = int(offset)
-    return found
-
-
 def concerns_all(error: SourceError) -> bool:
     """Whether the cluster, and not one topic, is at fault."""
     cause = error.__cause__
     if not isinstance(cause, KafkaException):
         return True
-    found = cause.args[0]
-    return bool(found.code() < 0 and found.code() != NO_LEADER)
+    return bool(cause.args[0].code() < 0)
 
 
 class BestEffortQueries:

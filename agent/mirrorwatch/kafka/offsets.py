@@ -1,176 +1,103 @@
-"""Ends of very many partitions, at every tick."""
+"""Offsets of partitions: ends, starts, and the first of a time."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from confluent_kafka import (
-    Consumer,
-    IsolationLevel,
-    KafkaException,
-)
-from confluent_kafka import TopicPartition as Requested
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import OffsetSpec
 
 from ..domain.cluster_view import TopicPartition
-from .admin import Cluster, read_ends, read_starts
-from .errors import TIMEOUT, batched, consumer_properties
+from .admin import Cluster
+from .list_offsets import EARLIEST, LATEST
 from .reader import EPOCH, to_time
 
-__all__ = ["EndOffsets", "read_first_since"]
+__all__ = [
+    "RecordAtTime",
+    "find_first_since",
+    "read_ends",
+    "read_first_since",
+    "read_newest_timestamp",
+    "read_starts",
+]
 
 
-LATEST, EARLIEST = -1, -2
-"""Times that Kafka's ListOffsets takes for the end and the start of a log."""
-
-BATCH = 500
-"""Partitions that are asked for at once. The library makes one request of
-them for each broker, and goes through all of them three times for each one of
-them (`rd_kafka_topic_partition_list_find`). 8,000 took, in batches of 8,000,
-4,000, 2,000, 1,000, 500 and 250: 450, 270, 160, 116, 80 and 70 ms of processor
-time."""
-
-AT_ONCE = 4
-"""Batches that are under way at the same time, as each waits for a round trip
-between the sites."""
-
-
-class EndOffsets:
-    """Reads ends and starts of the partitions of one cluster.
+def read_ends(
+    cluster: Cluster,
+    partitions: Iterable[TopicPartition],
+    *,
+    read_committed: bool = False,
+) -> dict[TopicPartition, int]:
+    """Read the ends of partitions; those without a leader are left out.
 
     Parameters
     ----------
     cluster
         The cluster.
-    properties
-        librdkafka properties.
+    partitions
+        Topics and partitions.
+    read_committed
+        Whether as a reader that waits for the end of transactions.
+
+    Raises
+    ------
+    SourceError
+        Raised if the cluster cannot be asked.
+    """
+    return cluster.offsets(
+        dict.fromkeys(partitions, LATEST), read_committed=read_committed
+    )
+
+
+def read_starts(
+    cluster: Cluster, partitions: Iterable[TopicPartition]
+) -> dict[TopicPartition, int]:
+    """Read the lowest offsets that partitions still hold.
+
+    Those without a leader are left out.
+
+    Raises
+    ------
+    SourceError
+        Raised if the cluster cannot be asked.
+    """
+    return cluster.offsets(dict.fromkeys(partitions, EARLIEST))
+
+
+def find_first_since(
+    cluster: Cluster, wanted: Mapping[TopicPartition, datetime]
+) -> dict[TopicPartition, int | None]:
+    """Look for the first record of each partition not older than a time.
+
+    Parameters
+    ----------
+    cluster
+        The cluster.
+    wanted
+        Times by topic and partition; those before 1970 count as 1970.
+
+    Returns
+    -------
+    dict
+        Offsets of all partitions that were asked for; `None` if there is no
+        such record.
+
+    Raises
+    ------
+    SourceError
+        Raised if the cluster cannot be asked, or one partition of it.
 
     Notes
     -----
-    The requests are the same as those of `read_ends`. But the library's
-    administrator answers with a future for each partition, with a lock and a
-    callback; its consumer with a list, for a third of the time: 17 against
-    50 ms of processor time for 1,500 partitions.
-
-    The consumer remembers for a quarter of an hour which partitions there are
-    and who leads them, and nothing for all where one broker is silent. The
-    administrator learns it at each survey, with the list of all topics. So
-    where the consumer does not know every end, the administrator is asked, and
-    at once from there on until it knows them all; then a new consumer is.
+    It is the first by offset. What follows may be older, what is before it is
+    not younger. Records of unfinished transactions count.
     """
-
-    def __init__(
-        self, cluster: Cluster, properties: Mapping[str, str]
-    ) -> None:
-        self._cluster = cluster
-        self._properties = properties
-        # By isolation level: a client has one. Most mirrors need one only.
-        self._consumers: dict[bool, Consumer] = {}
-        self._troubled = False
-
-    def read(
-        self,
-        partitions: Iterable[TopicPartition],
-        *,
-        read_committed: bool = False,
-    ) -> dict[TopicPartition, int]:
-        """Read the ends of partitions; those without a leader are left out.
-
-        Raises
-        ------
-        SourceError
-            Raised if the cluster cannot be asked.
-        """
-        partitions = set(partitions)
-        found = self._request(
-            partitions, LATEST, read_committed=read_committed
-        )
-        if found is None:
-            found = read_ends(
-                self._cluster, partitions, read_committed=read_committed
-            )
-            self._troubled = len(found) < len(partitions)
-        return found
-
-    def read_starts(
-        self, partitions: Iterable[TopicPartition]
-    ) -> dict[TopicPartition, int]:
-        """Read the lowest offsets that partitions still hold.
-
-        Raises
-        ------
-        SourceError
-            Raised if the cluster cannot be asked.
-        """
-        partitions = set(partitions)
-        found = self._request(partitions, EARLIEST, read_committed=False)
-        return (
-            read_starts(self._cluster, partitions) if found is None else found
-        )
-
-    def close(self) -> None:
-        """Let go of connections."""
-        for consumer in self._consumers.values():
-            consumer.close()
-        self._consumers.clear()
-
-    def _request(
-        self,
-        partitions: set[TopicPartition],
-        time: int,
-        *,
-        read_committed: bool,
-    ) -> dict[TopicPartition, int] | None:
-        """Ask the consumer; return `None` if it does not know them all."""
-        if self._troubled:
-            return None
-        consumer = self._consumer(read_committed=read_committed)
-
-        def ask(batch: Sequence[TopicPartition]) -> Sequence[Requested]:
-            return consumer.offsets_for_times(
-                [Requested(*p, time) for p in batch], timeout=TIMEOUT
-            )
-
-        # By topic, so that a batch is about as few of them as possible.
-        batches = [*batched(sorted(partitions), BATCH)]
-        found: dict[TopicPartition, int] = {}
-        with suppress(KafkaException):
-            for batch, answers in zip(
-                batches, _ask_at_once(ask, batches), strict=True
-            ):
-                # They come in the order of the questions.
-                for partition, answer in zip(batch, answers, strict=True):
-                    if answer.error is None and answer.offset >= 0:
-                        found[partition] = answer.offset
-        if len(found) == len(partitions):
-            return found
-        self._troubled = True
-        self.close()
-        return None
-
-    def _consumer(self, *, read_committed: bool) -> Consumer:
-        if read_committed not in self._consumers:
-            self._consumers[read_committed] = Consumer(
-                consumer_properties(
-                    self._properties, read_committed=read_committed
-                )
-            )
-        return self._consumers[read_committed]
-
-
-def _ask_at_once(
-    ask: Callable[[Sequence[TopicPartition]], Sequence[Requested]],
-    batches: Sequence[Sequence[TopicPartition]],
-) -> Iterator[Sequence[Requested]]:
-    """Yield the answers in the order of the batches."""
-    # A small site needs no threads.
-    if len(batches) < 2:
-        yield from map(ask, batches)
-        return
-    with ThreadPoolExecutor(AT_ONCE, "ends") as pool:
-        yield from pool.map(ask, batches)
+    found = cluster.offsets(
+        {place: _to_ms(time) for place, time in wanted.items()}, strict=True
+    )
+    return {
+        place: None if offset < 0 else offset
+        for place, offset in found.items()
+    }
 
 
 class RecordAtTime(NamedTuple):
@@ -186,54 +113,39 @@ class RecordAtTime(NamedTuple):
 def read_first_since(
     cluster: Cluster, wanted: Mapping[TopicPartition, datetime]
 ) -> dict[TopicPartition, RecordAtTime]:
-    """Look for the first record of each partition not older than a time.
+    """Look for the same records, and read when they were written.
 
-    Parameters
-    ----------
-    cluster
-        The cluster.
-    wanted
-        Times by topic and partition; those before 1970 count as 1970.
+    That takes new connections, so it is not for every tick.
+    """
+    found = cluster.list_offsets(
+        {
+            place: OffsetSpec.for_timestamp(_to_ms(time))
+            for place, time in wanted.items()
+        },
+        strict=True,
+    )
+    return {place: _to_record(answer) for place, answer in found.items()}
 
-    Returns
-    -------
-    dict
-        All partitions that were asked for.
+
+def read_newest_timestamp(cluster: Cluster, topic: str) -> datetime | None:
+    """Read the highest timestamp of the first partition of a topic.
 
     Raises
     ------
     SourceError
-        Raised if the cluster cannot be asked, or one partition of it.
-
-    Notes
-    -----
-    It is the first by offset. What follows may be older, what is before it is
-    not younger. Records of unfinished transactions count.
+        Raised if it cannot be asked for.
     """
-    found: dict[TopicPartition, RecordAtTime] = {}
-    for batch in batched(sorted(wanted.items()), BATCH):
-        specs = {
-            Requested(*partition): OffsetSpec.for_timestamp(_to_ms(time))
-            for partition, time in batch
-        }
+    asked = {(topic, 0): OffsetSpec.max_timestamp()}
+    return _to_record(
+        cluster.list_offsets(asked, strict=True)[topic, 0]
+    ).written_at
 
-        def ask(admin: AdminClient, specs: Mapping[Any, Any] = specs) -> Any:
-            return admin.list_offsets(
-                dict(specs),
-                isolation_level=IsolationLevel.READ_UNCOMMITTED,
-                request_timeout=TIMEOUT,
-            )
 
-        futures = cluster.call(ask, "DESCRIBE on its topics")
-        for key, future in futures.items():
-            answer = cluster.wait(
-                future, f"DESCRIBE (READ includes it) on topic {key.topic}"
-            )
-            offset = int(answer.offset)
-            found[key.topic, key.partition] = RecordAtTime(
-                None if offset < 0 else offset, to_time(int(answer.timestamp))
-            )
-    return found
+def _to_record(answer: Any) -> RecordAtTime:
+    offset = int(answer.offset)
+    return RecordAtTime(
+        None if offset < 0 else offset, to_time(int(answer.timestamp))
+    )
 
 
 def _to_ms(time: datetime) -> int:

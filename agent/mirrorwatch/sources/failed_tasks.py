@@ -12,7 +12,8 @@ from ..domain.mirror_records import Assignment, Connector, TaskState
 from ..domain.tasks.model import Stopped, Stuck, name_partitions
 from ..domain.topics import Naming
 from ..exceptions import SourceError
-from ..kafka.admin import Cluster, read_ends, read_starts
+from ..kafka.admin import Cluster
+from ..kafka.offsets import read_ends, read_starts
 from ..kafka.reader import OffsetConsumer, PartitionEnd
 from .mirror_state import MirrorState
 from .tasks import TaskFacts, TasksState

@@ -13,8 +13,9 @@ from ..domain.lag.model import STALE, FirstRecord, LagObservation
 from ..domain.lag.tracker import COMMITS, PROOF_FLUSHES, LagTracker
 from ..domain.mirror_records import FLUSH
 from ..exceptions import SourceDeniedError, SourceError
-from ..kafka.admin import Cluster, read_ends
+from ..kafka.admin import Cluster
 from ..kafka.errors import TIMEOUT
+from ..kafka.offsets import read_ends
 from ..kafka.reader import read_first_records
 from .mirror_state import MirrorState
 

@@ -24,7 +24,7 @@ from ..domain.record_matching import (
 )
 from ..exceptions import SourceError
 from ..kafka.admin import Cluster
-from ..kafka.offsets import read_first_since
+from ..kafka.offsets import find_first_since
 from ..kafka.reader import EPOCH, NewestReader, RecordFingerprint, to_time
 from ..state.documents import DocumentStore
 from ..threads import Latest
@@ -389,12 +389,12 @@ class RecordMatchingWorker:
         most the end.
         """
         times = {k: time for k, ms in since.items() if (time := to_time(ms))}
-        found = read_first_since(self._source, times)
+        found = find_first_since(self._source, times)
         ends = {key: requests[key].log_end for key in since}
         return ends | {
-            key: min(record.offset, ends[key])
-            for key, record in found.items()
-            if record.offset is not None
+            key: min(first, ends[key])
+            for key, first in found.items()
+            if first is not None
         }
 
     def _find_scattered(
@@ -439,11 +439,11 @@ class RecordMatchingWorker:
         others = {
             (topic, p): time for p in range(request.partitions) if p != own
         }
-        firsts = read_first_since(self._source, others)
+        firsts = find_first_since(self._source, others)
         wanted = {
-            key: OffsetRange(first.offset, first.offset + SEARCHED)
+            key: OffsetRange(first, first + SEARCHED)
             for key, first in firsts.items()
-            if first.offset is not None
+            if first is not None
         }
         read, _ = self._there.read(wanted, PATIENCE, most_bytes=MOST_BYTES)
         return any(

@@ -25,7 +25,8 @@ from ..domain.skips.settle import RangeContent
 from ..domain.skips.tracker import SkipTracker
 from ..domain.topics import FilteredTopics
 from ..exceptions import SourceError, StateError
-from ..kafka.admin import Cluster, read_starts
+from ..kafka.admin import Cluster
+from ..kafka.offsets import read_starts
 from ..kafka.reader import RangeReader, RecordFingerprint
 from ..state.skips import SkipsStore
 from ..threads import Latest

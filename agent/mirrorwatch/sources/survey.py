@@ -24,7 +24,7 @@ from ..exceptions import (
     SourceUnavailableError,
 )
 from ..kafka.admin import Cluster, Described, describe_topics, list_topics
-from ..kafka.offsets import EndOffsets
+from ..kafka.offsets import read_ends, read_starts
 from ..ports import Guard, unguarded
 from .mirror_state import MirrorState
 
@@ -233,8 +233,6 @@ class ClusterSurvey:
         Our alias of it.
     cluster
         The cluster.
-    ends
-        Reads the ends of its partitions.
     clock
         Gives the time.
     """
@@ -243,13 +241,12 @@ class ClusterSurvey:
         self,
         alias: str,
         cluster: Cluster,
-        ends: EndOffsets,
         clock: Callable[[], datetime],
     ) -> None:
         self._alias = alias
         self._topics = TopicCatalogue(cluster, clock)
         self._answers = AnswerTracker(alias)
-        self._ends = ends
+        self._cluster = cluster
         self._clock = clock
         self._starts: _Starts | None = None
         self._before: _Asked | None = None
@@ -328,12 +325,14 @@ class ClusterSurvey:
 
     def close(self) -> None:
         """Let go of connections."""
-        self._ends.close()
+        self._cluster.close()
 
     def _read(self, wanted: Wanted) -> _Asked:
         at = self._clock()
         ends = {
-            committed: self._ends.read(places, read_committed=committed)
+            committed: read_ends(
+                self._cluster, places, read_committed=committed
+            )
             for committed, places in wanted.items()
         }
         return _Asked(at, ends, self._read_starts(wanted, at))
@@ -352,7 +351,7 @@ class ClusterSurvey:
             or kept.ids != ids
             or not everything <= kept.starts.keys()
         ):
-            starts = self._ends.read_starts(everything)
+            starts = read_starts(self._cluster, everything)
             kept = self._starts = _Starts(at, ids, starts)
         return kept.starts
 
@@ -463,7 +462,6 @@ class SurveyWorker:
         *,
         flows: Sequence[SurveyedFlow],
         clusters: Mapping[str, Cluster],
-        ends: Mapping[str, EndOffsets],
         interval: timedelta,
         clock: Callable[[], datetime],
         guard: Guard = unguarded,
@@ -474,7 +472,7 @@ class SurveyWorker:
         for flow in flows:
             flow.positions.keep_every_sync()
         self._sides = {
-            alias: ClusterSurvey(alias, clusters[alias], ends[alias], clock)
+            alias: ClusterSurvey(alias, clusters[alias], clock)
             for alias in sorted({a for f in flows for a in _aliases(f)})
         }
         self._clock = clock

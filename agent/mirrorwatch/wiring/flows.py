@@ -14,7 +14,6 @@ from ..domain.skips.balance import BalanceState, BalanceTracker, TopicsAtRest
 from ..domain.tasks.model import Restarts
 from ..domain.topics import Selection, compile_pattern
 from ..exceptions import ConfigError
-from ..kafka.offsets import EndOffsets
 from ..kafka.reader import count_committed
 from ..mirrors.connect import ConnectMirror
 from ..ports import Worker
@@ -402,10 +401,6 @@ def wire_survey(
             if flow.listeners
         ],
         clusters=around.clusters,
-        ends={
-            alias: EndOffsets(cluster, around.properties[alias])
-            for alias, cluster in around.clusters.items()
-        },
         interval=around.interval,
         clock=around.clock,
         guard=around.guard,

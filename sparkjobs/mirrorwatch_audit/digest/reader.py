@@ -22,7 +22,7 @@ from mirrorwatch.domain.audit.plan import (
 )
 from mirrorwatch.exceptions import SourceError
 from mirrorwatch.kafka.admin import Cluster
-from mirrorwatch.kafka.offsets import read_first_since
+from mirrorwatch.kafka.offsets import find_first_since
 
 from .consumer import to_spark_options
 from .digest import to_time
@@ -152,10 +152,10 @@ class KafkaReader:
             }
             # Where it cannot be asked all is read, and reading says why.
             with suppress(SourceError):
-                found = read_first_since(
+                found = find_first_since(
                     Cluster(alias, self._clusters[alias]), wanted
                 )
-                firsts |= {(alias, *p): at.offset for p, at in found.items()}
+                firsts |= {(alias, *p): at for p, at in found.items()}
 
         def later(x: PartitionPair | SourceRange) -> AuditSpan:
             topic = x.topic if isinstance(x, SourceRange) else x.target_topic

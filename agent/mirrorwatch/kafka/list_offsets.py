@@ -1,0 +1,123 @@
+"""Kafka's ListOffsets request for very many partitions, at every tick."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+from confluent_kafka import Consumer, KafkaException
+from confluent_kafka import TopicPartition as Requested
+
+from ..domain.cluster_view import TopicPartition
+from .errors import TIMEOUT, batched, consumer_properties
+
+__all__ = ["BATCH", "EARLIEST", "LATEST", "OffsetLookup"]
+
+
+LATEST, EARLIEST = -1, -2
+"""Times that Kafka's ListOffsets takes for the end and the start of a log."""
+
+BATCH = 500
+"""Partitions that are asked for at once. The library makes one request of
+them for each broker, and goes through all of them three times for each one of
+them (`rd_kafka_topic_partition_list_find`). 8,000 took, in batches of 8,000,
+4,000, 2,000, 1,000, 500 and 250: 450, 270, 160, 116, 80 and 70 ms of processor
+time."""
+
+AT_ONCE = 4
+"""Batches that are under way at the same time, as each waits for a round trip
+between the sites."""
+
+
+class OffsetLookup:
+    """Asks the leaders of partitions for offsets.
+
+    Parameters
+    ----------
+    properties
+        librdkafka properties.
+
+    Notes
+    -----
+    The requests are those of the library's administrator. But that answers
+    with a future for each partition, with a lock and a callback; a consumer
+    with a list, for a third of the time: 17 against 50 ms of processor time
+    for 1,500 partitions. Nor does it end the process: see
+    `Cluster.list_offsets`.
+
+    A consumer remembers for a quarter of an hour which partitions there are
+    and who leads them, and says nothing of a whole batch where one broker is
+    silent, or where one partition of it fails.
+    """
+
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        self._properties = properties
+        # By isolation level: a client has one. Most mirrors need one only.
+        self._consumers: dict[bool, Consumer] = {}
+
+    def read(
+        self, wanted: Mapping[TopicPartition, int], *, read_committed: bool
+    ) -> dict[TopicPartition, int]:
+        """Read offsets.
+
+        Parameters
+        ----------
+        wanted
+            Times in milliseconds, or `LATEST`, or `EARLIEST`.
+        read_committed
+            The isolation level.
+
+        Returns
+        -------
+        dict
+            The first offset that is not older; -1 if there is none. Whatever
+            failed is left out, and so may be any other where one failed.
+        """
+        consumer = self._consumer(read_committed=read_committed)
+
+        def ask(batch: Sequence[TopicPartition]) -> Sequence[Requested]:
+            return consumer.offsets_for_times(
+                [Requested(*p, wanted[p]) for p in batch], timeout=TIMEOUT
+            )
+
+        # By topic, so that a batch is about as few of them as possible.
+        batches = [*batched(sorted(wanted), BATCH)]
+        found: dict[TopicPartition, int] = {}
+        with suppress(KafkaException):
+            for batch, answers in zip(
+                batches, _ask_at_once(ask, batches), strict=True
+            ):
+                # They come in the order of the questions.
+                for partition, answer in zip(batch, answers, strict=True):
+                    if answer.error is None:
+                        found[partition] = answer.offset
+        if len(found) < len(wanted):
+            # What it remembers may no longer be so.
+            self._consumers.pop(read_committed, None)
+        return found
+
+    def close(self) -> None:
+        """Let go of connections."""
+        self._consumers.clear()
+
+    def _consumer(self, *, read_committed: bool) -> Consumer:
+        found = self._consumers.get(read_committed)
+        if found is None:
+            found = self._consumers[read_committed] = Consumer(
+                consumer_properties(
+                    self._properties, read_committed=read_committed
+                )
+            )
+        return found
+
+
+def _ask_at_once(
+    ask: Callable[[Sequence[TopicPartition]], Sequence[Requested]],
+    batches: Sequence[Sequence[TopicPartition]],
+) -> Iterator[Sequence[Requested]]:
+    """Yield the answers in the order of the batches."""
+    # A small site needs no threads.
+    if len(batches) < 2:
+        yield from map(ask, batches)
+        return
+    with ThreadPoolExecutor(AT_ONCE, "ends") as pool:
+        yield from pool.map(ask, batches)
