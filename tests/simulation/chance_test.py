@@ -52,6 +52,9 @@ KNOWN += [7137001640, 7137002373, 7137003401]
 # A copy of a record beyond what was committed was taken for one of a record
 # that had been dropped, where compaction lets nobody doubt it.
 KNOWN += [7433207935]
+# An operator set an offset forward, or copies were truncated, while the mirror
+# was down: what it is held to took its next start for the time of the loss.
+KNOWN += [9927328375, 9927328449, 9927328387]
 """Seeds that are always tried: worlds in which the agent, or what it is held
 to, was wrong once."""
 

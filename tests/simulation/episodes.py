@@ -455,6 +455,7 @@ def _truncate_copies(world: World, step: Step) -> None:
     log = world.target.log(world.remote(step.topic), step.partition)
     if log is not None:
         world.oracle.uncopy(log.truncate(log.end - int(step.amount)))
+        world.mirror.expect()
 
 
 def _retain_copies(world: World, step: Step) -> None:
@@ -465,14 +466,10 @@ def _retain_copies(world: World, step: Step) -> None:
 
 
 def _set_offset(world: World, step: Step) -> None:
-    """Set the committed offset on or back, as Connect's API does."""
     key = step.topic, step.partition
     last = world.mirror.committed.get(key)
-    log = world.source.log(*key)
-    if last is not None and log is not None:
-        most = max(last, log.end - 1)
-        to = min(max(0, last + int(step.amount)), most)
-        world.mirror._commit(key, to)  # noqa: SLF001 - as an operator does
+    if last is not None:
+        world.mirror.set_offset(key, last + int(step.amount))
 
 
 def _compact(world: World, step: Step) -> None:

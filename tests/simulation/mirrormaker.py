@@ -207,6 +207,30 @@ class SimMirror:
     def kill(self) -> None:
         """Kill it: what was copied since the last commit is read again."""
         self.running = False
+        self.expect()
+
+    def expect(self) -> None:
+        """Note what it will read again, where it does not run."""
+        if self.running:
+            return
+        for key, last in self.committed.items():
+            log = self.source.log(*key)
+            if log is not None:
+                self.oracle.read_again(log.span(last + 1, log.end))
+
+    def set_offset(self, key: tuple[str, int], to: int) -> None:
+        """Set a committed offset, as Connect's API does.
+
+        Records before it are left behind, as far as anybody can know before
+        the mirror starts. It refuses while connectors run.
+        """
+        log, last = self.source.log(*key), self.committed.get(key)
+        if self.running or log is None or last is None:
+            return
+        to = min(max(0, to), max(last, log.end - 1))
+        self._commit(key, to)
+        self.oracle.leave(key, log, last + 1, to + 1)
+        self.expect()
 
     def rebalance(self) -> None:
         """Give tasks out again; one that was cut off goes on copying."""

@@ -25,6 +25,9 @@ class Loss:
     gone: bool
     """Whether it left the source unread; the mirror passed it otherwise."""
 
+    uncopied: bool = False
+    """Whether it was copied, and its copy is lost."""
+
 
 @dataclass
 class Oracle:
@@ -119,7 +122,15 @@ class Oracle:
             record.copied -= 1
             if not record.copied:
                 record.left = False
-                self._lose(key, record, gone=False)
+                self._lose(key, record, gone=False, uncopied=True)
+
+    def read_again(self, records: Iterable[Numbered]) -> None:
+        """The mirror reads records again once it starts: lost copies, too."""
+        for _, record in records:
+            loss = self._lost.get(id(record))
+            if loss is not None and loss.uncopied:
+                record.left = False
+                del self._lost[id(record)]
 
     def lost(self) -> int:
         """Return how many records are lost."""
@@ -161,12 +172,16 @@ class Oracle:
             (x.at for x in self._lost.values() if x.key == key), default=0.0
         )
 
-    def _lose(self, key: Key, record: Record, *, gone: bool) -> None:
+    def _lose(
+        self, key: Key, record: Record, *, gone: bool, uncopied: bool = False
+    ) -> None:
         if not self._is_new(record):
             return
         record.left = True
         self.ever[key] += 1
-        self._lost[id(record)] = Loss(key, record, self.elapsed(), gone)
+        self._lost[id(record)] = Loss(
+            key, record, self.elapsed(), gone, uncopied
+        )
 
     def _is_new(self, record: Record) -> bool:
         """Return whether a record is still to be copied."""
