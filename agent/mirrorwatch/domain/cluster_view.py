@@ -297,6 +297,11 @@ class FlowView:
     """Source partitions of which the newest copies do not prove how far they
     are, with the reason, where that is what shows it."""
 
+    before: Mapping[TopicPartition, PartitionView | None] = field(
+        default_factory=dict, repr=False
+    )
+    """Partitions in the view before."""
+
     @property
     def comparison_problems(self) -> tuple[str, ...]:
         """What keeps both sides from being compared, in sentences."""
@@ -345,33 +350,65 @@ class FlowView:
     def partitions(self) -> Mapping[TopicPartition, PartitionView | None]:
         """Every source partition that the flow carries; `None` for one that
         has no leader at the source.
+
+        Notes
+        -----
+        What is as it was in the view before is the same object. That is most
+        partitions, most of the time: nobody has to look into them again.
         """
         source, target = self.source, self.target
         if source is None:
             return {}
         found: dict[TopicPartition, PartitionView | None] = {}
+        before, marked = self.before, self.exactly_once
+        ends, starts = source.ends, source.starts
+        committed, syncs = self.committed, self.syncs
         for topic, remote in self.names.items():
             facts = source.topics[topic]
             copies = None if target is None else target.topics.get(remote)
+            target_id = None if copies is None else copies.id
+            there = 0 if copies is None else copies.partitions
             for partition in range(facts.partitions):
                 key = (topic, partition)
-                end = source.ends.get(key)
+                end = ends.get(key)
                 if end is None:
                     found[key] = None
                     continue
-                copied = copies is not None and partition < copies.partitions
+                copied = partition < there
+                start = starts.get(key)
+                copies_end = self.target_end(key) if copied else None
+                commit, sync = committed.get(key), syncs.get(key)
+                uncopied = target is not None and not copied
+                unproved = key in self.unproved
+                was = before.get(key)
+                if (
+                    was is not None
+                    and was.source_end == end
+                    and was.target_end == copies_end
+                    and was.source_start == start
+                    and was.committed is commit
+                    and was.sync is sync
+                    and was.source_id == facts.id
+                    and was.target_id == target_id
+                    and was.uncopied is uncopied
+                    and was.unproved is unproved
+                    and was.marked is marked
+                    and was.remote == remote
+                ):
+                    found[key] = was
+                    continue
                 found[key] = PartitionView(
                     remote=remote,
                     source_id=facts.id,
-                    source_start=source.starts.get(key),
+                    source_start=start,
                     source_end=end,
-                    target_id=None if copies is None else copies.id,
-                    target_end=self.target_end(key) if copied else None,
-                    uncopied=target is not None and not copied,
-                    committed=self.committed.get(key),
-                    sync=self.syncs.get(key),
-                    marked=self.exactly_once,
-                    unproved=key in self.unproved,
+                    target_id=target_id,
+                    target_end=copies_end,
+                    uncopied=uncopied,
+                    committed=commit,
+                    sync=sync,
+                    marked=marked,
+                    unproved=unproved,
                 )
         return found
 

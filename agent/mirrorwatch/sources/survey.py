@@ -13,6 +13,7 @@ from ..domain.cluster_view import (
     ClusterAnswer,
     ClusterView,
     FlowView,
+    PartitionView,
     TopicFacts,
     TopicPartition,
 )
@@ -481,6 +482,9 @@ class SurveyWorker:
         # Carried when the source last answered: while it does not, their
         # copies show whether the mirror goes on.
         self._carried = [CarriedTopics() for _ in flows]
+        # As the view before had them.
+        self._partitions: list[Mapping[TopicPartition, PartitionView | None]]
+        self._partitions = [{} for _ in flows]
 
     def step(self) -> None:
         at = self._clock()
@@ -527,6 +531,7 @@ class SurveyWorker:
                     self._sides[source].answer,
                     self._sides[target].answer,
                 ),
+                before=self._partitions[n],
             )
             if view.source is not None and view.target is not None:
                 self._known[n] = said
@@ -538,6 +543,7 @@ class SurveyWorker:
             except MirrorwatchError as e:
                 # The other flows must learn all the same.
                 failed = failed or e
+            self._partitions[n] = view.partitions
         if failed is not None:
             raise failed
 

@@ -174,6 +174,10 @@ class _PartitionRecovery:
     complete: datetime | None = None
     """Until when it is complete; `None` if that is not known."""
 
+    whole: PartitionView | None = None
+    """How it was seen when all of it was proved to be copied: as long as it
+    looks so, it is. `None` if anything else has to be looked at, too."""
+
     def __post_init__(self) -> None:
         self.complete = self.floor
 
@@ -200,6 +204,13 @@ class _PartitionRecovery:
                 for n, each in enumerate(ends[:-1])
                 if n % 2 or each is best
             ]
+
+    def stands(self, seen: PartitionView | None, at: datetime) -> bool:
+        """Return whether all is still copied, and nothing else was seen."""
+        if seen is None or seen is not self.whole:
+            return False
+        self.ends[-1].at = self.complete = at
+        return True
 
     def until(self, position: int) -> datetime | None:
         """Return until when it is complete, with a position."""
@@ -228,6 +239,7 @@ class _PartitionRecovery:
         the end shows is believed only if the newest sync, read after it, does
         not contradict it, and only until a later one does.
         """
+        self.whole = None
         before = self.reached
         committed = seen.committed if self._is_new(seen.committed) else None
         sync = seen.sync if self._is_new(seen.sync) else None
@@ -281,6 +293,8 @@ class _PartitionRecovery:
             position = seen.log_start
         first, _ = facts.missing.skipped.get(place, (position, 0))
         self.complete = self.until(min(position, first))
+        if self.proved == seen.source_end == min(position, first):
+            self.whole = seen
         return max(0, seen.source_end - position)
 
     def lose(self, at: datetime) -> None:
@@ -348,7 +362,16 @@ class RecoveryTracker:
             source.at,
             None,
         )
+        missing = facts.missing
+        doubted = {*missing.accounted, *missing.skipped, *missing.dropped}
         for place, seen in view.partitions.items():
+            part = self._partitions.get(place)
+            if (
+                part is not None
+                and place not in doubted
+                and part.stands(seen, source.at)
+            ):
+                continue
             if place[0] == HEARTBEATS:
                 # Of a mirror that is just made they wait for its next look
                 # for topics, ten minutes by default; nobody reads them on.
@@ -370,19 +393,19 @@ class RecoveryTracker:
                 least = until, place
         self._at = source.at
         self._topics = {n: t.partitions for n, t in source.topics.items()}
-        missing = sum(
+        missing_records = sum(
             count
-            for place, (_, count) in facts.missing.skipped.items()
+            for place, (_, count) in missing.skipped.items()
             if place in view.partitions
         )
         topic, partition = least[1] or (None, None)
         self.point = RecoveryPoint(
             at=source.at,
-            records=records + missing,
+            records=records + missing_records,
             complete_until=least[0],
             topic=topic,
             partition=partition,
-            missing=missing,
+            missing=missing_records,
             unknown=unknown,
         )
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from ..cluster_view import Position, PositionSource
+from ..cluster_view import PartitionView, Position, PositionSource
 from .model import EstimateBounds, FirstRecord
 
 __all__ = ["EndHistory", "PartitionLag"]
@@ -129,6 +129,10 @@ class PartitionLag:
 
     read_for: int | None = None
     """Position for which the record that is next was read."""
+
+    settled: PartitionView | None = None
+    """How it was seen last, if time alone changes nothing of it: as long as
+    it looks so, its position and end are as they were."""
 
     def move(
         self,

@@ -1,7 +1,13 @@
 """Lag of one topic, of all of its partitions."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import (
+    Callable,
+    Container,
+    Iterable,
+    Iterator,
+    Mapping,
+)
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -444,6 +450,12 @@ class _Kept:
             and self.trend.stands()
         )
 
+    def stand(self, at: datetime) -> TopicLag:
+        """Take that all is as before, and return the last lag."""
+        assert self.lag is not None  # noqa: S101 - it holds
+        self.trend.stand(at.timestamp())
+        return self.lag
+
 
 class TopicSummaries:
     """Summarizes topics, again only where anything changed.
@@ -465,6 +477,8 @@ class TopicSummaries:
         tracks: Mapping[TopicPartition, PartitionLag],
         configs: Mapping[str, TopicConfigs],
         patience: timedelta,
+        *,
+        changed: Container[str],
     ) -> tuple[TopicLag, ...]:
         """Return the lag of every topic, by name.
 
@@ -480,6 +494,8 @@ class TopicSummaries:
             How source topics are configured, as far as that is known.
         patience
             How long positions stand of a mirror that goes on.
+        changed
+            Topics of which anything was seen that was not so before.
         """
         moved_at = max(
             (t.moved_at for t in tracks.values() if t.begun), default=None
@@ -487,6 +503,15 @@ class TopicSummaries:
         before, self._kept = self._kept, {}
         found = []
         for topic in sorted(view.names):
+            kept = before.get(topic)
+            if (
+                kept is not None
+                and topic not in changed
+                and kept.holds(kept.marks, configs.get(topic))
+            ):
+                self._kept[topic] = kept
+                found.append(kept.stand(view.at))
+                continue
             partitions = range(source.topics[topic].partitions)
             own = {
                 p: track
@@ -508,9 +533,8 @@ class TopicSummaries:
                 kept.unproved = left_out
             if left_out and not own:
                 continue
-            if kept.lag is not None and kept.holds(marks, configs.get(topic)):
-                kept.trend.stand(view.at.timestamp())
-                found.append(kept.lag)
+            if kept.holds(marks, configs.get(topic)):
+                found.append(kept.stand(view.at))
                 continue
             around = LagContext(
                 now=view.at,

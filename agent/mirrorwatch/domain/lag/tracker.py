@@ -62,6 +62,9 @@ class LagTracker:
         self._refused = refused
         self._tracks: dict[TopicPartition, PartitionLag] = {}
         self._summaries = TopicSummaries(class_of)
+        self._changed: set[str] = set()
+        """Topics of which anything was seen that was not so before."""
+
         self._unknown = 0
         self._at: datetime | None = None
         self._whole_at: datetime | None = None
@@ -118,6 +121,7 @@ class LagTracker:
                 self._tracks,
                 self._configs(),
                 COMMITS * flush,
+                changed=self._changed,
             )
         else:
             self._missed = True
@@ -216,44 +220,67 @@ class LagTracker:
         self, view: FlowView, patience: timedelta, gap: datetime | None
     ) -> None:
         tracks = self._tracks
+        self._changed.clear()
         for key in tracks.keys() - view.partitions.keys():
             del tracks[key]
+            self._changed.add(key[0])
         for key, seen in view.partitions.items():
+            track = tracks.get(key)
+            if (
+                seen is not None
+                and track is not None
+                and seen is track.settled
+                and gap is None
+            ):
+                continue  # most partitions, most of the time
+            self._changed.add(key[0])
             if seen is None:
                 self._unknown += 1
-                continue
-            if seen.has_no_position:
+            elif seen.has_no_position:
                 tracks.pop(key, None)
-                continue
-            track = tracks.get(key)
-            target_id = seen.target_id
-            if track is not None and view.target is None:
-                # A target that does not answer is not another target.
-                target_id = track.epoch[1]
-            if track is None or track.epoch[0] != seen.source_id:
-                # What was recreated begins now; what the agent sees first may
-                # have stood for long, and the mirror wrote when it moved.
-                told = None if track else seen.proved_at
-                track = tracks[key] = PartitionLag(
-                    epoch=(seen.source_id, target_id),
-                    moved_at=min(told or view.at, view.at),
-                )
-                self._unread[key] = track
-            elif track.epoch[1] != target_id:
-                # Its records wait as before, whatever became of the copies.
-                track.epoch = (seen.source_id, target_id)
-                track.claim = EstimateBounds()
-            position = self._locate(seen, track.claim, view.at, patience)
-            if position is None or position.offset > seen.source_end:
-                self._unknown += 1
-                del tracks[key]
-                continue
-            moved_at = None
-            if gap is not None:
-                # It may have stopped meanwhile, after what it wrote last.
-                self._unread[key] = track
-                moved_at = min(max(gap, seen.proved_at or gap), view.at)
-            track.move(position, seen.source_end, view.at, moved_at)
+            else:
+                self._move_one(key, seen, view, patience, gap)
+
+    def _move_one(
+        self,
+        key: TopicPartition,
+        seen: PartitionView,
+        view: FlowView,
+        patience: timedelta,
+        gap: datetime | None,
+    ) -> None:
+        tracks = self._tracks
+        track = tracks.get(key)
+        target_id = seen.target_id
+        if track is not None and view.target is None:
+            # A target that does not answer is not another target.
+            target_id = track.epoch[1]
+        if track is None or track.epoch[0] != seen.source_id:
+            # What was recreated begins now; what the agent sees first may
+            # have stood for long, and the mirror wrote when it moved.
+            told = None if track else seen.proved_at
+            track = tracks[key] = PartitionLag(
+                epoch=(seen.source_id, target_id),
+                moved_at=min(told or view.at, view.at),
+            )
+            self._unread[key] = track
+        elif track.epoch[1] != target_id:
+            # Its records wait as before, whatever became of the copies.
+            track.epoch = (seen.source_id, target_id)
+            track.claim = EstimateBounds()
+        position = self._locate(seen, track.claim, view.at, patience)
+        if position is None or position.offset > seen.source_end:
+            self._unknown += 1
+            del tracks[key]
+            return
+        moved_at = None
+        if gap is not None:
+            # It may have stopped meanwhile, after what it wrote last.
+            self._unread[key] = track
+            moved_at = min(max(gap, seen.proved_at or gap), view.at)
+        track.move(position, seen.source_end, view.at, moved_at)
+        # Of what is not proved it must still be said whether it is.
+        track.settled = seen if track.claim.offset is None else None
 
     def _locate(
         self,
