@@ -210,12 +210,13 @@ class SimAdmin(_Client):
             brokers=dict.fromkeys(self._cluster.brokers),
             topics={
                 t.name: SimpleNamespace(
+                    error=None,
                     partitions={
                         n: SimpleNamespace(
                             leader=-1 if log.leader is None else log.leader
                         )
                         for n, log in enumerate(t.logs)
-                    }
+                    },
                 )
                 for t in self._cluster.visible()
             },

@@ -7,10 +7,12 @@ Nothing here names a topic in a plain metadata request: on a broker with
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from confluent_kafka import (
+    OFFSET_INVALID,
     IsolationLevel,
     KafkaError,
     KafkaException,
@@ -238,26 +240,31 @@ class Cluster:
         Notes
         -----
         Partitions that were missing in the last answer are asked for in the
-        way that knows each partition's error, until they all have one.
+        way that knows each partition's error, until they have one.
         """
         if not wanted:
             return {}
-        if self._missing.isdisjoint(wanted):
-            found = self._lookup.read(wanted, read_committed=read_committed)
-            if len(found) == len(wanted):
-                return found
+        found = self._lookup.read(
+            {p: time for p, time in wanted.items() if p not in self._missing},
+            read_committed=read_committed,
+        )
+        rest = wanted.keys() - found.keys()
+        if not rest:
+            return found
+        # Until they are answered, whether or not that succeeds now.
+        self._missing |= rest
         level = (
             IsolationLevel.READ_COMMITTED
             if read_committed
             else IsolationLevel.READ_UNCOMMITTED
         )
-        specs = {place: _to_spec(time) for place, time in wanted.items()}
-        answers = self.list_offsets(specs, isolation=level, strict=strict)
-        found = {place: int(found.offset) for place, found in answers.items()}
-        self._missing = self._missing - wanted.keys() | (
-            wanted.keys() - found.keys()
+        answers = self.list_offsets(
+            {place: _to_spec(wanted[place]) for place in rest},
+            isolation=level,
+            strict=strict,
         )
-        return found
+        self._missing -= answers.keys()
+        return found | {p: int(a.offset) for p, a in answers.items()}
 
     def list_offsets(
         self,
@@ -275,10 +282,13 @@ class Cluster:
         they come its own thread frees what the thread that asked still uses
         (``rd_kafka_topic_partition_list_query_leaders_async``). A client that
         has just listed all topics, and does nothing else, knows the leaders.
+
+        It also answers with -1001, and no error, where a broker has not.
         """
-        admin = AdminClient(self._settings)
+        admin = self._admin
         found, right = {}, "DESCRIBE on its topics"
         try:
+            admin = AdminClient(self._settings)
             listed = admin.list_topics(timeout=TIMEOUT)
             led = [place for place in sorted(wanted) if _is_led(place, listed)]
             for batch in batched(led, BATCH):
@@ -292,9 +302,14 @@ class Cluster:
                     right = RIGHT.format(topic=asked.topic)
                     answer = self._answer_of(future)
                     if not isinstance(answer, KafkaException):
-                        found[place] = answer
-                    elif strict or answer.args[0].code() < 0:
-                        raise answer
+                        if answer.offset != OFFSET_INVALID:
+                            found[place] = answer
+                            continue
+                        answer = _to_silence(asked.topic)
+                    if strict or answer.args[0].code() < 0:
+                        # Raised itself, it would hold this frame, and so the
+                        # client with its threads: see `answer_of`.
+                        raise self._translate(answer, right, admin) from answer
         except KafkaException as e:
             raise self._translate(e, right, admin) from e
         missing = wanted.keys() - found.keys()
@@ -307,7 +322,7 @@ class Cluster:
                 source="kafka",
                 cluster=self.alias,
             )
-        self._error, self._failures = None, 0
+        self._error = None
         return found
 
     def max_message_bytes(self, topic: str) -> int:
@@ -386,7 +401,8 @@ class Cluster:
         found = to_source_error(
             error, cluster=self.alias, right=right, last=self._error
         )
-        if isinstance(found, SourceUnavailableError):
+        # Another client that fails, or not, says nothing of this one.
+        if asked is None and isinstance(found, SourceUnavailableError):
             self._begin_anew()
         return found
 
@@ -404,7 +420,9 @@ class Cluster:
         self._failures += 1
         if self._failures >= MOST_FAILURES:
             self._failures = 0
-            self._admin = AdminClient(self._settings)
+            # What it takes, such as a token, may be missing at the moment.
+            with suppress(KafkaException):
+                self._admin = AdminClient(self._settings)
 
     def _note_error(self, error: KafkaError) -> None:
         # Who is refused is disconnected next, and that is no reason.
@@ -421,10 +439,20 @@ def _to_spec(time: int) -> Any:
 
 
 def _is_led(place: TopicPartition, listed: ClusterMetadata) -> bool:
+    """Whether a client that has listed this knows the leader."""
     topic, partition = place
     known = listed.topics.get(topic)
-    found = known.partitions.get(partition) if known else None
-    return found is not None and found.leader >= 0
+    if known is None or known.error is not None:
+        return False
+    found = known.partitions.get(partition)
+    return found is not None and found.leader in listed.brokers
+
+
+def _to_silence(topic: str) -> KafkaException:
+    code = KafkaError._TIMED_OUT  # noqa: SLF001 - how the library names it
+    return KafkaException(
+        KafkaError(code, f"no offsets of {topic} from the leader")
+    )
 
 
 def _to_brokers(found: ClusterMetadata) -> Brokers:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 
 from confluent_kafka import Consumer, KafkaException
 from confluent_kafka import TopicPartition as Requested
@@ -72,23 +73,33 @@ class OffsetLookup:
             The first offset that is not older; -1 if there is none. Whatever
             failed is left out, and so may be any other where one failed.
         """
-        consumer = self._consumer(read_committed=read_committed)
+        found: dict[TopicPartition, int] = {}
+        if not wanted:
+            return found
 
-        def ask(batch: Sequence[TopicPartition]) -> Sequence[Requested]:
+        def ask(
+            consumer: Consumer, batch: Sequence[TopicPartition]
+        ) -> Sequence[Requested]:
             return consumer.offsets_for_times(
                 [Requested(*p, wanted[p]) for p in batch], timeout=TIMEOUT
             )
 
         # By topic, so that a batch is about as few of them as possible.
         batches = [*batched(sorted(wanted), BATCH)]
-        found: dict[TopicPartition, int] = {}
         with suppress(KafkaException):
+            # What makes it fails, too, where a token or a file is missing.
+            question = partial(
+                ask, self._consumer(read_committed=read_committed)
+            )
             for batch, answers in zip(
-                batches, _ask_at_once(ask, batches), strict=True
+                batches, _ask_at_once(question, batches), strict=True
             ):
                 # They come in the order of the questions.
                 for partition, answer in zip(batch, answers, strict=True):
-                    if answer.error is None:
+                    # Ends and starts are not negative.
+                    if answer.error is None and (
+                        answer.offset >= 0 or wanted[partition] >= 0
+                    ):
                         found[partition] = answer.offset
         if len(found) < len(wanted):
             # What it remembers may no longer be so.
