@@ -234,7 +234,11 @@ def test_a_group_that_a_silent_broker_does_not_list_has_not_read_all(
     world.watch({"efd", "connect-sink"}, required=["efd"])
     verdict(rounds=1)
     world.target.denied = {"efd"}
-    verdict(rounds=1)
+    denied = verdict(rounds=1)
+    assert (denied.health, "lacks DESCRIBE" in denied.reason) == (
+        Health.UNKNOWN,
+        True,
+    )
     world.target.denied = set()
     assert verdict(rounds=1).health is Health.CRITICAL
     # Deleted is another thing.
