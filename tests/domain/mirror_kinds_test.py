@@ -12,7 +12,17 @@ from mirrorwatch.config.mirror import MirrorConfig
 from mirrorwatch.domain.checks import CHECKS, judge
 from mirrorwatch.domain.mirror_kinds import KINDS
 from mirrorwatch.domain.mirror_presets import PRESETS
+from mirrorwatch.domain.position.model import (
+    PositionObservation,
+    Reset,
+    ResetKind,
+)
 from mirrorwatch.domain.report import Health
+from mirrorwatch.domain.skips.model import (
+    SkipEvent,
+    SkipKind,
+    SkipsObservation,
+)
 from mirrorwatch.exceptions import ConfigError
 from mirrorwatch.mirrors import MIRRORS
 from tests.support.builders import NOON
@@ -77,6 +87,112 @@ def test_what_it_cannot_prove_is_off_with_the_reason(kind: str) -> None:
         assert verdicts[check].health is Health.OFF
         assert verdicts[check].reason == reason
     assert verdicts["lag"].health is Health.UNKNOWN
+
+
+def told_of_losses(kind: str) -> str:
+    """Return what is said of losses, one after the other, of each kind."""
+    keys = dict(KEYS.get(kind, {}))
+    if kind == "group":
+        keys["keeps_partitions"] = True
+    config = configured(kind=kind, **keys)
+    (flow,) = config.flows
+    limits = {flow.name: config.to_limits(flow)}
+    seen: list[Any] = [
+        SkipsObservation(
+            flow=flow.name,
+            at=NOON,
+            partitions=1,
+            events=tuple(
+                (
+                    SkipEvent(
+                        kind=skipped,
+                        topic="t",
+                        partition=0,
+                        source_id="id",
+                        ranges=((1, 2),),
+                        count=2,
+                        at=NOON,
+                    ),
+                    2,
+                )
+                for skipped in SkipKind
+            ),
+        ),
+        PositionObservation(
+            flow=flow.name,
+            at=NOON,
+            source="a",
+            target="b",
+            partitions=1,
+            counts={},
+            keeps_offsets=KINDS[kind].keeps_offsets,
+            resets=tuple(
+                Reset(
+                    number=number,
+                    kind=reset,
+                    topic="t",
+                    began=NOON,
+                    settled=settled,
+                    partition=0,
+                    first=1,
+                    end=5,
+                    log_end=log_end,
+                )
+                for number, (reset, settled, log_end) in enumerate(
+                    [
+                        (ResetKind.BEYOND, None, 9),
+                        (ResetKind.SOURCE_RECREATED, None, 9),
+                        (ResetKind.SOURCE_RECREATED, None, 3),
+                        (ResetKind.TARGET_RECREATED, NOON, None),
+                    ]
+                )
+            ),
+        ),
+    ]
+    texts = [
+        str(text)
+        for verdict in judge(limits, seen, NOON)
+        if verdict.check in {"skips", "position"}
+        for text in (verdict.reason, *verdict.evidence.values())
+    ]
+    return "\n".join(texts)
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS.keys() - {"mirrormaker2"}))
+def test_what_to_do_about_a_loss_exists_at_its_mirror(kind: str) -> None:
+    told = told_of_losses(kind)
+    assert told.count(KINDS[kind].title.removeprefix("the ")) > 3
+    assert "MirrorMaker" not in told.replace("MirrorMaker 1", "")
+    on_connect = kind in ON_CONNECT and kind != "ureplicator"
+    commits = kind not in {*LINKS, *OPAQUE}
+    if "skips" not in KINDS[kind].off:
+        assert ("errors.tolerance" in told) == on_connect
+        assert ("auto.offset.reset" in told) == on_connect
+        assert ("where it starts in new partitions" in told) != on_connect
+    assert ("its committed offsets of the topic" in told) == commits
+    assert ("from the start before it resumes" in told) != commits
+    assert ("copies them again" in told) != commits
+
+
+def test_mirrormaker_2_is_told_by_its_own_settings() -> None:
+    told = told_of_losses("mirrormaker2")
+    for text in (
+        "Check errors.tolerance and MirrorMaker's log",
+        (
+            "MirrorMaker started after them. Check auto.offset.reset of its "
+            "consumer"
+        ),
+        (
+            "truncated, and MirrorMaker does not copy them again. If they are "
+            "needed, reset its committed offsets of the topic"
+        ),
+        (
+            "are gone there, and MirrorMaker does not copy them again. If "
+            "they are needed, reset its committed offsets of the topic"
+        ),
+        "Delete its committed offsets of the topic before it resumes",
+    ):
+        assert text in told
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))

@@ -55,12 +55,19 @@ class World:
         self.store = DocumentStore(
             Database(None), "f", "readers", ReadersState
         )
+        self.watch({"efd", "connect-sink"})
+        self.end = 100
+
+    def watch(
+        self, chosen: set[str], required: Sequence[str] = ("connect-sink",)
+    ) -> None:
+        """Start the agent with a configuration."""
         self.source = ReadersSource(
             flow="f",
             target="ldf",
             properties={},
-            chosen={"efd", "connect-sink"}.__contains__,
-            required=("connect-sink",),
+            chosen=chosen.__contains__,
+            required=required,
             store=self.store,
         )
         self.worker = GroupsWorker(
@@ -69,7 +76,6 @@ class World:
             clock=lambda: self.now,
             chosen=self.source.chooses,
         )
-        self.end = 100
 
     def survey(self) -> ReadersObservation | None:
         self.now += timedelta(seconds=15)
@@ -224,7 +230,25 @@ def test_a_group_that_a_silent_broker_does_not_list_has_not_read_all(
     # It has not moved meanwhile: that it was not listed is no move.
     world.target.silent = set()
     assert verdict(rounds=1).health is Health.CRITICAL
+    # So it is where it may not be described for a while.
+    world.watch({"efd", "connect-sink"}, required=["efd"])
+    verdict(rounds=1)
+    world.target.denied = {"efd"}
+    denied = verdict(rounds=1)
+    assert (denied.health, "lacks DESCRIBE" in denied.reason) == (
+        Health.UNKNOWN,
+        True,
+    )
+    world.target.denied = set()
+    assert verdict(rounds=1).health is Health.CRITICAL
     # Deleted is another thing.
     del world.target.committed["efd"]
-    assert verdict(rounds=1).health is Health.OK
+    deleted = verdict(rounds=1)
+    assert deleted.health is Health.WARNING
+    assert deleted.reason.startswith("Committed offsets of consumer group efd")
     assert heads
+    # Another configuration does not name it.
+    world.worker.step()
+    assert world.store.load().standing
+    world.watch({"connect-sink"})
+    assert verdict(rounds=1).health is Health.OK

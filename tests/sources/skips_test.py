@@ -1,13 +1,21 @@
 """What keeps the books: what it does about stretches it cannot read."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
-from mirrorwatch.domain.cluster_view import ClusterView, FlowView
+from mirrorwatch.domain.cluster_view import (
+    ClusterView,
+    FlowView,
+    TopicConfigs,
+    TopicPartition,
+)
 from mirrorwatch.domain.mirror_records import Assignment, Connector
+from mirrorwatch.domain.offsets import OffsetRange
 from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch.domain.skips.check import SkipsLimits, judge_skips
 from mirrorwatch.domain.skips.model import RangeRequest, SkipsObservation
@@ -16,7 +24,10 @@ from mirrorwatch.domain.skips.settle import RangeContent
 from mirrorwatch.domain.skips.tracker import SkipTracker
 from mirrorwatch.domain.topics import Selection
 from mirrorwatch.exceptions import SourceUnavailableError
+from mirrorwatch.kafka.admin import Cluster
+from mirrorwatch.kafka.reader import RangeReader, RecordFingerprint
 from mirrorwatch.sources.mirror_state import MirrorState
+from mirrorwatch.sources.parity import FlowConfigs
 from mirrorwatch.sources.skips import (
     RangeExaminer,
     SkipsWorker,
@@ -24,6 +35,7 @@ from mirrorwatch.sources.skips import (
 )
 from mirrorwatch.state import Database
 from mirrorwatch.state.skips import SkipsStore
+from mirrorwatch.threads import Latest
 from tests.domain.skips.world import START, World
 
 TOPIC = "t"
@@ -58,12 +70,83 @@ class Answers(RangeExaminer):
         return [self.world.read(request) for request in requests]
 
 
+class Log(RangeReader):
+    """Reads one side of a world."""
+
+    def __init__(self, offsets: Callable[[], Mapping[int, int]]) -> None:
+        self._offsets = offsets
+
+    def read(
+        self,
+        wanted: Iterable[tuple[TopicPartition, OffsetRange]],
+        *,
+        committed: bool,
+    ) -> dict[TopicPartition, dict[int, RecordFingerprint] | None]:
+        del committed
+        found: dict[TopicPartition, dict[int, RecordFingerprint] | None] = {}
+        for place, span in wanted:
+            known = found[place] = found.get(place) or {}
+            known |= {
+                offset: RecordFingerprint(
+                    content=look, timestamp=0, by_broker=False
+                )
+                for offset, look in self._offsets().items()
+                if span.first <= offset < span.end
+            }
+        return found
+
+
+class Logs(Answers):
+    """Lets the examiner itself read both sides of a world."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.expired = self.expired_here = 0
+        self.is_led = self.is_led_here = True
+        self._source = cast(
+            "Cluster",
+            SimpleNamespace(
+                offsets=lambda places: dict.fromkeys(
+                    places if self.is_led else (), self.expired
+                )
+            ),
+        )
+        self._target = cast(
+            "Cluster",
+            SimpleNamespace(
+                offsets=lambda places: dict.fromkeys(
+                    places if self.is_led_here else (), self.expired_here
+                )
+            ),
+        )
+        plain = TopicConfigs(cleanup_policy=frozenset({"delete"}))
+        self._configs = Latest(
+            FlowConfigs(source={TOPIC: plain}, target={TOPIC: plain})
+        )
+        self._there = Log(
+            lambda: {
+                offset: look
+                for offset, look in enumerate(world.source)
+                if look is not None and offset >= self.expired
+            }
+        )
+        self._here = Log(
+            lambda: {
+                down: up + 1000
+                for down, up in enumerate(world.target)
+                if up is not None and down >= self.expired_here
+            }
+        )
+
+    answer = RangeExaminer.answer
+
+
 class Watched:
     """A mirror, and what keeps its books."""
 
-    def __init__(self) -> None:
+    def __init__(self, answers: type[Answers] = Answers) -> None:
         self.world = World()
-        self.answers = Answers(self.world)
+        self.answers = answers(self.world)
         self.positions = MirrorState()
         self.positions.keep_every_sync()
         self.now = START
@@ -145,6 +228,37 @@ def test_nothing_is_booked_of_what_cannot_be_read(why: str) -> None:
     watched.wait(20)
     assert watched.skipped == 13
     assert watched.seen.unread is None
+
+
+@pytest.mark.parametrize("side", ["is_led", "is_led_here"])
+def test_nothing_is_booked_while_a_partition_has_no_start(
+    side: str,
+) -> None:
+    """What expired would be taken for records that were never there."""
+    watched = Watched(Logs)
+    logs = watched.answers
+    assert isinstance(logs, Logs)
+    assert watched.skipped == 10
+    setattr(logs, side, False)
+    watched.world.do("write 9", "copy 3", "drop 3", "copy 3", "flush")
+    if side == "is_led":
+        logs.expired = len(watched.world.source) - 1
+    else:
+        logs.expired_here = len(watched.world.target) - 1
+    watched.do()
+    assert watched.skipped == 10
+    assert watched.seen.foreign == ()
+    watched.wait(130)
+    unread = watched.seen.unread
+    assert unread is not None
+    assert "it has no leader" in str(unread.problem)
+    setattr(logs, side, True)
+    watched.wait(20)
+    # Three had no room among the copies that expired.
+    assert watched.skipped == (10 if side == "is_led" else 13)
+    assert watched.seen.unread is None
+    (tally,) = [tally for _, tally in watched.seen.tallies]
+    assert tally.unverifiable
 
 
 def test_what_a_mirror_left_out_before_it_was_told_not_to_is_no_loss() -> None:

@@ -368,7 +368,8 @@ _ALL = (
         alarms=CheckAlarms(
             critical="a consumer group at the target has stopped reading "
             "while records wait",
-            warning="the lag of a consumer group at the target is growing",
+            warning="the lag of a consumer group at the target is growing, "
+            "or its committed offsets are gone",
             unknown="the lag of consumer groups at the target",
         ),
     ),

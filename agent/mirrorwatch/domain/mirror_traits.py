@@ -118,6 +118,18 @@ class MirrorTraits:
         return self.in_group or self.in_zookeeper or self.in_connect
 
     @property
+    def on_connect(self) -> bool:
+        """Whether it is a connector, with the settings of connectors."""
+        return self.in_connect or not (
+            self.only_commits or self.keeps_offsets or self.matches_records
+        )
+
+    @property
+    def commits(self) -> bool:
+        """Whether it has committed offsets that can be reset."""
+        return not (self.keeps_offsets or self.matches_records)
+
+    @property
     def unflushed(self) -> timedelta:
         """How long after a commit records that it covers may still be sent;
         zero where only what was acknowledged is committed.

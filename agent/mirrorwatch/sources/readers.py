@@ -66,7 +66,14 @@ class ReadersSource:
         self._required = required
         self._store = store
         self._state = store.load()
-        self._tracker = ReadersTracker(self._state)
+        # Another configuration may name others.
+        self._tracker = ReadersTracker(
+            ReadersState(
+                standing=tuple(
+                    s for s in self._state.standing if chosen(s.group)
+                )
+            )
+        )
         self._lock = Lock()
         self._names: AbstractSet[str] = frozenset()
         self._reading: GroupReading | None = None
@@ -129,6 +136,7 @@ class ReadersSource:
                 target,
                 self._names,
                 is_whole=reading.is_whole,
+                unread=reading.denied | (reading.listed - reading.asked),
             )
             there = {group.group for group in groups}
             denied = sorted(filter(self._chosen, reading.denied))
@@ -140,6 +148,7 @@ class ReadersSource:
                 flow=self._flow,
                 at=target.at,
                 groups=groups,
+                lost=self._tracker.lost(),
                 missing=tuple(
                     name
                     for name in self._required

@@ -120,7 +120,7 @@ class RangeQueue:
         problem = (
             f"{request.topic}[{request.partition}], or its copy, cannot be "
             "read to the end of a range: an open transaction holds records "
-            "back, or a log was truncated"
+            "back, a log was truncated, or it has no leader"
         )
         self._failed[request.place] = (now, problem)
 
@@ -194,7 +194,7 @@ class RangeExaminer:
         -------
         list
             What was read for each, `None` where it cannot be read to its
-            end now.
+            end now, or where it starts is not known.
 
         Raises
         ------
@@ -229,8 +229,10 @@ class RangeExaminer:
                 kept.get(request.place, {}),
                 here.get(_here(request), {}),
                 (
-                    starts.get(request.place, 0),
-                    starts_here.get(_here(request), 0),
+                    starts.get(request.place),
+                    0
+                    if request.only_count
+                    else starts_here.get(_here(request)),
                 ),
             )
             for request in requests
@@ -242,9 +244,14 @@ class RangeExaminer:
         source: Mapping[int, RecordFingerprint] | None,
         kept: Mapping[int, RecordFingerprint] | None,
         target: Mapping[int, RecordFingerprint] | None,
-        starts: tuple[int, int],
+        starts: tuple[int | None, int | None],
     ) -> RangeContent | None:
         if source is None or kept is None or target is None:
+            return None
+        start, start_here = starts
+        if start is None or start_here is None:
+            # Without a leader. What expired would look as if it had never
+            # been there.
             return None
         # A target that sets timestamps itself has others than the source.
         timed = not any(look.by_broker for look in target.values())
@@ -258,13 +265,13 @@ class RangeExaminer:
             source={
                 offset: number
                 for offset, number in _numbers(
-                    source, starts[0], timed=timed
+                    source, start, timed=timed
                 ).items()
                 if offset in kept or number in copied
             },
             target=copies,
-            source_start=starts[0],
-            target_start=starts[1],
+            source_start=start,
+            target_start=start_here,
             # What is not known might be: then less is called proved.
             source_compacted=from_ is None or from_.compacted,
             target_compacted=to is None or to.compacted,

@@ -33,6 +33,8 @@ class Target:
         self.offsets = {G: 100}
         self.facts = {"g": GroupFacts(state="stable", members=2)}
         self.id = "first"
+        self.is_whole = True
+        self.unread: frozenset[str] = frozenset()
         self.tracker = ReadersTracker(ReadersState())
         self.seen = ReadersObservation(flow="f", at=NOON)
 
@@ -47,8 +49,17 @@ class Target:
             },
             ends=self.ends,
         )
-        groups = self.tracker.look(self.offsets, self.facts, view, {"t"})
-        self.seen = ReadersObservation(flow="f", at=self.now, groups=groups)
+        groups = self.tracker.look(
+            self.offsets,
+            self.facts,
+            view,
+            {"t"},
+            is_whole=self.is_whole,
+            unread=self.unread,
+        )
+        self.seen = ReadersObservation(
+            flow="f", at=self.now, groups=groups, lost=self.tracker.lost()
+        )
         return self.verdict()
 
     def verdict(self) -> Verdict:
@@ -283,6 +294,125 @@ def test_offsets_of_other_topics_are_none_of_it(target: Target) -> None:
     target.offsets["h", "other", 0] = 1
     target.look()
     assert [group.group for group in target.seen.groups] == ["g"]
+
+
+GONE = (
+    "Committed offsets of consumer group g at the target are gone, with lag "
+)
+
+
+@pytest.fixture
+def lagging(target: Target) -> Target:
+    """One group has stopped, another one reads on."""
+    target.offsets[H] = 100
+    target.run(6, written=10)
+    target.offsets[H] = target.ends["t", 0]
+    assert target.look().health is Health.CRITICAL
+    return target
+
+
+def test_a_group_whose_offsets_are_gone_is_missed_for_a_day(
+    lagging: Target,
+) -> None:
+    del lagging.offsets[G]
+    lagging.offsets[H] = lagging.ends["t", 0]
+    assert lagging.look().health is Health.WARNING
+    found = lagging.look(timedelta(hours=2))
+    assert found.health is Health.WARNING
+    assert found.reason == (
+        f"{GONE}240 records on 1 topic, first missed 2 h ago: they expired "
+        "or were deleted, or mirrorwatch lacks DESCRIBE on the group. "
+        "Consumers that start again begin by auto.offset.reset"
+    )
+    lagging.restart()
+    found = lagging.look(timedelta(hours=21))
+    assert found.health is Health.WARNING
+    assert "first missed 23 h ago" in found.reason
+    assert lagging.look(timedelta(hours=2)).health is Health.OK
+    assert lagging.tracker.to_state() == ReadersState()
+    lagging.restart()
+    assert lagging.look().health is Health.OK
+
+
+def test_offsets_that_went_while_the_agent_was_down_are_missed(
+    lagging: Target,
+) -> None:
+    lagging.restart()
+    del lagging.offsets[G]
+    del lagging.ends["t", 0]  # no leader
+    del lagging.offsets[H]
+    found = lagging.look(timedelta(hours=1))
+    assert found.health is Health.WARNING
+    assert found.reason.startswith(f"{GONE}1 record on 1 topic, first missed")
+    lagging.ends["t", 0] = 340
+    assert lagging.look().reason.startswith(f"{GONE}240 records")
+
+
+def test_an_offset_of_one_partition_is_missed_too(lagging: Target) -> None:
+    """It expires alone where the group assigns partitions to itself."""
+    lagging.offsets["g", "t", 1] = 100
+    lagging.run(1)
+    del lagging.offsets[G]
+    assert lagging.look().reason.startswith(GONE)
+
+
+@pytest.mark.parametrize("offset", [100, 0, 340])
+def test_a_group_that_is_back_is_judged_as_ever(
+    lagging: Target, offset: int
+) -> None:
+    del lagging.offsets[G]
+    for _ in range(40):
+        lagging.look()
+    lagging.offsets[G] = offset
+    found = lagging.look()
+    # Only where it was it has been all the time.
+    assert (found.health is Health.CRITICAL) == (offset == 100)
+    assert lagging.tracker.lost() == ()
+    assert (lagging.run(6).health is Health.OK) == (offset == 340)
+    lagging.restart()
+    lagging.look()
+    assert lagging.tracker.lost() == ()
+
+
+def test_a_group_that_is_back_after_a_restart_is_judged_as_ever(
+    lagging: Target,
+) -> None:
+    del lagging.offsets[G]
+    lagging.look()
+    lagging.restart()
+    lagging.offsets[G] = 340
+    assert lagging.look().health is Health.OK
+
+
+def test_a_group_that_had_read_all_may_go(lagging: Target) -> None:
+    lagging.offsets[G] = lagging.ends["t", 0]
+    lagging.look()
+    del lagging.offsets[G]
+    lagging.offsets[H] += 50
+    lagging.ends["t", 0] += 50
+    assert lagging.look().health is Health.OK
+
+
+def test_offsets_of_a_topic_that_is_gone_are_not_missed(
+    lagging: Target,
+) -> None:
+    del lagging.offsets[G]
+    lagging.look()
+    lagging.id = "second"
+    assert lagging.look().health is Health.OK
+
+
+def test_a_group_that_was_not_read_is_not_missed(lagging: Target) -> None:
+    del lagging.offsets[G]
+    lagging.unread = frozenset({"g"})
+    lagging.look()
+    assert lagging.tracker.lost() == ()
+    lagging.restart()
+    lagging.is_whole, lagging.unread = False, frozenset()
+    lagging.look()
+    assert lagging.tracker.lost() == ()
+    lagging.is_whole = True
+    assert lagging.look().reason.startswith(GONE)
 
 
 def test_what_is_not_there_is_unknown_and_not_configured_is_off() -> None:

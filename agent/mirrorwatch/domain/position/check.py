@@ -40,7 +40,12 @@ def health_of(reset: Reset) -> Health:
 
 
 def reason_of(
-    resets: Sequence[Reset], source: str, target: str, *, moves: bool = False
+    resets: Sequence[Reset],
+    source: str,
+    target: str,
+    *,
+    moves: bool = False,
+    commits: bool = True,
 ) -> str:
     """Return one sentence about resets of one kind in one topic.
 
@@ -54,13 +59,15 @@ def reason_of(
         Alias of the target.
     moves
         Whether the mirror copied anything lately.
+    commits
+        Whether it has committed offsets that can be reset.
     """
     first = resets[0]
     match first.kind:
         case ResetKind.EXPIRED | ResetKind.UNVERIFIED:
             return _expired(resets, source, target, moves=moves)
         case ResetKind.BEYOND | ResetKind.JUMPED:
-            return _beyond(resets, source, target)
+            return _beyond(resets, source, target, commits=commits)
         case ResetKind.REWIND:
             copies = "copies" if first.settled is None else "copied"
             return (
@@ -69,7 +76,7 @@ def reason_of(
                 "hold duplicates"
             )
         case ResetKind.SOURCE_RECREATED:
-            return _recreated(resets, source)
+            return _recreated(resets, source, commits=commits)
         case ResetKind.TARGET_RECREATED:
             gone = counted(first.gone, "offset")
             copies = f" ({gone})" if first.gone else ""
@@ -77,8 +84,12 @@ def reason_of(
                 f"{first.topic} was deleted and recreated at {target}: "
                 "records copied to its "
                 f"{counted(first.places, 'partition')}{copies} are gone "
-                "there, and MirrorMaker does not copy them again. If they "
-                "are needed, reset its committed offsets of the topic"
+                "there"
+            ) + (
+                ", and MirrorMaker does not copy them again. If they are "
+                "needed, reset its committed offsets of the topic"
+                if commits
+                else ". Check that MirrorMaker copies them again"
             )
         case _:
             return _of_flow(first)
@@ -167,7 +178,18 @@ def _jumped(resets: Sequence[Reset], target: str) -> str:
     )
 
 
-def _beyond(resets: Sequence[Reset], source: str, target: str) -> str:
+def _begin_anew(*, commits: bool) -> str:
+    how = (
+        "Delete its committed offsets of the topic"
+        if commits
+        else "Let it copy the topic from the start"
+    )
+    return f"{how} before it resumes"
+
+
+def _beyond(
+    resets: Sequence[Reset], source: str, target: str, *, commits: bool
+) -> str:
     first = resets[0]
     if first.kind is ResetKind.JUMPED:
         return _jumped(resets, target)
@@ -180,7 +202,7 @@ def _beyond(resets: Sequence[Reset], source: str, target: str) -> str:
                 "MirrorMaker's position and has grown past it. If "
                 "MirrorMaker resumes there, "
                 f"{_unread(passed, 'are never copied')}, {_where(passed)}. "
-                "Delete its committed offsets of the topic before it resumes"
+                f"{_begin_anew(commits=commits)}"
             )
         more = len(resets) - 1
         others = f" (and {more} more of its partitions)" if more else ""
@@ -204,7 +226,7 @@ def _beyond(resets: Sequence[Reset], source: str, target: str) -> str:
     )
 
 
-def _recreated(resets: Sequence[Reset], source: str) -> str:
+def _recreated(resets: Sequence[Reset], source: str, *, commits: bool) -> str:
     first = resets[0]
     made = f"{first.topic} was deleted and recreated at {source}"
     gone = sum(reset.gone for reset in resets)
@@ -243,14 +265,13 @@ def _recreated(resets: Sequence[Reset], source: str) -> str:
             f"{made} and has grown past MirrorMaker's old position. If "
             f"MirrorMaker resumes there, {_records(passed)} of the new topic "
             f"{agree(_count(passed), 'are never copied')}, {_where(passed)}. "
-            "Delete its committed offsets of the topic before it "
-            f"resumes{lost}"
+            f"{_begin_anew(commits=commits)}{lost}"
         )
     return (
         f"{made} and is shorter than MirrorMaker's old position, "
         f"{first.end}. MirrorMaker restarts from the beginning only if it "
-        "fetches before the topic grows past that position. Delete its "
-        f"committed offsets of the topic before it resumes{lost}"
+        "fetches before the topic grows past that position. "
+        f"{_begin_anew(commits=commits)}{lost}"
     )
 
 
@@ -338,6 +359,9 @@ reads that many looks for one cause."""
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PositionLimits:
     """Limits of the check `position`."""
+
+    commits: bool = True
+    """Whether the mirror has committed offsets that can be reset."""
 
     lost_window: timedelta = field(
         default=timedelta(hours=1),
@@ -447,7 +471,13 @@ def _resets(
             health_of(resets[0]),
             _of_ends(resets, seen.source, seen.target)
             if seen.keeps_offsets and resets[0].kind in OF_ENDS
-            else reason_of(resets, seen.source, seen.target, moves=moves),
+            else reason_of(
+                resets,
+                seen.source,
+                seen.target,
+                moves=moves,
+                commits=limits.commits,
+            ),
         )
 
 

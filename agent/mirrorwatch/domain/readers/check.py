@@ -96,6 +96,7 @@ def _find(
         )
     yield from _find_unread(seen)
     yield from _find_stuck(seen, limits)
+    yield from _find_lost(seen, now)
     for group in seen.groups:
         for topic in group.topics:
             if topic.status is LagStatus.FALLING_BEHIND:
@@ -166,6 +167,23 @@ def _find_stuck(
                 "partitions at the target while it reads others: "
                 f"{_say_stuck(stalled)}. It {_say_members(group)}",
             )
+
+
+def _find_lost(
+    seen: ReadersObservation, now: datetime
+) -> Iterator[CheckFinding]:
+    if seen.lost:
+        worst = max(seen.lost, key=lambda each: each.records)
+        yield CheckFinding(
+            Health.WARNING,
+            f"Committed offsets of consumer group {worst.group}"
+            f"{_more(len(seen.lost))} at the target are gone, with lag "
+            f"{counted(worst.records, 'record')} on "
+            f"{counted(worst.topics, 'topic')}, first missed "
+            f"{seconds(now - worst.missed_at)} ago: they expired or were "
+            "deleted, or mirrorwatch lacks DESCRIBE on the group. Consumers "
+            "that start again begin by auto.offset.reset",
+        )
 
 
 def _say_stuck(topics: Sequence[TopicLag]) -> str:

@@ -9,6 +9,7 @@ __all__ = [
     "STALE",
     "GroupFacts",
     "GroupLag",
+    "LostOffsets",
     "ReadersObservation",
     "ReadersState",
     "StandingPartition",
@@ -75,6 +76,23 @@ class GroupLag:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class LostOffsets:
+    """What one group has not read whose committed offsets are gone."""
+
+    group: str
+    """Name of the group."""
+
+    topics: int
+    """Topics of which it had not read all."""
+
+    records: int
+    """Offsets behind those."""
+
+    missed_at: datetime
+    """When the newest of these offsets was first found to be gone."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ReadersObservation:
     """Lag of the configured groups at the target of one flow."""
 
@@ -86,6 +104,9 @@ class ReadersObservation:
 
     groups: tuple[GroupLag, ...] = ()
     """Groups with committed offsets in topics of the flow, by name."""
+
+    lost: tuple[LostOffsets, ...] = ()
+    """Groups that had not read all when their offsets were gone, by name."""
 
     missing: tuple[str, ...] = ()
     """Groups of configured connectors that committed no such offset."""
@@ -122,10 +143,14 @@ class StandingPartition:
     since: datetime
     """Since when it has not moved."""
 
+    missed_at: datetime | None = None
+    """When it was first found to be gone; `None` while it is there."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReadersState:
     """What must outlive the agent."""
 
     standing: tuple[StandingPartition, ...] = ()
-    """Committed offsets that do not move while records wait."""
+    """Committed offsets that do not move while records wait, also such as
+    are gone since."""

@@ -9,7 +9,13 @@ from ..cluster_view import ClusterView, Position, PositionSource
 from ..lag.model import FirstRecord, ReadAt
 from ..lag.partition import PartitionLag
 from ..lag.topic import LagContext, LagTrend, summarize
-from .model import GroupFacts, GroupLag, ReadersState, StandingPartition
+from .model import (
+    GroupFacts,
+    GroupLag,
+    LostOffsets,
+    ReadersState,
+    StandingPartition,
+)
 
 __all__ = ["ReadersTracker"]
 
@@ -28,6 +34,12 @@ PATIENCE = timedelta(minutes=2)
 once a minute, and it can narrowly miss one commit."""
 
 
+LOST_FOR = timedelta(days=1)
+"""How long it is reported that offsets are gone of a group that had not read
+all: each shift sees it once. Kafka does not say whether they expired or were
+deleted, and who deleted a group on purpose must not be asked for ever."""
+
+
 class ReadersTracker:
     """Follows how far groups have read, by the rules of the mirror's lag.
 
@@ -41,6 +53,14 @@ class ReadersTracker:
         self._restored = {
             (s.group, s.topic, s.partition): s for s in state.standing
         }
+        self._missed = {
+            key: s.missed_at
+            for key, s in self._restored.items()
+            if s.missed_at is not None
+        }
+        """When offsets were first found to be gone, of tracks that are
+        kept."""
+
         self._tracks: dict[GroupPartition, PartitionLag] = {}
         self._trends: defaultdict[tuple[str, str], LagTrend] = defaultdict(
             LagTrend
@@ -55,6 +75,7 @@ class ReadersTracker:
         topics: Collection[str],
         *,
         is_whole: bool = True,
+        unread: Collection[str] = (),
     ) -> tuple[GroupLag, ...]:
         """Take what groups committed, and the ends that were read after it.
 
@@ -71,6 +92,8 @@ class ReadersTracker:
         is_whole
             Whether all groups were listed. Otherwise one without offsets may
             be there all the same, and what is known of it is kept.
+        unread
+            Groups whose offsets were not read; the same holds for them.
 
         Returns
         -------
@@ -86,9 +109,17 @@ class ReadersTracker:
             if key[1] in topics and key[1] in target.topics
         }
         listed = {group for group, _, _ in offsets}
+
+        def is_read(group: str) -> bool:
+            return group in listed or (is_whole and group not in unread)
+
+        self._restore_others(wanted, target, now)
         for gone in self._tracks.keys() - wanted.keys():
-            if is_whole or gone[0] in listed:
+            if not self._is_there(gone, target, topics):
                 del self._tracks[gone]
+            elif is_read(gone[0]):
+                self._miss(gone, target, now)
+        self._find_again(wanted)
         found: defaultdict[str, dict[str, dict[int, PartitionLag]]] = (
             defaultdict(dict)
         )
@@ -104,16 +135,33 @@ class ReadersTracker:
             track = self._track(key, target.topics[topic].id, offset, now)
             if gap > PAUSE:
                 track.pass_over(gap, now)
-            track.move(Position(offset, PositionSource.COMMITTED), end, now)
+            track.move(_at(offset), end, now)
             own[partition] = track
         self._restored = {}
         read = {(group, topic) for group, topic, _ in wanted}
         for old in self._trends.keys() - read:
-            if is_whole or old[0] in listed:
+            if is_read(old[0]):
                 del self._trends[old]
         return tuple(
             self._summarize(group, own, facts.get(group), unknown[group], now)
             for group, own in found.items()
+        )
+
+    def lost(self) -> tuple[LostOffsets, ...]:
+        """Return the groups that had not read all when their committed
+        offsets were gone, by name.
+        """
+        groups: defaultdict[str, list[GroupPartition]] = defaultdict(list)
+        for key in sorted(self._missed):
+            groups[key[0]].append(key)
+        return tuple(
+            LostOffsets(
+                group=group,
+                topics=len({topic for _, topic, _ in keys}),
+                records=sum(self._tracks[key].records for key in keys),
+                missed_at=max(self._missed[key] for key in keys),
+            )
+            for group, keys in groups.items()
         )
 
     def wanted(self) -> Iterator[ReadAt]:
@@ -158,6 +206,7 @@ class ReadersTracker:
                         track.stands_since,
                         datetime.fromtimestamp(since[0], UTC),
                     ),
+                    missed_at=self._missed.get((group, topic, partition)),
                 )
                 for (group, topic, partition), track in self._tracks.items()
                 if now is not None
@@ -166,6 +215,62 @@ class ReadersTracker:
                 and (since := track.waiting_since()) is not None
             )
         )
+
+    def _restore_others(
+        self,
+        wanted: Collection[GroupPartition],
+        target: ClusterView,
+        now: datetime,
+    ) -> None:
+        """Follow on what is remembered and has no committed offset."""
+        for key, stood in self._restored.items():
+            facts = target.topics.get(key[1])
+            if key in wanted or facts is None or facts.id != stood.topic_id:
+                continue
+            # At least one record waited.
+            end = target.ends.get((key[1], key[2]), stood.offset + 1)
+            track = self._track(key, facts.id, stood.offset, now)
+            track.move(_at(stood.offset), end, now)
+
+    def _is_there(
+        self,
+        key: GroupPartition,
+        target: ClusterView,
+        topics: Collection[str],
+    ) -> bool:
+        """Return whether the topic is the one that the group read."""
+        facts = target.topics.get(key[1])
+        return (
+            facts is not None
+            and key[1] in topics
+            and facts.id == self._tracks[key].epoch[0]
+        )
+
+    def _miss(
+        self, key: GroupPartition, target: ClusterView, now: datetime
+    ) -> None:
+        """Take that a committed offset is gone."""
+        track = self._tracks[key]
+        missed_at = self._missed.setdefault(key, now)
+        if now - missed_at > LOST_FOR or not track.records:
+            # Of what was read to the end nothing is missed.
+            del self._tracks[key]
+        elif track.position is not None:
+            end = target.ends.get((key[1], key[2]), track.end)
+            track.move(track.position, end, now)
+
+    def _find_again(self, wanted: Mapping[GroupPartition, int]) -> None:
+        """Take which committed offsets are there, after they were gone."""
+        for back in self._missed.keys() & wanted.keys():
+            track = self._tracks.get(back)
+            if track is not None and track.position != _at(wanted[back]):
+                # It begins anew, and has time for it.
+                del self._tracks[back]
+        self._missed = {
+            key: at
+            for key, at in self._missed.items()
+            if key in self._tracks and key not in wanted
+        }
 
     def _track(
         self, key: GroupPartition, topic_id: str, offset: int, now: datetime
@@ -215,3 +320,7 @@ class ReadersTracker:
                 if tracks
             ),
         )
+
+
+def _at(offset: int) -> Position:
+    return Position(offset, PositionSource.COMMITTED)

@@ -140,6 +140,12 @@ for a cluster that does not answer, or hangs."""
 class SkipsLimits:
     """Limits of the check `skips`."""
 
+    on_connect: bool = True
+    """Whether the mirror is a connector, with the settings of connectors."""
+
+    commits: bool = True
+    """Whether it has committed offsets that can be reset."""
+
     lost_window: timedelta = field(
         default=timedelta(hours=1),
         metadata={"title": "Critical after a skip for", "gt": timedelta()},
@@ -256,10 +262,12 @@ def _find_losses(
         ),
         (
             SkipKind.TRUNCATED,
-            (
-                "were copied and are gone: the log at the target was "
-                "truncated, and MirrorMaker does not copy them again. If they "
-                "are needed, reset its committed offsets of the topic"
+            "were copied and are gone: the log at the target was truncated"
+            + (
+                ", and MirrorMaker does not copy them again. If they are "
+                "needed, reset its committed offsets of the topic"
+                if limits.commits
+                else ". Check that MirrorMaker copies them again"
             ),
         ),
         (
@@ -272,17 +280,18 @@ def _find_losses(
         ),
         (
             SkipKind.HEAD,
-            (
-                "were never copied: MirrorMaker started after them. Check "
+            "were never copied: MirrorMaker started after them. Check "
+            + (
                 "auto.offset.reset of its consumer"
+                if limits.on_connect
+                else "where it starts in new partitions"
             ),
         ),
         (
             SkipKind.TAIL,
-            (
-                "are below the committed position but not at the target. "
-                "Check errors.tolerance and MirrorMaker's log"
-            ),
+            "are below the committed position but not at the target. Check "
+            + ("errors.tolerance and " if limits.on_connect else "")
+            + "MirrorMaker's log",
         ),
     ):
         recent = [
