@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from zoneinfo import ZoneInfo
 
 import structlog
 from py4j.protocol import Py4JError
@@ -73,12 +72,7 @@ class Audits:
         self._tools = Tools(
             read=KafkaReader(session, clusters, audit.consumer or {}),
             planner=SitePlanner(config, utc_now),
-            settings=Settings(
-                bucket=audit.bucket,
-                timezone=ZoneInfo(audit.timezone),
-                keys=audit.samples,
-                several_a_day=audit.several_a_day,
-            ),
+            settings=Settings.of(config.audit),
             progress=progress,
             clock=utc_now,
         )
