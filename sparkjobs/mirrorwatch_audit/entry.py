@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from zoneinfo import ZoneInfo
 
 import structlog
 from py4j.protocol import Py4JError
@@ -73,12 +72,7 @@ class Audits:
         self._tools = Tools(
             read=KafkaReader(session, clusters, audit.consumer or {}),
             planner=SitePlanner(config, utc_now),
-            settings=Settings(
-                bucket=audit.bucket,
-                timezone=ZoneInfo(audit.timezone),
-                keys=audit.samples,
-                several_a_day=audit.several_a_day,
-            ),
+            settings=Settings.of(config.audit),
             progress=progress,
             clock=utc_now,
         )
@@ -86,7 +80,6 @@ class Audits:
         self._folder = folder
         self._files = HadoopFolder(session, folder)
         self._keep = audit.keep
-        self._store = RunStore(session, folder)
         self._split = Split(self._tools, session)
 
     def run(self, request: Request) -> list[FinishedAudit]:
@@ -146,17 +139,18 @@ class Audits:
         """Return a finished run with its hours: the last night with all of
         its pieces, unless another one is named. Nothing if there is none.
         """
+        store = self._store
         runs = [] if run is None else [run]
         if run is None:
             nights = [
                 ended
-                for ended in self._store.ended()
+                for ended in store.ended()
                 if ended.nightly and not ended.partial
             ]
             if nights:
                 last = max(nights, key=lambda ended: ended.end).id
                 runs = [*earlier_pieces(last), last]
-        found = [self._store.result(name) for name in runs]
+        found = [store.result(name) for name in runs]
         finished = [audit for audit in found if audit is not None]
         return finished, self._hours(finished)
 
@@ -164,6 +158,11 @@ class Audits:
         """Return the report of what was run, as HTML."""
         result = combined([audit.result for audit in finished])
         return report_page(result, finished, self._hours(finished))
+
+    @property
+    def _store(self) -> RunStore:
+        """What is in the folder now: a run may have ended since."""
+        return RunStore(self._session, self._folder)
 
     def _hours(self, finished: Sequence[FinishedAudit]) -> Hours:
         return joined(self._store.hours(a.result.id) for a in finished)

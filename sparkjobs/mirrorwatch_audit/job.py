@@ -177,6 +177,7 @@ class AuditJob:
             tools.planner.freeze,
             now.date(),
             f"{now:%H%M}" if tools.settings.several_a_day else "",
+            tools.settings.last_due(now),
         ).runs(request)
         while True:
             with tools.progress.stage("Freezing the ranges"):

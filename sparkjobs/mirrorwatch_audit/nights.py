@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from itertools import count
 from typing import Protocol
 
@@ -17,7 +17,7 @@ from mirrorwatch.exceptions import AuditError
 
 from .store.store import FrozenRun
 
-__all__ = ["WENT_ON", "Nights", "Runs"]
+__all__ = ["CLOCKS", "WENT_ON", "Nights", "Runs"]
 
 
 WENT_ON = (
@@ -28,6 +28,10 @@ WENT_ON = (
 
 ZONES = timedelta(days=1)
 """How far a date that is named elsewhere may be ahead of the audit's zone."""
+
+CLOCKS = timedelta(minutes=1)
+"""By how much a night may be frozen before it is due: what starts it has a
+clock of its own."""
 
 TO_COME = (
     "{run} is yet to come: today is {today}. It would be the last night, and "
@@ -68,6 +72,9 @@ class Nights:
         Name of a night that is not named.
     clock
         Time of day in that name, where a day has several runs.
+    due
+        When the last night was due, in the zone that names it; `None` if no
+        schedule says so.
 
     Notes
     -----
@@ -75,6 +82,9 @@ class Nights:
     another look, it compares the same records. So no record is audited by two
     nights, and none is left out. Only runs that came to their end move the
     ends.
+
+    What was run under the name of a night before it was due is its first
+    piece: the night itself is one more, of what was written since.
     """
 
     def __init__(
@@ -83,11 +93,13 @@ class Nights:
         freeze: Callable[[Request, AuditedEnds], Plan],
         today: date,
         clock: str = "",
+        due: datetime | None = None,
     ) -> None:
         self._store = store
         self._freeze = freeze
         self._today = today
         self._clock = clock
+        self._due = due
 
     def runs(self, request: Request) -> Iterator[FrozenRun]:
         """Return what a night compares, piece by piece.
@@ -102,15 +114,50 @@ class Nights:
         """
         if request.night is None:
             request = replace(request, night=self._today, clock=self._clock)
-        for piece in count(1):
+        for piece in count(self._first_piece(request)):
             asked = replace(request, piece=piece)
             run = self._kept(asked) or self._new(asked)
             if run is None:
                 return
             yield run
             kept = self._store.plan(run.plan.id) or run
-            if not kept.plan.more:
+            following = replace(request, piece=piece + 1)
+            if not (
+                kept.plan.more
+                or self._is_early(asked, kept.plan)
+                or self._store.is_finished(following.run_id(self._today))
+            ):
                 return
+
+    def _first_piece(self, request: Request) -> int:
+        """Return the piece to begin with: behind those that were finished
+        before the night was due, for nobody asked for these again.
+        """
+        for piece in count(1):
+            asked = replace(request, piece=piece)
+            run = asked.run_id(self._today)
+            if self._store.is_finished(run):
+                continue
+            before = replace(request, piece=piece - 1)
+            done = self._store.plan(before.run_id(self._today))
+            last = self._store.last_night()
+            if piece == 1 or done is None or last is None:
+                return 1
+            if not self._is_early(before, done.plan):
+                return 1
+            goes_on = self._kept(asked) or not self._is_past(asked, last)
+            return piece if goes_on else 1
+        return 1
+
+    def _is_early(self, asked: Request, plan: Plan) -> bool:
+        """Return whether a run that has the name of the last night that was
+        due was frozen before that.
+        """
+        due = self._due
+        if due is None or plan.at >= due - CLOCKS:
+            return False
+        clock = f"{due:%H%M}" if self._clock else ""
+        return (asked.night, asked.clock) == (due.date(), clock)
 
     def _kept(self, asked: Request) -> FrozenRun | None:
         """Return what the run began with, if no later run took its records."""

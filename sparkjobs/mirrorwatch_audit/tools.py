@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from threading import Event, Thread
 from typing import Protocol
+from zoneinfo import ZoneInfo
 
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
@@ -13,7 +14,8 @@ from rich.console import Console
 from rich.status import Status
 
 from mirrorwatch.audit import freeze, freeze_side, recheck, renew
-from mirrorwatch.config import Config
+from mirrorwatch.config import AuditConfig, Config
+from mirrorwatch.config.audit import to_trigger
 from mirrorwatch.domain.audit.plan import (
     AuditedEnds,
     Plan,
@@ -21,8 +23,10 @@ from mirrorwatch.domain.audit.plan import (
     Side,
     Unverifiable,
 )
+from mirrorwatch.sources.audit.worker import Schedule
 
 from .digest.records import Read
+from .nights import CLOCKS
 
 __all__ = [
     "Planner",
@@ -199,6 +203,30 @@ class Settings:
 
     keys: int = 0
     """Keys to name for each finding."""
+
+    schedule: Schedule | None = None
+    """When nights are due; `None` if that is not configured."""
+
+    @classmethod
+    def of(cls, audit: AuditConfig | None) -> "Settings":
+        """Return those of a configuration; `None` is one without audits."""
+        known = audit or AuditConfig()
+        zone = ZoneInfo(known.timezone)
+        return cls(
+            bucket=known.bucket,
+            timezone=zone,
+            keys=known.samples,
+            several_a_day=known.several_a_day,
+            schedule=None
+            if audit is None
+            else Schedule(to_trigger(known.schedule), zone),
+        )
+
+    def last_due(self, now: datetime) -> datetime | None:
+        """Return when the last night was due, or is within a minute."""
+        if self.schedule is None:
+            return None
+        return self.schedule.last(now + CLOCKS)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

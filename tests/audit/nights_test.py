@@ -1,7 +1,7 @@
 """Which ranges a nightly run has."""
 
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -9,19 +9,27 @@ from typing import cast
 import pytest
 from pyspark.sql import DataFrame
 
+from mirrorwatch.config import AuditConfig
 from mirrorwatch.domain.audit.plan import (
     AuditedEnds,
     Plan,
     Request,
     Unverifiable,
 )
+from mirrorwatch.domain.audit.result import FinishedAudit
 from mirrorwatch.exceptions import AuditError
 from mirrorwatch.state.audits import from_versioned, to_versioned
 from mirrorwatch_audit.job import AuditJob, SideDigest
 from mirrorwatch_audit.nights import Nights
 from mirrorwatch_audit.store.store import FrozenRun, RunStore
-from mirrorwatch_audit.tools import Tools
-from tests.support.audit import FROZEN_AT, a_pair, a_plan
+from mirrorwatch_audit.tools import Quiet, Settings, Tools
+from tests.support.audit import (
+    FROZEN_AT,
+    a_finished,
+    a_pair,
+    a_plan,
+    a_result,
+)
 
 TODAY = date(2026, 11, 21)
 
@@ -295,3 +303,138 @@ def test_runs_of_a_day_are_named_by_time_and_go_on_from_each_other() -> None:
     # A day that goes on once a day has a run of its own.
     (whole,) = Nights(site.kept, site.log.freeze, TODAY).runs(Request())
     assert whole.carried_from == hours[2].plan.id
+
+
+class Frozen(Kept):
+    """A folder of all runs, of which the last is finished by hand."""
+
+    def save_plan(self, run: FrozenRun) -> None:
+        self.plans[run.plan.id] = run
+
+
+class ByTheClock(Log):
+    """A topic that grows by a record a minute, and is frozen to its end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = datetime(2026, 11, 21, tzinfo=UTC)
+
+    def freeze(self, request: Request, before: AuditedEnds) -> Plan:
+        start = max((end.source_end for end in before.ends), default=0)
+        day = datetime(2026, 11, 20, tzinfo=UTC)
+        end = (self.now - day) // timedelta(minutes=1)
+        return a_plan(a_pair(source=(start, end)), at=self.now)
+
+
+class ComparesNothing(AuditJob):
+    def _carry_out(
+        self, run: FrozenRun, given: object = None
+    ) -> FinishedAudit:
+        return a_finished(replace(a_result(), id=run.plan.id))
+
+
+class Scheduled:
+    """Freezes nights at two o'clock, and by hand at any time."""
+
+    def __init__(self, schedule: str = "0 2 * * *") -> None:
+        audit = AuditConfig.model_validate({"schedule": schedule})
+        self.log = ByTheClock()
+        self.kept = Frozen()
+        tools = SimpleNamespace(
+            clock=lambda: self.log.now,
+            planner=self.log,
+            progress=Quiet(),
+            settings=Settings.of(audit),
+        )
+        self._job = ComparesNothing(
+            cast("Tools", tools), cast("RunStore", self.kept)
+        )
+
+    def freeze(
+        self, at: str, night: date | None = None, clock: str = ""
+    ) -> FrozenRun:
+        self.log.now = datetime.fromisoformat(at).replace(tzinfo=UTC)
+        return self._job.freeze(Request(night=night, clock=clock))
+
+    def run(
+        self, at: str, night: date | None = None, clock: str = ""
+    ) -> tuple[str, tuple[int, int]]:
+        run = self.freeze(at, night, clock)
+        self.kept.finished.append(run.plan.id)
+        return run.plan.id, ranges([run])[0]
+
+    def repeated(self, at: str, night: date | None = None) -> list[str]:
+        self.log.now = datetime.fromisoformat(at).replace(tzinfo=UTC)
+        done = self._job.run(Request(night=night))
+        return [audit.result.id for audit in done]
+
+
+def test_a_night_goes_on_from_what_was_run_by_hand_before_it_was_due() -> None:
+    site = Scheduled()
+    assert site.run("2026-11-21T01:00") == ("nightly-2026-11-21", (0, 1500))
+    # As the agent starts it, and a scheduler that names no date.
+    at_two = site.run("2026-11-21T02:00", TODAY)
+    assert at_two == ("nightly-2026-11-21-2", (1500, 1560))
+    with pytest.raises(AuditError, match="compared to its end"):
+        site.freeze("2026-11-21T10:00")
+    # Another look is at all of it, whenever that is.
+    both = ["nightly-2026-11-21", "nightly-2026-11-21-2"]
+    assert site.repeated("2026-11-21T10:00") == both
+    next_night = site.run("2026-11-22T02:00")
+    assert next_night == ("nightly-2026-11-22", (1560, 3000))
+    assert site.repeated("2026-11-22T10:00", TODAY) == both
+
+
+def test_what_was_compared_by_hand_is_not_compared_again_by_the_night() -> (
+    None
+):
+    site = Scheduled()
+    site.run("2026-11-21T01:00")
+    site.log.now = datetime(2026, 11, 21, 2, tzinfo=UTC)
+    assert site.repeated("2026-11-21T02:00") == ["nightly-2026-11-21-2"]
+
+
+def test_a_night_that_began_when_it_was_due_is_run_again_as_it_was() -> None:
+    site = Scheduled()
+    # By a clock that is a little ahead.
+    site.run("2026-11-21T01:59:30")
+    assert site.repeated("2026-11-21T02:00:05") == ["nightly-2026-11-21"]
+    assert site.repeated("2026-11-21T10:00") == ["nightly-2026-11-21"]
+    # The next one is not due before two.
+    site.run("2026-11-22T02:05")
+    assert site.repeated("2026-11-23T01:00", TODAY) == ["nightly-2026-11-21"]
+
+
+def test_a_night_by_hand_that_was_killed_goes_on_and_so_does_the_night() -> (
+    None
+):
+    site = Scheduled()
+    killed = site.freeze("2026-11-21T01:00")
+    assert site.run("2026-11-21T02:00")[0] == killed.plan.id
+    assert site.freeze("2026-11-21T02:01").plan.id == "nightly-2026-11-21-2"
+    # That one was killed, too.
+    assert site.run("2026-11-21T02:30") == (
+        "nightly-2026-11-21-2",
+        (1500, 1561),
+    )
+
+
+def test_a_later_run_leaves_nothing_of_a_night_by_hand_to_go_on_with() -> None:
+    site = Scheduled()
+    site.run("2026-11-21T01:00")
+    site.run("2026-11-22T01:30")
+    assert site.repeated("2026-11-22T01:40", TODAY) == ["nightly-2026-11-21"]
+    # The next one is of the day after.
+    second = site.run("2026-11-22T02:00")
+    assert second == ("nightly-2026-11-22-2", (2970, 3000))
+
+
+def test_an_hour_goes_on_from_what_was_run_under_its_name_before() -> None:
+    site = Scheduled("0 * * * *")
+    site.run("2026-11-21T02:00", TODAY, "0200")
+    early = site.run("2026-11-21T02:30", TODAY, "0300")
+    assert early == ("nightly-2026-11-21T0300", (1560, 1590))
+    due = site.run("2026-11-21T03:00", TODAY, "0300")
+    assert due == ("nightly-2026-11-21T0300-2", (1590, 1620))
+    # One by hand has a name of its own.
+    assert site.run("2026-11-21T03:20")[0] == "nightly-2026-11-21T0320"

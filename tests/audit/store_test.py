@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -139,6 +140,41 @@ def test_the_last_night_is_the_one_with_the_newest_ranges(
     last = store.last_night()
     assert last is not None
     assert last.plan.id == "nightly-2026-11-21"
+
+
+def test_the_results_of_all_runs_are_read_once(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of every hour there are thousands."""
+    old = NIGHT - timedelta(days=10)
+    for at in (old, NIGHT - timedelta(days=1)):
+        keep_night(store, at)
+    reads = []
+    own = HadoopFolder.read_texts
+
+    def counted(folder: HadoopFolder, name: str, **which: Any) -> list[str]:
+        reads.append(name)
+        return own(folder, name, **which)
+
+    monkeypatch.setattr(HadoopFolder, "read_texts", counted)
+    assert store.last_night() is not None
+    name = keep_night(store, NIGHT)
+    last = store.last_night()
+    assert last is not None
+    assert last.plan.id == name
+    assert len(store.nights_before(NIGHT, 28)) == 2
+    store.forget(NIGHT, timedelta(hours=12))
+    assert f"nightly-{old:%Y-%m-%d}" not in {run.id for run in store.ended()}
+    assert len(store.ended()) == 2
+    assert reads.count("runs/*/result") == 1
+
+
+def keep_night(store: RunStore, at: datetime) -> str:
+    name = f"nightly-{at:%Y-%m-%d}"
+    plan = replace(a_plan(), id=name, at=at)
+    store.save_plan(FrozenRun(plan=plan, before=AuditedEnds()))
+    store.save_result(a_finished(replace(a_result(at=at), id=name)))
+    return name
 
 
 def test_a_result_without_its_plan_is_not_taken_for_a_beginning(
@@ -358,7 +394,7 @@ def test_of_thousands_of_runs_the_newest_nights_alone_are_read_whole(
         "broken/result", '{"schema_version":1,"value":'
     )
     with pytest.raises(AuditError, match="is not what an audit keeps"):
-        runs.store.ended()
+        RunStore(spark, str(runs.folder.parent)).ended()
 
 
 def test_tables_of_a_run_that_was_killed_on_a_cluster_go_as_well(

@@ -19,12 +19,21 @@ from mirrorwatch.state.audits import write_audit
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
 from mirrorwatch_lab.cli import describe_agent
 from mirrorwatch_lab.faults import recreate_topic
-from tests.support.audit import a_finding, a_finished, a_result, config_of
+from tests.support.audit import (
+    a_finding,
+    a_finished,
+    a_pair,
+    a_plan,
+    a_result,
+    config_of,
+    keep_plan,
+)
 from tests.support.audit_run import records, write
 
 pytestmark = pytest.mark.lab
 
 LOST, KEYED, OWN = "repair.lost", "repair.keyed", "repaired"
+TOPICS = LOST, KEYED
 WRITTEN = utc_now() - timedelta(minutes=10)
 """When the first record was written."""
 
@@ -39,7 +48,7 @@ def lab() -> Iterator[Lab]:
         lab.target.topics.create(LOST, 1, {})
         lab.target.topics.create(KEYED, 1, {"cleanup.policy": "compact"})
         ten = records(WRITTEN, 0, 10)
-        for topic in (LOST, KEYED):
+        for topic in TOPICS:
             write(lab.source.bootstrap, topic, ten)
         write(lab.target.bootstrap, LOST, [*ten[:3], *ten[5:]])
         yield lab
@@ -65,7 +74,10 @@ def config(lab: Lab, tmp_path: Path) -> Path:
     data["audit"] = {}
     file = tmp_path / "config.yaml"
     file.write_text(yaml.safe_dump(data))
-    write_audit(tmp_path / "audit", an_audit())
+    audit = an_audit()
+    write_audit(tmp_path / "audit", audit)
+    pairs = [a_pair(topic, source=(0, 10), target=(0, 8)) for topic in TOPICS]
+    keep_plan(tmp_path / "audit", a_plan(*pairs, run=audit.result.id))
     return file
 
 
@@ -148,16 +160,24 @@ def test_what_was_written_before_a_kill_is_not_written_again(
     wanted = list(ranges_to_repair(an_audit().result))[:1]
     before = len(lab.read("target", LOST))
     killed = Repairer(
-        config_of(lab), to_topic=None, diary=RepairDiary(), save=die_when_done
+        config_of(lab),
+        to_topic=None,
+        looked_to={("ldf", LOST, 0): before},
+        diary=RepairDiary(),
+        save=die_when_done,
     )
     with pytest.raises(KeyboardInterrupt):
         list(killed.repair(wanted, dry_run=False))
     again = Repairer(
-        config_of(lab), to_topic=None, diary=kept[-1], save=kept.append
+        config_of(lab),
+        to_topic=None,
+        looked_to={("ldf", LOST, 0): before},
+        diary=kept[-1],
+        save=kept.append,
     )
     (found,) = again.repair(wanted, dry_run=False)
 
-    assert found.outcome == "written"
+    assert found.outcome == "there"
     assert kept[-1].written[-1].done
     assert len(lab.read("target", LOST)) == before + 2
 
@@ -167,6 +187,7 @@ def test_what_the_source_no_longer_holds_is_refused(lab: Lab) -> None:
     repairer = Repairer(
         config_of(lab),
         to_topic=OWN,
+        looked_to={},
         diary=RepairDiary(),
         save=lambda _: None,
     )

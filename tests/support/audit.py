@@ -1,8 +1,9 @@
 """Audits as tests want them."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Message
@@ -39,6 +40,7 @@ from mirrorwatch.domain.audit.result import (
     TopicCount,
 )
 from mirrorwatch.domain.report import Verdict
+from mirrorwatch.state.audits import to_versioned
 from mirrorwatch_lab import Lab
 from mirrorwatch_lab.cli import describe_agent
 
@@ -448,3 +450,19 @@ def a_plan(
         pairs=pairs or (a_pair(),),
         more=more,
     )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Frozen:
+    plan: Plan
+    before: AuditedEnds
+
+
+def keep_plan(folder: Path, plan: Plan) -> None:
+    """Keep a plan as Spark does, without Spark."""
+    kept = folder / "runs" / plan.id / "plan"
+    kept.mkdir(parents=True)
+    text = to_versioned(_Frozen(plan=plan, before=AuditedEnds()))
+    (kept / "part-00000-0d5e.c000.txt").write_text(text + "\n")
+    (kept / "._SUCCESS.crc").touch()
+    (kept / "_SUCCESS").touch()

@@ -3,10 +3,18 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
+from hashlib import blake2b
 from typing import Literal
 
 from ..config import Config, FlowConfig
-from ..domain.audit.repair import RepairDiary, RepairRange, WrittenRange
+from ..domain.audit.plan import CopyProfile
+from ..domain.audit.repair import (
+    RepairDiary,
+    RepairRange,
+    TargetEnds,
+    WrittenRange,
+)
 from ..domain.cluster_view import TopicPartition
 from ..domain.offsets import OffsetRange
 from ..domain.topics import Selection
@@ -19,7 +27,7 @@ from ..kafka.writer import CopiedRecord, RecordWriter
 __all__ = ["Repaired", "Repairer"]
 
 
-Outcome = Literal["written", "there", "to write", "refused"]
+Outcome = Literal["written", "there", "late", "to write", "refused"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,11 +38,11 @@ class Repaired:
     """The range."""
 
     outcome: Outcome
-    """`there` where an earlier repair has written it; `to write` if nothing
-    was to be changed."""
+    """`there` where an earlier repair has written it, `late` where the mirror
+    has since the audit; `to write` if nothing was to be changed."""
 
     reason: str = ""
-    """Why it was refused."""
+    """Why it was refused, or only written in part."""
 
     topic: str = ""
     """Topic at the target that it goes to."""
@@ -73,8 +81,21 @@ OTHERS = (
     "read: the topic was recreated or truncated since"
 )
 
+NOT_KNOWN = (
+    "it is not known up to where the audit looked for copies, for its plan is "
+    "not in the folder of the run: they may have come since. Write it to a "
+    "topic of its own with --to-topic"
+)
+
+LEFT_OUT = "{count} of {all} left out, which the target has since the audit"
+
 PREFIX = "mirrorwatch.source."
 """Headers of records in a topic of their own: where each is from."""
+
+
+_Place = tuple[str, str, int]
+
+_Times = tuple[datetime | None, datetime | None]
 
 
 class Repairer:
@@ -87,6 +108,8 @@ class Repairer:
     to_topic
         A topic of the target cluster; `None` for the topics that lack the
         records.
+    looked_to
+        Up to where the audit looked for copies.
     diary
         What was written before.
     save
@@ -99,6 +122,10 @@ class Repairer:
     name its source. What is about to be written is noted first, with the end
     of the partition: after a kill, what stands behind that end is not
     written again.
+
+    A topic that lacks records is read from where the audit stopped looking:
+    what the mirror has copied since is not written a second time. Records are
+    told by all that a copy has, so not where it has a timestamp of its own.
     """
 
     def __init__(
@@ -106,11 +133,16 @@ class Repairer:
         config: Config,
         *,
         to_topic: str | None,
+        looked_to: TargetEnds,
         diary: RepairDiary,
         save: Callable[[RepairDiary], None],
     ) -> None:
         self._config = config
         self._to_topic = to_topic
+        self._looked_to = looked_to
+        self._copies: dict[_Place, Counter[bytes]] = {}
+        # One range for each stretch of time, of which there are few.
+        self._times: dict[_Place, dict[_Times, RepairRange]] = {}
         self._diary = diary
         self._save = save
 
@@ -125,6 +157,10 @@ class Repairer:
             Raised if a cluster cannot be asked, or does not take a record.
         """
         flows = {flow.name: flow for flow in self._config.flows}
+        ranges = tuple(ranges)
+        for each in ranges:
+            of_place = self._times.setdefault(_place_of(each), {})
+            of_place.setdefault((each.start, each.end), each)
         for each in ranges:
             flow = flows.get(each.flow)
             if flow is None:
@@ -152,42 +188,117 @@ class Repairer:
         )
         if before is not None and before.done:
             return found
-        source = self._cluster(flow.source)
         target = self._cluster(flow.target)
         place, reason = self._place(flow, target, topic, each)
-        reason = reason or self._why_not_read(source, each)
-        if reason or place is None:
+        records: Sequence[CopiedRecord] = ()
+        if place is not None:
+            records, reason = self._dropped(flow, each)
+        if place is None or reason:
             return replace(found, outcome="refused", reason=reason)
-        if dry_run:
-            return replace(found, outcome="to write")
-        records = self._records(flow, each)
-        reason = _why_not_written(records, each)
-        if reason:
-            return replace(found, outcome="refused", reason=reason)
-        ends = read_ends(target, [place])
-        if place not in ends:
+        end = read_ends(target, [place]).get(place)
+        if end is None:
             reason = MISSING.format(topic=topic, cluster=flow.target)
             return replace(found, outcome="refused", reason=reason)
-        begun = before or WrittenRange(
-            offsets=each,
-            topic=topic,
-            partition=place[1],
-            begun_at=ends[place],
-        )
-        self._note(begun)
-        there = Counter(
-            CopiedRecord.of(message)
-            for message in read_range(
-                self._properties(flow.target),
-                cluster=flow.target,
-                partition=place,
-                offsets=OffsetRange(begun.begun_at, ends[place]),
+        copies = self._copies_of(flow, each, place, end)
+        if copies is None:
+            return replace(found, outcome="refused", reason=NOT_KNOWN)
+        left = _left(records, copies, flow.copies)
+        if not left and before is None:
+            found = replace(found, outcome="late")
+        elif 0 < len(left) < len(each):
+            count = len(each) - len(left)
+            reason = LEFT_OUT.format(count=count, all=len(each))
+        if left:
+            found = replace(
+                found,
+                outcome="to write" if dry_run else "written",
+                reason=reason,
             )
-        )
+        if not dry_run:
+            begun = before or WrittenRange(
+                offsets=each, topic=topic, partition=place[1], begun_at=end
+            )
+            self._write(flow, begun, left, end)
+        return found
+
+    def _dropped(
+        self, flow: FlowConfig, each: RepairRange
+    ) -> tuple[Sequence[CopiedRecord], str]:
+        """Return the records of a range, or why they are not written."""
+        reason = self._why_not_read(self._cluster(flow.source), each)
+        if reason:
+            return (), reason
+        records = self._records(flow, each)
+        return records, _why_not_written(records, each)
+
+    def _write(
+        self,
+        flow: FlowConfig,
+        begun: WrittenRange,
+        records: Sequence[CopiedRecord],
+        end: int,
+    ) -> None:
+        """Write what is left of a range, and note it before and after."""
+        self._note(begun)
+        place = begun.topic, begun.partition
+        there = Counter[CopiedRecord]()
+        if self._to_topic is not None:
+            there.update(self._read(flow, place, begun.begun_at, end))
         writer = RecordWriter(self._properties(flow.target), flow.target)
         writer.write(*place, records, there)
         self._note(replace(begun, done=True))
-        return replace(found, outcome="written")
+
+    def _copies_of(
+        self,
+        flow: FlowConfig,
+        wanted: RepairRange,
+        place: TopicPartition,
+        end: int,
+    ) -> Counter[bytes] | None:
+        """Return what a partition has had since the audit of its dropped
+        records; `None` if it is not known since where that is. A topic of
+        their own is no mirror's.
+        """
+        if self._to_topic is not None:
+            return Counter()
+        key = flow.target, *place
+        looked_to = self._looked_to.get(key)
+        if looked_to is None or key in self._copies:
+            return self._copies.get(key)
+        times = self._times[_place_of(wanted)].values()
+        start = read_starts(self._cluster(flow.target), [place]).get(place, 0)
+        found = Counter(
+            _fingerprint(record, flow.copies)
+            for record in self._read(flow, place, max(start, looked_to), end)
+            if (at := to_time(record.timestamp)) is not None
+            and any(each.may_hold(at) for each in times)
+        )
+        # Of equal records one may be written already, and another not.
+        source = self._cluster(flow.source)
+        for done in self._diary.written if found else ():
+            if (
+                done.done
+                and done.topic == place[0]
+                and _place_of(done.offsets) == _place_of(wanted)
+                and not self._why_not_read(source, done.offsets)
+            ):
+                _left(self._records(flow, done.offsets), found, flow.copies)
+        self._copies[key] = found
+        return found
+
+    def _read(
+        self, flow: FlowConfig, place: TopicPartition, first: int, end: int
+    ) -> Iterator[CopiedRecord]:
+        """Yield what a partition of the target has."""
+        for message in read_range(
+            self._properties(flow.target),
+            cluster=flow.target,
+            partition=place,
+            offsets=OffsetRange(first, max(first, end)),
+            # A copy that was aborted is none; we abort nothing.
+            read_committed=self._to_topic is None,
+        ):
+            yield CopiedRecord.of(message)
 
     def _place(
         self,
@@ -283,3 +394,31 @@ def _why_not_written(
         return OTHERS
     # Kafka's library takes 0 for the time of writing.
     return NO_TIME if any(r.timestamp <= 0 for r in records) else ""
+
+
+def _place_of(each: RepairRange) -> _Place:
+    return each.flow, each.topic, each.partition
+
+
+def _left(
+    records: Sequence[CopiedRecord],
+    there: Counter[bytes],
+    copies: CopyProfile,
+) -> list[CopiedRecord]:
+    """Return records that are not there; each copy stands for one."""
+    left = []
+    for record in records:
+        name = _fingerprint(record, copies)
+        if there[name] > 0:
+            there[name] -= 1
+        else:
+            left.append(record)
+    return left
+
+
+def _fingerprint(record: CopiedRecord, copies: CopyProfile) -> bytes:
+    """Return what a record and its copy have in common, in few bytes."""
+    value = record.value if copies.tombstones else record.value or None
+    headers = [h for h in record.headers if h[0] not in copies.added_headers]
+    content = repr((record.key, value, headers, record.timestamp))
+    return blake2b(content.encode(), digest_size=16).digest()

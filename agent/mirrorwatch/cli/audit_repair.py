@@ -13,7 +13,7 @@ from ..domain.report import counted
 from ..exceptions import AuditError
 from ..log import configure_logging
 from ..state.audits import local_path, read_named
-from ..state.repairs import opened_diary
+from ..state.repairs import opened_diary, read_target_ends
 from .audit_options import EXIT_UNHEALTHY, out_option
 from .options import config_option
 
@@ -55,8 +55,8 @@ def repair(
     run is named.
 
     Records go to the end of their partition. Run again, it writes nothing
-    twice. The principal needs WRITE on the topic, and READ. Exit status 3 if
-    something was not written.
+    twice, nor what the mirror has copied since. The principal needs WRITE on
+    the topic, and READ. Exit status 3 if something was not written.
     """
     if to_target and to_topic is not None:
         raise click.UsageError("--to-target and --to-topic exclude each other")
@@ -88,7 +88,11 @@ def repair(
         console.print(Text(f"{result.id}", style="bold"))
         with opened_diary(folder, result.id) as (diary, save):
             repairer = Repairer(
-                config, to_topic=to_topic, diary=diary, save=save
+                config,
+                to_topic=to_topic,
+                looked_to=read_target_ends(folder, result.id),
+                diary=diary,
+                save=save,
             )
             for found in repairer.repair(ranges, dry_run=dry_run):
                 done[found.outcome] += len(found.offsets)
@@ -109,6 +113,7 @@ def _line(found: Repaired) -> Text:
     words = {
         "written": "written to",
         "there": "written before to",
+        "late": "came late to",
         "to write": "would be written to",
         "refused": "not written to",
     }

@@ -401,6 +401,7 @@ def read_range(
     cluster: str,
     partition: TopicPartition,
     offsets: OffsetRange,
+    read_committed: bool = False,
 ) -> Iterator[Message]:
     """Read the records of a range, read uncommitted as MirrorMaker 2's own.
 
@@ -414,18 +415,21 @@ def read_range(
         Topic and partition.
     offsets
         Which; their end is at most that of the partition.
+    read_committed
+        Whether aborted records are left out.
 
     Raises
     ------
     SourceError
-        Raised if the range cannot be read to its end.
+        Raised if the range cannot be read to its end, or if that is not
+        decided, as a transaction is open.
     """
     at, end = offsets.first, offsets.end
     if at >= end:
         return
     left = {partition: end}
     with OffsetConsumer(
-        properties, cluster=cluster, read_committed=False
+        properties, cluster=cluster, read_committed=read_committed
     ) as consumer:
         consumer.assign({partition: at})
         for event in consumer.read(left, patience=RANGE_PATIENCE):

@@ -2,18 +2,22 @@
 
 ``<out>/runs/<id>/repaired.json``
     `RepairDiary`, as `to_versioned` writes it.
+``<out>/runs/<id>/plan``
+    A folder of Spark's with one line: what the run compared. Only read here.
 """
 
 import fcntl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-from ..domain.audit.repair import RepairDiary
+from ..domain.audit.plan import Plan
+from ..domain.audit.repair import RepairDiary, TargetEnds
 from ..exceptions import AuditError
 from .audits import read_document, write_document
 
-__all__ = ["opened_diary"]
+__all__ = ["opened_diary", "read_target_ends"]
 
 
 @contextmanager
@@ -51,3 +55,26 @@ def opened_diary(
             raise AuditError(f"Another repair of {run} is running") from e
         diary = read_document(RepairDiary, file) or RepairDiary()
         yield diary, lambda new: write_document(file, new)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Frozen:
+    plan: Plan
+
+
+def read_target_ends(folder: Path, run: str) -> TargetEnds:
+    """Return up to where a run looked for copies; nothing if that is not in
+    its folder.
+
+    Raises
+    ------
+    AuditError
+        Raised if a file cannot be read.
+    """
+    found = {}
+    for file in sorted((folder / "runs" / run / "plan").glob("part-*")):
+        frozen = read_document(_Frozen, file)
+        for pair in () if frozen is None else frozen.plan.pairs:
+            place = pair.cluster, pair.target_topic, pair.partition
+            found[place] = pair.retained.end
+    return found

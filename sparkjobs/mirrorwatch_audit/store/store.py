@@ -340,6 +340,11 @@ class RunStore:
     AuditError
         Raised by every method if the folder cannot be used, or if another
         version wrote it.
+
+    Notes
+    -----
+    Which runs ended is read once, and then known of what this store keeps
+    itself: of every hour there are thousands of results, each a file.
     """
 
     def __init__(
@@ -351,6 +356,7 @@ class RunStore:
         self._folder = HadoopFolder(session, folder)
         self._local = local_path(folder)
         self._still_held = still_held
+        self._ended: dict[str, EndedRun] | None = None
 
     def save_plan(self, run: FrozenRun) -> None:
         """Keep what a run compares, so that a run after a kill does too."""
@@ -432,6 +438,15 @@ class RunStore:
         """Keep what a run found. From now on it counts."""
         name = f"runs/{audit.result.id}/result"
         self._writable().write_text(name, to_versioned(audit))
+        if self._ended is not None:
+            result = audit.result
+            self._ended[result.id] = EndedRun(
+                id=result.id,
+                nightly=result.nightly,
+                end=result.end,
+                ended_at=result.ended_at,
+                partial=result.partial,
+            )
         if self._local is not None:
             write_audit(self._local, audit)
 
@@ -453,11 +468,15 @@ class RunStore:
 
     def ended(self) -> list[EndedRun]:
         """Return which runs came to their end, in no order."""
-        name = "runs/*/result"
-        return [
-            from_versioned(_Ended, text, f"{self._folder.url}/{name}").result
-            for text in self._folder.read_texts(name, fields=_ENDED)
-        ]
+        if self._ended is None:
+            name = "runs/*/result"
+            where = f"{self._folder.url}/{name}"
+            found = [
+                from_versioned(_Ended, text, where).result
+                for text in self._folder.read_texts(name, fields=_ENDED)
+            ]
+            self._ended = {run.id: run for run in found}
+        return [*self._ended.values()]
 
     def nights_before(self, end: datetime, most: int) -> list[FinishedAudit]:
         """Return what the newest nightly runs before one found, in no order.
@@ -509,6 +528,8 @@ class RunStore:
                 run, changed, before, last
             ):
                 self._writable().delete(f"runs/{run}")
+                if self._ended is not None:
+                    self._ended.pop(run, None)
 
     def _forget_digests(
         self, results: Sequence[EndedRun], before: datetime

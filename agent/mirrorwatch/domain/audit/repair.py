@@ -1,12 +1,23 @@
 """Which records an audit's findings say are to be written again."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from .result import AuditResult
 
-__all__ = ["RepairDiary", "RepairRange", "WrittenRange", "ranges_to_repair"]
+__all__ = [
+    "RepairDiary",
+    "RepairRange",
+    "TargetEnds",
+    "WrittenRange",
+    "ranges_to_repair",
+]
+
+
+TargetEnds = Mapping[tuple[str, str, int], int]
+"""Up to where an audit looked for copies, by cluster, topic and partition of
+the target: a copy behind that came after it had found a record dropped."""
 
 
 MOST_AT_ONCE = 1000
