@@ -1,5 +1,5 @@
-"""What the reader of newest records asks of the library, and what it takes
-for the end of a range.
+"""What the reader of newest records asks of the library, what it takes for
+the end of a range, and what another one takes for a truncated log.
 """
 
 from collections.abc import Iterator, Sequence
@@ -7,10 +7,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaError
 
 from mirrorwatch.domain.offsets import OffsetRange
 from mirrorwatch.kafka import reader
-from mirrorwatch.kafka.reader import NewestReader, PartitionEnd
+from mirrorwatch.kafka.reader import (
+    NewestReader,
+    OffsetConsumer,
+    PartitionEnd,
+    RangeReader,
+    ReadFailure,
+)
 
 PLACE = ("t", 0)
 
@@ -90,3 +97,28 @@ def test_a_range_without_records_at_its_end_was_read(
     wanted = {PLACE: OffsetRange(5, 9)}
     found, left = NewestReader({}, "a").read(wanted, patience=1.0)
     assert ([message.offset() for message in found], left) == ([5], {})
+
+
+def test_a_log_that_refuses_an_offset_is_truncated_and_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One that holds records back, or gives some, has the offset."""
+    refused = KafkaError(KafkaError._AUTO_OFFSET_RESET)  # noqa: SLF001
+    given: list[Sequence[Any]] = [
+        [PartitionEnd("t", 1, 7), ReadFailure(refused, "t", 2, 7)],
+        [record(7)],
+    ]
+    dropped: list[set[tuple[str, int]]] = []
+
+    def follow(*_: object) -> Iterator[Any]:
+        yield from given.pop(0) if given else ()
+
+    def drop(_: object, places: set[tuple[str, int]]) -> None:
+        dropped.append(set(places))
+
+    monkeypatch.setattr(OffsetConsumer, "follow", follow)
+    monkeypatch.setattr(OffsetConsumer, "drop", drop)
+    nobody = {"bootstrap.servers": "127.0.0.1:1"}
+    wanted = {("t", n): 7 for n in range(4)}
+    assert RangeReader(nobody, "a").find_truncated(wanted) == {("t", 2)}
+    assert dropped == [{("t", 1), ("t", 2)}, {("t", 0)}]

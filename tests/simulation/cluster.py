@@ -39,6 +39,9 @@ class Record:
     left: bool = False
     """Whether the mirror ever left it behind, or lost it unread."""
 
+    cut: bool = False
+    """Whether it was lost with the end of its log."""
+
     unseen: bool = False
     """Whether it was deleted before the agent read its offset."""
 
@@ -176,6 +179,8 @@ class Log:
         if end >= self.end:
             return ()
         lost = self.span(end, self.end)
+        for _, record in lost:
+            record.cut = True
         del self._records[end - self._base :]
         self._cut_at = self.seen
         self.end = self.diverged = end

@@ -28,6 +28,13 @@ class Loss:
     uncopied: bool = False
     """Whether it was copied, and its copy is lost."""
 
+    @property
+    def of_both(self) -> bool:
+        """Whether both sides lost it with the ends of their logs, so that
+        they are alike.
+        """
+        return self.uncopied and self.record.cut
+
 
 @dataclass
 class Oracle:
@@ -82,7 +89,7 @@ class Oracle:
     @property
     def losses(self) -> list[Loss]:
         """Return what is lost."""
-        return list(self._lost.values())
+        return [loss for loss in self._lost.values() if not loss.of_both]
 
     def gone(self, key: Key, records: Iterable[Numbered]) -> None:
         """The source deletes records, copied or not."""
@@ -134,7 +141,7 @@ class Oracle:
 
     def lost(self) -> int:
         """Return how many records are lost."""
-        return len(self._lost)
+        return len(self.losses)
 
     def lost_by(self, since: float = 0.0) -> dict[Key, int]:
         """Return how many records are lost, by partition.
@@ -143,7 +150,7 @@ class Oracle:
         after the agent's last look at a topic, and deleted with it.
         """
         found: dict[Key, int] = defaultdict(int)
-        for loss in self._lost.values():
+        for loss in self.losses:
             if loss.at >= since and not loss.record.unseen:
                 found[loss.key] += 1
         return found
@@ -159,18 +166,16 @@ class Oracle:
     def lost_of(self, topic: str) -> bool:
         """Return whether records of a topic are lost, or were before."""
         return topic in self.before or any(
-            loss.key[0] == topic for loss in self._lost.values()
+            loss.key[0] == topic for loss in self.losses
         )
 
     def last_loss_at(self) -> float | None:
         """Return when the newest record was lost that still is."""
-        return max((loss.at for loss in self._lost.values()), default=None)
+        return max((loss.at for loss in self.losses), default=None)
 
     def last_loss_of(self, key: Key) -> float:
         """Return when the newest record of a partition was lost."""
-        return max(
-            (x.at for x in self._lost.values() if x.key == key), default=0.0
-        )
+        return max((x.at for x in self.losses if x.key == key), default=0.0)
 
     def _lose(
         self, key: Key, record: Record, *, gone: bool, uncopied: bool = False

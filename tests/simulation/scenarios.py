@@ -27,6 +27,7 @@ __all__ = [
     "healths",
     "late_sync",
     "looking_each_second",
+    "lose_both",
     "lose_copies",
     "move",
     "proof",
@@ -119,6 +120,16 @@ def lose_copies(world: World, topic: str, count: int) -> None:
     log = world.target.log(world.remote(topic), 0)
     assert log is not None
     world.oracle.uncopy(log.truncate(log.end - count))
+
+
+def lose_both(world: World, topic: str, there: int, here: int) -> int:
+    """Truncate both logs of a topic's partition 0; return the end before."""
+    log = world.source.log(topic, 0)
+    assert log is not None
+    end = log.end
+    log.truncate(end - there)
+    lose_copies(world, topic, here)
+    return end
 
 
 def drop(world: World, topic: str, count: int) -> None:

@@ -17,6 +17,7 @@ from tests.simulation.scenarios import (
     healths,
     late_sync,
     looking_each_second,
+    lose_both,
     lose_copies,
     proof,
     reason,
@@ -242,6 +243,68 @@ def test_a_low_end_of_the_target_is_not_believed_at_once() -> None:
         world.quiet = False
         world.run(5 * MINUTE)
         assert healths(world, "skips", 5 * MINUTE) == []
+
+
+@pytest.mark.parametrize("quiet", [True, proof(value=False)])
+def test_an_end_of_the_target_that_stays_low_is_no_loss(quiet: bool) -> None:
+    with running("a", minutes=5) as world:
+        world.quiet = quiet
+        world.run(2 * MINUTE)
+        copies = world.target.topics["a"]
+        copies.stale_ends[0] = copies.logs[0].end - 200
+        world.run(2 * MINUTE)
+        assert Health.CRITICAL not in healths(world, "skips")
+        world.run(2 * MINUTE)
+        # What comes behind that end nobody can compare.
+        assert health(world, "skips") is Health.UNKNOWN
+        assert "an old log end offset of a[0]" in reason(world, "skips")
+        copies.stale_ends.clear()
+        world.quiet = False
+        drop(world, "a", 5)
+        world.run(5 * MINUTE)
+        expect_dropped(world, "a", 5)
+
+
+@pytest.mark.parametrize("left", [380, proof(100)])
+@pytest.mark.parametrize("minutes", [1, proof(0), proof(5)])
+def test_copies_that_are_lost_as_the_source_is_truncated_are_told(
+    left: int, minutes: float
+) -> None:
+    # A power cut at both sites, and nobody has written since.
+    with running("a", interval=15, minutes=10) as world:
+        world.quiet = True
+        world.run(2 * MINUTE)
+        end = lose_both(world, "a", 400 - left, 400)
+        world.run(minutes * MINUTE)
+        world.quiet = False
+        world.run(5 * MINUTE)
+        assert world.oracle.lost() == left
+        lost = f"source offsets {end - 400} to {end - 401 + left}"
+        told = reason(world, "skips")
+        assert told.startswith(f"{left} records of a partition 0 ({lost})")
+        assert "the log at the target was truncated" in told
+
+
+@pytest.mark.parametrize(
+    ("there", "here", "dies"),
+    [(400, 300, False), (20, 400, True)],
+)
+def test_what_both_sides_lost_or_is_copied_again_is_no_loss(
+    there: int, here: int, dies: bool
+) -> None:
+    # A mirror that was down begins anew, as its position is beyond the end.
+    with running("a", interval=15, minutes=10) as world:
+        world.quiet = True
+        world.run(2 * MINUTE)
+        if dies:
+            world.mirror.kill()
+        lose_both(world, "a", there, here)
+        world.run(MINUTE)
+        world.quiet = False
+        world.mirror.start()
+        world.run(10 * MINUTE)
+        assert world.oracle.lost() == 0
+        assert Health.CRITICAL not in healths(world, "skips")
 
 
 def test_a_stale_end_as_a_commit_comes_is_no_skip() -> None:

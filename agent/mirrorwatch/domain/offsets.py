@@ -341,6 +341,19 @@ class OffsetMap:
         ):
             self._runs[at : at + 2] = [run.until(after.last_downstream)]
 
+    def upstream_at(self, end: int) -> int | None:
+        """Return the first source offset whose copy is at or above a target
+        offset, as far as that is known; `None` of an empty map.
+        """
+        at = bisect_right(self._runs, end - 1, key=lambda r: r.downstream)
+        if at:
+            run = self._runs[at - 1]
+            return run.upstream + min(run.length, end - run.downstream)
+        if not self._runs:
+            return None
+        # By the first one, what is below it is as far apart.
+        return self._runs[0].upstream - (self._runs[0].downstream - end)
+
     def cut(self, end: int) -> None:
         """Forget what is at and above a target offset."""
         self._runs = [

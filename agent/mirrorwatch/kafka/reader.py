@@ -271,7 +271,7 @@ class OffsetConsumer:
             for event in self.follow(BATCH, POLL):
                 idle = 0.0
                 if isinstance(event, ReadFailure):
-                    partition = self._out_of_range(event)
+                    partition = self.out_of_range(event)
                     if partition in left:
                         lacking[partition] = left.pop(partition)
                 elif isinstance(event, PartitionEnd):
@@ -295,7 +295,7 @@ class OffsetConsumer:
             del left[partition]
         return end is not None and offset < end
 
-    def _out_of_range(self, failure: ReadFailure) -> TopicPartition:
+    def out_of_range(self, failure: ReadFailure) -> TopicPartition:
         """Return the partition whose offset is not in its log.
 
         Raises
@@ -780,6 +780,10 @@ class RecordFingerprint:
         )
 
 
+END_PATIENCE = 3.0
+"""Seconds in which a broker refuses an offset that its log does not have: it
+answers at once, and others after the 500 ms that they hold a fetch."""
+
 _MARKERS = 1000
 """Offsets up to which a range is read, as it may hold no record."""
 
@@ -815,6 +819,47 @@ class RangeReader:
         spans = [(p, span) for p, span in wanted if 0 < len(span) <= _MARKERS]
         found = self.read(spans, committed=False)
         return {place for place, records in found.items() if records == {}}
+
+    def find_truncated(
+        self, wanted: Mapping[TopicPartition, int]
+    ) -> set[TopicPartition]:
+        """Return the partitions whose logs end before an offset.
+
+        The end that a broker tells may be an old one: it holds back what is
+        behind that, but refuses an offset only where its log ends before it.
+
+        Raises
+        ------
+        SourceError
+            Raised if the cluster does not answer, or refuses.
+        """
+        found, open_, idle = set[TopicPartition](), set(wanted), 0.0
+        if not wanted:
+            return found
+        with OffsetConsumer(
+            self._properties,
+            cluster=self._cluster,
+            read_committed=False,
+            own=EXACTLY | _fetched_at_once(self._properties),
+        ) as consumer:
+            consumer.assign(wanted)
+            while open_ and idle < END_PATIENCE:
+                idle += POLL
+                done = set[TopicPartition]()
+                for event in consumer.follow(BATCH, POLL):
+                    if isinstance(event, ReadFailure):
+                        place = consumer.out_of_range(event)
+                        found.add(place)
+                    elif isinstance(event, PartitionEnd):
+                        place = event.topic, event.partition
+                    else:
+                        place = _partition_of(event)
+                    done.add(place)
+                if answered := done & open_:
+                    idle = 0.0
+                    open_ -= answered
+                    consumer.drop(answered)
+        return found
 
     def read(
         self,

@@ -122,6 +122,11 @@ class RangeQueue:
             "read to the end of a range: an open transaction holds records "
             "back, a log was truncated, or it has no leader"
         )
+        if request.only_end:
+            problem = (
+                "a broker reports an old log end offset of "
+                f"{request.remote}[{request.partition}] at the target"
+            )
         self._failed[request.place] = (now, problem)
 
     def succeed(self, request: RangeRequest) -> None:
@@ -222,8 +227,13 @@ class RangeExaminer:
             self._target,
             {_here(i) for i in requests if not i.only_count},
         )
+        truncated = self._here.find_truncated(
+            {_here(i): i.target.first for i in requests if i.only_end}
+        )
         return [
-            self._reading(
+            None
+            if request.only_end and _here(request) not in truncated
+            else self._reading(
                 request,
                 there.get(request.place, {}),
                 kept.get(request.place, {}),

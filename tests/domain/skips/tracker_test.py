@@ -398,6 +398,11 @@ class Stale(Told):
     """A world in which one side may tell an end that is too low."""
 
     low: str | None = None
+    is_cut: bool = False
+    """Whether it is the end."""
+
+    def has(self, end: int) -> bool:
+        return not self.is_cut and super().has(end)
 
     def view(self) -> FlowView:
         view = super().view()
@@ -441,11 +446,26 @@ def test_an_end_that_is_low_for_a_moment_changes_nothing(side: str) -> None:
     assert (world.tally.repeated, world.tally.unverifiable) == (0, 0)
 
 
+def test_an_end_that_is_low_for_long_is_not_believed_of_a_longer_log() -> None:
+    """A broker may answer with an old one."""
+    world = dropped_two("target")
+    world.do("write 9", "copy 9", "flush")
+    world.wait(600)
+    cursor = world.books.states[KEY].cursor
+    assert cursor is not None
+    assert cursor.downstream > 10
+    world.low = None
+    world.do("look", "look")
+    assert world.skipped == {23, 24}
+    assert (world.tally.repeated, world.tally.unverifiable) == (0, 0)
+
+
 @SIDES
 def test_what_was_skipped_is_told_after_a_truncation(side: str) -> None:
     world = dropped_two(side)
     (event,) = world.save()
-    world.wait(40)
+    world.is_cut = True
+    world.wait(60)
     state = world.books.states[KEY]
     if side == "source":
         assert state.upstream is None

@@ -161,6 +161,10 @@ class RangeRequest:
     sampled: bool = False
     """Whether only some of the source records are asked for."""
 
+    only_end: bool = False
+    """Whether it is only asked if the target's log still has an offset, the
+    first of `target`: where it ended before."""
+
     @property
     def place(self) -> TopicPartition:
         """Partition at the source."""

@@ -20,6 +20,7 @@ __all__ = [
     "is_shorter",
     "is_within",
     "plan_count",
+    "plan_end",
     "plan_gap",
     "plan_search",
     "plan_tail",
@@ -139,6 +140,15 @@ class PartitionState:
         return OffsetPair(self.upstream, self.downstream)
 
     @property
+    def copied_to(self) -> int:
+        """The target's offset behind all that is known to be copied."""
+        places = [self.downstream, *(p.downstream for p in self.ahead[-1:])]
+        last = self.copies.last
+        if last is not None and self.target_id is not None:
+            places.append(last.last_downstream)
+        return max(places) + 1
+
+    @property
     def cut_until(self) -> int:
         """The frontier before the target was truncated, -1 if it was not."""
         return -1 if self.cut_from is None else self.cut_from
@@ -172,7 +182,9 @@ class PartitionState:
             self.begin(sync.upstream, sync.downstream)
             self.since = sync.written_at
 
-    def cut(self, end: int, reached: int, sync: Sync | None) -> None:
+    def cut(
+        self, end: int, reached: int, sync: Sync | None, source_end: int
+    ) -> None:
         """Go back to where copies are still known in a truncated target.
 
         Parameters
@@ -183,21 +195,22 @@ class PartitionState:
             Its end before.
         sync
             The newest sync: those before it may be of the log before.
+        source_end
+            End of the source, which may have been truncated, too: what it has
+            lost is missed by nobody.
         """
-        first = next(iter(self.copies), None)
+        first = self.copies.upstream_at(end)
         if first is None or self.upstream is None:
             return
         # Where others write, too, only syncs are believed.
         room = 0 if self.noisy else max(0, reached - 1 - self.downstream)
-        last = max(self.frontier, self.upstream + room)
+        last = min(max(self.frontier, self.upstream + room), source_end - 1)
         self.cut_from = max(self.cut_until, last)
         self.copies.cut(end)
         kept = self.copies.last
         if kept is None:
-            # It began above: by that, what is below is as far apart.
-            upstream, downstream, _ = first
             self.downstream = end - 1
-            self.upstream = self.frontier = upstream - (downstream - end) - 1
+            self.upstream = self.frontier = first - 1
             self.copies = OffsetMap([(self.upstream, self.downstream, 1)])
         else:
             back = min(kept.length - 1, _CUT_BACK)
@@ -529,6 +542,29 @@ def plan_count(
     )
 
 
+def plan_end(
+    state: PartitionState, seen: PartitionView, end: int
+) -> RangeRequest | None:
+    """Return what to ask before the target is believed to end before an
+    offset that it had.
+    """
+    start = state.cursor
+    if start is None:
+        return None
+    return RangeRequest(
+        topic=state.topic,
+        partition=state.partition,
+        remote=seen.remote,
+        source_id=state.source_id,
+        target_id=state.target_id,
+        start=start,
+        points=(),
+        source=(),
+        target=OffsetRange(end, end),
+        only_end=True,
+    )
+
+
 def _request(
     state: PartitionState,
     seen: PartitionView,
@@ -637,14 +673,7 @@ def is_shorter(state: PartitionState, seen: PartitionView) -> bool:
 
 def is_cut(state: PartitionState, seen: PartitionView) -> bool:
     """Return whether the target ends before what was copied to it."""
-    downstream = state.ahead[-1].downstream if state.ahead else -1
-    last = state.copies.last
-    if last is not None and state.target_id is not None:
-        downstream = max(downstream, last.last_downstream)
-    return (
-        seen.target_id is not None
-        and max(state.downstream, downstream) >= seen.copies_end
-    )
+    return seen.target_id is not None and state.copied_to > seen.copies_end
 
 
 def is_within(sync: Sync, seen: PartitionView) -> bool:

@@ -37,6 +37,7 @@ from .partition import (
     is_shorter,
     is_within,
     plan_count,
+    plan_end,
     plan_gap,
     plan_search,
     plan_tail,
@@ -130,6 +131,12 @@ class SkipTracker:
     _shorter: dict[TopicPartition, datetime] = field(default_factory=dict)
     """Since when a log is shorter than it was."""
 
+    _doubted: dict[TopicPartition, RangeRequest] = field(default_factory=dict)
+    """What to ask before a target is believed to be shorter."""
+
+    _truncated: set[TopicPartition] = field(default_factory=set)
+    """Partitions of which it was, as the answer was."""
+
     _reached: dict[TopicPartition, tuple[str | None, int]] = field(
         default_factory=dict
     )
@@ -215,7 +222,7 @@ class SkipTracker:
 
     def requests(self) -> list[RangeRequest]:
         """Return what must be read now, at most one for each partition."""
-        found = []
+        found = [*self._doubted.values()]
         keys = [*self._searching, *self._waiting, *self._commits.believed]
         for key in dict.fromkeys(keys):
             state, seen = self.states[key], self.surveyed.get(key)
@@ -252,6 +259,10 @@ class SkipTracker:
         key = request.place
         state = self.states.get(key)
         if state is None or not _is_about(request, state):
+            return
+        if request.only_end:
+            self._truncated.add(key)
+            self._doubted.pop(key, None)
             return
         tally = self._tally(state)
         if not tally.samples:
@@ -461,6 +472,7 @@ class SkipTracker:
         source = view.source
         assert source is not None  # noqa: S101 - the caller looked
         self.surveyed.clear()
+        self._doubted.clear()
         self.blind = 0
         for key, seen in view.partitions.items():
             if seen is None or (seen.target_end is None and not seen.uncopied):
@@ -525,7 +537,11 @@ class SkipTracker:
     def _may_be_stale(
         self, at: datetime, key: TopicPartition, seen: PartitionView
     ) -> bool:
-        """Return whether an end is too low to be believed yet."""
+        """Return whether an end is too low to be believed yet.
+
+        A broker may tell an old end of the target for long: where records
+        were, one that has lost them refuses to read on.
+        """
         state = self.states.get(key)
         target_id, end = self._reached.get(key, (None, 0))
         is_less = seen.target_id == target_id and seen.copies_end < end
@@ -535,10 +551,19 @@ class SkipTracker:
             or not (is_less or is_shorter(state, seen))
         ):
             self._shorter.pop(key, None)
+            self._truncated.discard(key)
             return False
         since = min(self._shorter.get(key, at), at)
         self._shorter[key] = since
-        return at - since < STALE_END
+        if at - since < STALE_END:
+            return True
+        former = max(state.copied_to, end if is_less else 0)
+        if key in self._truncated or former <= seen.copies_end:
+            return False
+        request = plan_end(state, seen, former)
+        if request is not None:
+            self._doubted[key] = request
+        return request is not None
 
     def _await_leader(self, key: TopicPartition, source_id: str) -> None:
         """Take a partition without a leader: nothing is known but that it is
@@ -581,7 +606,7 @@ class SkipTracker:
             self._unseen.discard(key)
         elif _is_truncated(state, seen):
             _, reached = self._reached.get(key, (None, 0))
-            state.cut(seen.copies_end, reached, seen.sync)
+            state.cut(seen.copies_end, reached, seen.sync, seen.source_end)
             self._waiting.add(key)
             self.changed.add(key)
         elif is_another(state, seen) or is_shorter(state, seen):
@@ -650,7 +675,7 @@ class SkipTracker:
                 self.changed.add(key)
             else:
                 if state.is_cut_before(point):
-                    state.cut(point.downstream, 0, sync)
+                    state.cut(point.downstream, 0, sync, seen.source_end)
                 else:
                     state.queue(point)
                 self.changed.add(key)
@@ -666,14 +691,15 @@ def _soon(before: datetime, at: datetime) -> bool:
 
 
 def _is_truncated(state: PartitionState, seen: PartitionView) -> bool:
-    """Return whether the target, and nothing else, was truncated below what
-    was copied.
+    """Return whether the target was truncated below copies of what the source
+    still has.
     """
+    first = state.copies.upstream_at(seen.copies_end)
     return (
         state.searched_from is None
         and state.upstream is not None
-        and state.copies.last is not None
-        and state.upstream < seen.source_end
+        and first is not None
+        and first < seen.source_end
         and state.target_id is not None
         and not is_another(state, seen)
         and is_cut(state, seen)
