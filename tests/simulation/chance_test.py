@@ -55,6 +55,11 @@ KNOWN += [7433207935]
 # An operator set an offset forward, or copies were truncated, while the mirror
 # was down: what it is held to took its next start for the time of the loss.
 KNOWN += [9927328375, 9927328449, 9927328387]
+# Logs of both sides were truncated: what the target lost was not told.
+KNOWN += [9950000135]
+# A record was dropped of a compacted topic, beside copies of what compaction
+# had taken at the source: any of them was taken for its copy.
+KNOWN += [9940000160]
 """Seeds that are always tried: worlds in which the agent, or what it is held
 to, was wrong once."""
 

@@ -643,6 +643,24 @@ def test_copies_that_expired_cannot_be_verified() -> None:
     assert kinds(world) == [SkipKind.UNVERIFIABLE]
 
 
+def test_a_drop_is_told_beside_copies_of_what_compaction_took() -> None:
+    # Copies of 1 to 3, of which the source has 2 and 3: none is one of 4.
+    world = HarshWorld().do("look", "write 6", "copy 4", "remove 2")
+    world.do("drop", "copy", "flush", "look", "look")
+    assert world.skipped == world.missing == {4}
+
+
+def test_a_copy_that_is_gone_may_be_that_of_what_is_still_there() -> None:
+    # 1 and 3 were gone before the mirror came to them, 2 it copied.
+    world = HarshWorld().do("look", "write 6", "copy")
+    world.source[1] = world.source[3] = None
+    world.source_compacted = world.target_compacted = True
+    world.do("copy 3")
+    world.gone_here = {1}
+    world.do("flush", "look", "look")
+    assert world.skipped == world.missing == set()
+
+
 def test_what_compaction_took_of_the_target_is_a_sign_of_nothing() -> None:
     world = watched_topics(*MOVED, "remove_last_here", *LOOK)
     assert world.tally.unverifiable == 0

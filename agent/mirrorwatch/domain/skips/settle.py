@@ -4,11 +4,12 @@ What was read of both sides is matched record by record first: which target
 record is a copy of which source record.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import zip_longest
 
 from ..offsets import RangeSet, discard, newest, to_ranges
 from .model import OffsetPair, RangeRequest, SkipCounters, SkipEvent, SkipKind
@@ -79,6 +80,10 @@ class Trace:
     unknown: list[int] = field(default_factory=list)
     """Of each of both, the source offset that the mirror was at before."""
 
+    until: list[int] = field(default_factory=list)
+    """Of each of both, the source offset that was copied next; what nothing
+    was copied behind has none."""
+
     highest: int = -1
     """Highest source offset that was copied for sure: others look alike."""
 
@@ -144,6 +149,7 @@ def trace(request: RangeRequest, reading: RangeContent) -> Trace:
             is_sure = alike and len(places[look]) == 1
         found.copied.append(at)
         found.copies.append(down)
+        found.until += [at] * (len(found.unknown) - len(found.until))
         if is_sure:
             found.highest = max(found.highest, at)
             found.last = OffsetPair(at, down)
@@ -379,21 +385,22 @@ def _pass_over(
     not copied.
     """
     first, last = passed.before + 1, state.frontier
-    # Any of these may be a copy that cannot be recognised any more.
-    unknown = passed.path.unknown
     before = {
         o
         for a, b in state.doubtful
         for o in range(max(a, first), min(b, last) + 1)
     }
     present = _lacking(reading, range(first, last + 1), passed.fresh, before)
+    # Any of these may be a copy that cannot be recognised any more.
+    unknown = _not_compacted(passed.path, reading, present)
+    compacted = len(passed.path.unknown) - len(unknown)
     gone = range(first, min(reading.source_start, last + 1))
     lacking = 0
     if gone and not _is_reset(state, reading, passed, present):
         copied = sorted(o for o in passed.fresh if o in gone)
         lacking = len(gone) - len(copied)
         unknown = _unexplained(unknown, gone, copied)
-        lacking -= len(passed.path.unknown) - len(unknown)
+        lacking -= len(passed.path.unknown) - compacted - len(unknown)
     doubtful = _explained(present, unknown)
     # What is left is of records that the mirror read again.
     lacking -= min(lacking, len(unknown) - len(doubtful))
@@ -458,6 +465,31 @@ def _count_cut(
         return 0
     copied = (offset for offset in fresh if offset > proved[known - 1])
     return bisect_right(proved, min(copied, default=proved[-1]))
+
+
+def _not_compacted(
+    path: Trace, reading: RangeContent, present: Sequence[int]
+) -> list[int]:
+    """Return the copies that are not recognised, but those of records that
+    compaction took at the source.
+
+    A mirror goes on where it was: what it copied between two records is of
+    those that lie between them. Where one of these has no copy, any of the
+    copies may be its.
+    """
+    if not reading.source_compacted:
+        return path.unknown
+    offsets, explained = sorted(reading.source), Counter[tuple[int, int]]()
+    left = list[int]()
+    for at, until in zip_longest(path.unknown, path.until, fillvalue=-1):
+        room = max(0, until - max(at, reading.source_start - 1) - 1)
+        room -= bisect_left(offsets, until) - bisect_right(offsets, at)
+        is_doubted = bisect_left(present, until) > bisect_right(present, at)
+        if is_doubted or explained[at, until] >= room:
+            left.append(at)
+        else:
+            explained[at, until] += 1
+    return left
 
 
 def _unexplained(
