@@ -655,7 +655,7 @@ def test_a_copy_that_is_gone_may_be_that_of_what_is_still_there() -> None:
     world = HarshWorld().do("look", "write 6", "copy")
     world.source[1] = world.source[3] = None
     world.source_compacted = world.target_compacted = True
-    world.do("copy 3")
+    world.do("copy 3", "forget")
     world.gone_here = {1}
     world.do("flush", "look", "look")
     assert world.skipped == world.missing == set()
