@@ -10,12 +10,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
+from struct import Struct
 from typing import Literal
 
 from .exceptions import LabError
 from .lab import Lab
 from .process import JvmSettings
 from .settings import SOURCE, TARGET
+from .site import LabSite
 from .topics import LabTopics
 from .waiting import wait_until
 
@@ -23,6 +25,7 @@ __all__ = [
     "MARK",
     "Quota",
     "alter_marked",
+    "cut_log",
     "drop_marked",
     "exactly_once",
     "expire",
@@ -132,6 +135,52 @@ def expire(topics: LabTopics, name: str) -> None:
         what=f"records of {name} have not expired",
     )
     topics.unset_configs(name, ["retention.ms"])
+
+
+def cut_log(site: LabSite, topic: str, keep: int, partition: int = 0) -> int:
+    """Kill a broker and start it without the end of a log.
+
+    So the log is after an unclean leader election, or where a disk has lost
+    what was written last. Whole batches are lost: what is sent at once is.
+
+    Parameters
+    ----------
+    site
+        Whose broker.
+    topic
+        Topic, not larger than one segment.
+    keep
+        Offsets that are kept at least, if there are so many.
+    partition
+        Partition number.
+
+    Returns
+    -------
+    int
+        The new end of the log.
+    """
+    site.kill()
+    folder = site.data / f"{topic}-{partition}"
+    (segment,) = folder.glob("*.log")
+    content = segment.read_bytes()
+    at = end = 0
+    while at < len(content) and end < keep:
+        # Offset of the first record and size of the rest; behind a leader
+        # epoch, a format, a checksum and flags: the last record's distance.
+        first, size, _, _, _, _, distance = _BATCH.unpack_from(content, at)
+        at, end = at + _SIZED_AT + size, first + distance + 1
+    segment.write_bytes(content[:at])
+    for index in (*folder.glob("*index"), *folder.glob("*.snapshot")):
+        index.unlink()
+    site.start()
+    return end
+
+
+_BATCH = Struct(">qiibIhi")
+"""Head of a record batch of format 2 (KIP-98)."""
+
+_SIZED_AT = 12
+"""Bytes of a batch that its size does not count."""
 
 
 def _on_marked(header: str, transform: Mapping[str, str]) -> dict[str, str]:

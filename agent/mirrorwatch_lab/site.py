@@ -157,7 +157,7 @@ class LabSite(Part):
             broker_properties(
                 listeners=listeners,
                 controller_port=controller_port,
-                data=folder / "data",
+                data=self.data,
                 security=security,
                 more=properties,
             ),
@@ -177,6 +177,11 @@ class LabSite(Part):
         self.topics = LabTopics(
             {"bootstrap.servers": self.bootstrap, **administrator}
         )
+
+    @property
+    def data(self) -> Path:
+        """Folder of the broker's logs."""
+        return self._folder / "data"
 
     @property
     def bootstrap(self) -> str:

@@ -96,9 +96,16 @@ MUTATIONS = (
     Mutation(
         "one stale end starts a partition anew",
         "skips/tracker.py",
-        "return at - since < STALE_END",
-        "return False",
+        "if at - since < STALE_END:",
+        "if False:",
         "beside_one_stale_end",
+    ),
+    Mutation(
+        "a low end is believed though the broker may serve what is behind",
+        "skips/tracker.py",
+        "return request is not None",
+        "return False",
+        "stays_low",
     ),
     Mutation(
         "syncs are judged by the survey that came before them",
