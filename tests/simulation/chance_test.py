@@ -60,6 +60,9 @@ KNOWN += [9950000135]
 # A record was dropped of a compacted topic, beside copies of what compaction
 # had taken at the source: any of them was taken for its copy.
 KNOWN += [9940000160]
+# Copies that a transform had altered were looked for beyond the ends of other
+# partitions: it took until as many records were written, and nothing was known.
+KNOWN += [9960000301]
 """Seeds that are always tried: worlds in which the agent, or what it is held
 to, was wrong once."""
 

@@ -24,7 +24,7 @@ from ..domain.record_matching import (
 )
 from ..exceptions import SourceError
 from ..kafka.admin import Cluster
-from ..kafka.offsets import find_first_since
+from ..kafka.offsets import find_first_since, read_ends
 from ..kafka.reader import EPOCH, NewestReader, RecordFingerprint, to_time
 from ..state.documents import DocumentStore
 from ..threads import Latest
@@ -440,10 +440,13 @@ class RecordMatchingWorker:
             (topic, p): time for p in range(request.partitions) if p != own
         }
         firsts = find_first_since(self._source, others)
+        # What is not there yet would be waited for, record by record.
+        ends = read_ends(self._source, others)
         wanted = {
-            key: OffsetRange(first, first + SEARCHED)
+            key: OffsetRange(first, end)
             for key, first in firsts.items()
             if first is not None
+            and (end := min(first + SEARCHED, ends.get(key, first))) > first
         }
         read, _ = self._there.read(wanted, PATIENCE, most_bytes=MOST_BYTES)
         return any(
