@@ -61,7 +61,7 @@ KNOWN += [9950000135]
 # had taken at the source: any of them was taken for its copy.
 KNOWN += [9940000160]
 # Copies that a transform had altered were looked for beyond the ends of other
-# partitions: it took until as many records were written, and nothing was known.
+# partitions, until records had come there: nothing was known meanwhile.
 KNOWN += [9960000301]
 """Seeds that are always tried: worlds in which the agent, or what it is held
 to, was wrong once."""

@@ -456,6 +456,7 @@ def _truncate_copies(world: World, step: Step) -> None:
     if log is not None:
         world.oracle.uncopy(log.truncate(log.end - int(step.amount)))
         world.mirror.expect()
+        world.cut_copies.add((step.topic, step.partition))
 
 
 def _retain_copies(world: World, step: Step) -> None:

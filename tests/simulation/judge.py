@@ -346,6 +346,15 @@ class Judge:
             ) or max(world.agent.started_at, world.agent.frozen_until) > at:
                 self.unseen.add(key)
 
+        if world.mirror.settings.syncs_at_flush:
+            return
+        # Nor does anything show that copies were truncated, where new ones
+        # have taken their offsets, until the next sync: a hundred records.
+        for key in world.cut_copies:
+            log = world.target.log(world.remote(key[0]), key[1])
+            if log is not None and log.outgrown:
+                self.unseen.add(key)
+
     def _is_lost(self, key: Key) -> bool:
         oracle = self.world.oracle
         return oracle.lost_by().get(key, 0) >= oracle.ever.get(key, 0) > 0

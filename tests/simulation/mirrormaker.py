@@ -101,6 +101,9 @@ class Partition:
     epoch: int | None = None
     """Epoch of the log that it last read."""
 
+    log: Log | None = None
+    """That log: another one is of a topic that was made again."""
+
     failed: list[Record] = field(default_factory=list)
     """Records that failed to be written since the last commit."""
 
@@ -445,9 +448,13 @@ class SimMirror:
         elif part.epoch is not None and part.epoch < log.epoch:
             # It asks the new leader where their logs part, and goes there.
             position = min(position, max(log.diverged, log.start))
-        part.epoch = log.epoch
+        # In a topic that was made again it goes on where it was, too.
+        leaves = part.log is not None and part.log is not log
+        part.epoch, part.log = log.epoch, log
         if not log.start <= position <= log.end:
             position = log.end if self.resumes_at_end else log.start
+            leaves = True
+        if leaves:
             self.oracle.leave(key, log, log.start, position)
         return position
 

@@ -147,11 +147,16 @@ class Oracle:
         """Return how many records are lost, by partition.
 
         Those of which nothing shows that they ever were do not count: written
-        after the agent's last look at a topic, and deleted with it.
+        after the agent's last look at a topic, and deleted with it. Nor do
+        those that compaction took since: newer ones have replaced them.
         """
         found: dict[Key, int] = defaultdict(int)
         for loss in self.losses:
-            if loss.at >= since and not loss.record.unseen:
+            if (
+                loss.at >= since
+                and not loss.record.unseen
+                and loss.record.kind is not Kind.COMPACTED
+            ):
                 found[loss.key] += 1
         return found
 

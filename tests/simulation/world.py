@@ -131,6 +131,9 @@ class World:
         self.truncated: dict[tuple[str, int], float] = {}
         """When logs of the source were truncated last."""
 
+        self.cut_copies: set[tuple[str, int]] = set()
+        """Partitions whose copies were truncated."""
+
         self.quiet = False
         """Whether producers write nothing for a while."""
 

@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import reduce
 from itertools import groupby
@@ -152,9 +152,8 @@ class KafkaReader:
             }
             # Where it cannot be asked all is read, and reading says why.
             with suppress(SourceError):
-                found = find_first_since(
-                    Cluster(alias, self._clusters[alias]), wanted
-                )
+                with closing(Cluster(alias, self._clusters[alias])) as cluster:
+                    found = find_first_since(cluster, wanted)
                 firsts |= {(alias, *p): at for p, at in found.items()}
 
         def later(x: PartitionPair | SourceRange) -> AuditSpan:
