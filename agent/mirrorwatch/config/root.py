@@ -633,6 +633,9 @@ class Config(Model):
             "position": replace(
                 limits.position, commits=flow.mirror.traits.commits
             ),
+            "configs": replace(
+                limits.configs, has_sync=flow.mirror.traits.has_config_sync
+            ),
             "readers": replace(limits.readers, enabled=flow.readers.enabled),
             "schemas": replace(
                 limits.schemas, enabled=self.compares_schemas(flow)

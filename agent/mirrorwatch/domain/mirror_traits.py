@@ -125,6 +125,11 @@ class MirrorTraits:
         )
 
     @property
+    def has_config_sync(self) -> bool:
+        """Whether its connectors say how often it syncs topic configs."""
+        return self.on_connect and not self.in_connect
+
+    @property
     def commits(self) -> bool:
         """Whether it has committed offsets that can be reset."""
         return not (self.keeps_offsets or self.matches_records)

@@ -156,6 +156,12 @@ def test_who_could_mend_it_is_named() -> None:
     assert "does not sync topic configs" in verdict.reason
     verdict = judge(seen(a_drift(by_default=True)))
     assert "values are broker defaults" in verdict.reason
+    limits = ConfigsLimits(has_sync=False)
+    verdict = judge_configs("a->b", seen(a_drift()), limits, NOON)
+    assert verdict.reason.endswith(
+        "cluster. Whether MirrorMaker syncs topic configs is not known. If "
+        "it does not, set it at the target manually"
+    )
 
 
 @pytest.mark.parametrize(

@@ -179,6 +179,10 @@ class ConfigsLimits:
     """Time beyond MirrorMaker's sync interval after which a difference is
     reported. MirrorMaker needs a while for thousands of topics."""
 
+    has_sync: bool = True
+    """Whether the mirror's connectors say how often it syncs topic configs:
+    those of MirrorMaker 2 alone do."""
+
 
 def judge_configs(
     flow: str,
@@ -233,7 +237,7 @@ def _find(
     for name in MATTERS:
         drifts = [d for d in due if d.name == name]
         if drifts:
-            yield CheckFinding(Health.WARNING, _say(drifts, seen))
+            yield CheckFinding(Health.WARNING, _say(drifts, seen, limits))
     yield CheckFinding(
         Health.OK,
         f"{counted(seen.compared, 'topic')} "
@@ -242,7 +246,9 @@ def _find(
     )
 
 
-def _say(drifts: list[ConfigDrift], seen: ConfigsObservation) -> str:
+def _say(
+    drifts: list[ConfigDrift], seen: ConfigsObservation, limits: ConfigsLimits
+) -> str:
     first = min(drifts, key=lambda d: (not _is_dangerous(d), d.topic))
     more = len(drifts) - 1
     return (
@@ -250,7 +256,7 @@ def _say(drifts: list[ConfigDrift], seen: ConfigsObservation) -> str:
         f"{seen.source_alias} but {first.target} at {seen.target_alias}"
         + (f", and differs on {counted(more, 'more topic')}" if more else "")
         + _danger(first)
-        + _remedy(first, seen)
+        + _remedy(first, seen, limits)
     )
 
 
@@ -268,11 +274,18 @@ def _danger(drift: ConfigDrift) -> str:
     return ""
 
 
-def _remedy(drift: ConfigDrift, seen: ConfigsObservation) -> str:
+def _remedy(
+    drift: ConfigDrift, seen: ConfigsObservation, limits: ConfigsLimits
+) -> str:
     if drift.by_default:
         return (
             ". The values are broker defaults, which MirrorMaker does not "
             "sync. Set it on the topic, or equally on all brokers"
+        )
+    if not limits.has_sync:
+        return (
+            ". Whether MirrorMaker syncs topic configs is not known. If it "
+            "does not, set it at the target manually"
         )
     if seen.sync is None:
         return (
