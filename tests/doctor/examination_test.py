@@ -466,6 +466,10 @@ class Memory:
             return None
         return Topic(name=name, id="x", leaders={0: 1}, allowed=ALL - denied)
 
+    def list_offsets(self, *_: object, **__: object) -> Any:
+        """Answer as brokers before 3.0, which know no newest timestamp."""
+        raise SourceError("no", source="kafka", cluster=self.alias)
+
     def call(self, question: Callable[[Any], Any], _: str) -> Any:
         unknown = SourceError("no", source="kafka", cluster=self.alias)
 

@@ -136,9 +136,8 @@ def read_newest_timestamp(cluster: Cluster, topic: str) -> datetime | None:
         Raised if it cannot be asked for.
     """
     asked = {(topic, 0): OffsetSpec.max_timestamp()}
-    return _to_record(
-        cluster.list_offsets(asked, strict=True)[topic, 0]
-    ).written_at
+    (answer,) = cluster.list_offsets(asked, strict=True).values()
+    return to_time(int(answer.timestamp))
 
 
 def _to_record(answer: Any) -> RecordAtTime:
