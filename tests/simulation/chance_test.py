@@ -63,6 +63,8 @@ KNOWN += [9940000160]
 # Copies that a transform had altered were looked for beyond the ends of other
 # partitions, until records had come there: nothing was known meanwhile.
 KNOWN += [9960000301]
+# A partition fell behind beside one that had not begun: `lag` crashed.
+KNOWN += [9980000056]
 """Seeds that are always tried: worlds in which the agent, or what it is held
 to, was wrong once."""
 

@@ -186,6 +186,8 @@ class Judge:
             canary.health is Health.CRITICAL
             and "lost" in canary.reason
             and not self.world.oracle.lost_of(CANARY)
+            # With the end of its log probes are lost that were acknowledged.
+            and all(topic != CANARY for topic, _ in self.world.truncated)
         ):
             self._fail(f"no probe is lost: {canary.reason}")
 

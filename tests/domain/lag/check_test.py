@@ -138,9 +138,11 @@ def test_a_partition_that_has_not_begun_hides_no_other_that_stands() -> None:
     verdict = lag(beside)
     assert verdict.health is Health.CRITICAL
     assert "late[0] stuck at offset 17 (sync) for 3 min" in verdict.reason
-    alone = replace(beside.topics[0], standing=(new,))
-    seen = replace(beside, topics=(alone,))
-    assert lag(seen).health is Health.OK
+    moves = stands(0, LagStatus.FALLING_BEHIND, 3)
+    (late,) = (t for t in beside.topics if t.standing)
+    for standing in ((new,), (new, moves)):
+        topic = replace(late, standing=standing)
+        assert lag(replace(beside, topics=(topic,))).health is Health.OK
 
 
 def test_the_reason_names_the_longest_of_those_that_stand() -> None:

@@ -196,7 +196,8 @@ def split_by_patience(
         beyond = [
             each
             for each in topic.standing
-            if each.stuck > allowed[each.status]
+            # One that falls behind moves.
+            if each.stuck > allowed.get(each.status, each.stuck)
             and (topic.topic, each.partition) not in left_behind
         ]
         if not beyond:
