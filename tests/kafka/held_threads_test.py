@@ -6,14 +6,11 @@ machine: see `Cluster.list_offsets`.
 """
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-SLOW_THREADS = Path(__file__).parent.parent / "support" / "slow_threads.c"
+from tests.support.preload import compiled
 
 SECONDS = 5
 """It ended within two, in three runs of three."""
@@ -58,14 +55,7 @@ print(len(asked))
 def test_answers_that_come_while_a_thread_asks_end_no_process(
     tmp_path: Path,
 ) -> None:
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("a C compiler is missing: Debian's package gcc")
-    library = tmp_path / "slow_threads.so"
-    subprocess.run(
-        [compiler, "-shared", "-fPIC", "-O2", "-o", library, SLOW_THREADS],
-        check=True,
-    )
+    library = compiled("slow_threads", tmp_path)
     done = subprocess.run(
         [sys.executable, "-c", ASK],
         env={**os.environ, "LD_PRELOAD": str(library)},

@@ -3,9 +3,7 @@
 Of the agent only: brokers and MirrorMaker keep the time, as on another host.
 """
 
-import shutil
 import struct
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -18,11 +16,10 @@ from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
 from mirrorwatch_lab.cli import describe_agent
 from tests.support.agent_process import AgentProcess
 from tests.support.http import HTTP
+from tests.support.preload import compiled
 from tests.support.watch import PATIENT, wait_until
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(1500)]
-
-WALL_CLOCK = Path(__file__).parent.parent / "support" / "wall_clock.c"
 
 STEPS = (-3600, -37, 86_400)
 """Seconds: an hour back, the leap seconds of TAI, a day ahead."""
@@ -96,14 +93,7 @@ class SteppedAgent(AgentProcess):
 def test_steps_of_the_wall_clock_change_no_verdict_and_no_interval(
     lab: Lab, tmp_path: Path
 ) -> None:
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("a C compiler is missing: Debian's package gcc")
-    library = tmp_path / "wall_clock.so"
-    subprocess.run(
-        [compiler, "-shared", "-fPIC", "-O2", "-o", library, WALL_CLOCK],
-        check=True,
-    )
+    library = compiled("wall_clock", tmp_path)
     with SteppedAgent(tmp_path, lab, library) as agent:
         usual = {
             "canary",

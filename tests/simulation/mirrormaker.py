@@ -102,7 +102,7 @@ class Partition:
     """Epoch of the log that it last read."""
 
     log: Log | None = None
-    """That log: another one is of a topic that was made again."""
+    """That log: another one is of a recreated topic."""
 
     failed: list[Record] = field(default_factory=list)
     """Records that failed to be written since the last commit."""
@@ -448,7 +448,7 @@ class SimMirror:
         elif part.epoch is not None and part.epoch < log.epoch:
             # It asks the new leader where their logs part, and goes there.
             position = min(position, max(log.diverged, log.start))
-        # In a topic that was made again it goes on where it was, too.
+        # In a recreated topic it goes on where it was, too.
         leaves = part.log is not None and part.log is not log
         part.epoch, part.log = log.epoch, log
         if not log.start <= position <= log.end:

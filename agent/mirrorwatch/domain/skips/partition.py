@@ -3,6 +3,7 @@
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from ..cluster_view import STALE_END, PartitionView, TopicPartition
 from ..mirror_records import Committed, Sync
@@ -466,12 +467,9 @@ def plan_search(
     first = state.searched_from
     if start is None or first is None or seen.copies_end <= first:
         return None
-    return RangeRequest(
-        topic=state.topic,
-        partition=state.partition,
-        remote=seen.remote,
-        source_id=state.source_id,
-        target_id=state.target_id,
+    return _of_partition(
+        state,
+        seen,
         start=start,
         points=(),
         source=(OffsetRange(seen.log_start, seen.source_end),),
@@ -528,12 +526,9 @@ def plan_count(
 ) -> RangeRequest:
     """Return what to read to know how many records a span holds."""
     first, end = max(span.first, seen.log_start), seen.copies_end
-    return RangeRequest(
-        topic=state.topic,
-        partition=state.partition,
-        remote=seen.remote,
-        source_id=state.source_id,
-        target_id=state.target_id,
+    return _of_partition(
+        state,
+        seen,
         start=OffsetPair(span.first - 1, end - 1),
         points=(),
         source=(OffsetRange(first, min(span.end, seen.source_end)),),
@@ -551,17 +546,27 @@ def plan_end(
     start = state.cursor
     if start is None:
         return None
+    return _of_partition(
+        state,
+        seen,
+        start=start,
+        points=(),
+        source=(),
+        target=OffsetRange(end, end),
+        only_end=True,
+    )
+
+
+def _of_partition(
+    state: PartitionState, seen: PartitionView, **asked: Any
+) -> RangeRequest:
     return RangeRequest(
         topic=state.topic,
         partition=state.partition,
         remote=seen.remote,
         source_id=state.source_id,
         target_id=state.target_id,
-        start=start,
-        points=(),
-        source=(),
-        target=OffsetRange(end, end),
-        only_end=True,
+        **asked,
     )
 
 
@@ -589,12 +594,9 @@ def _request(
     # Every writer goes on behind where it was, and was before where it is.
     spans += [OffsetRange(tip + 1, tip + room + 1) for tip in tips]
     spans += [OffsetRange(place - room, place + 1) for place in known]
-    return RangeRequest(
-        topic=state.topic,
-        partition=state.partition,
-        remote=seen.remote,
-        source_id=state.source_id,
-        target_id=state.target_id,
+    return _of_partition(
+        state,
+        seen,
         start=start,
         points=points,
         source=unite(
