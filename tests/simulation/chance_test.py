@@ -65,6 +65,12 @@ KNOWN += [9940000160]
 KNOWN += [9960000301]
 # A partition fell behind beside one that had not begun: `lag` crashed.
 KNOWN += [9980000056]
+# A mirror that writes in transactions went on in a truncated log, and said so:
+# its old position was told as beyond the end again, each half minute.
+KNOWN += [9970000079]
+# Two tasks had copied at once, and their copies were truncated: those that had
+# been in doubt were taken for copied.
+KNOWN += [9980000007]
 """Seeds that are always tried: worlds in which the agent, or what it is held
 to, was wrong once."""
 

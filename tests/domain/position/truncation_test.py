@@ -185,3 +185,22 @@ def test_commits_tell_what_becomes_of_it_where_there_are_no_syncs(
     truncated_world.commit(155)
     truncated_world.settle()
     assert truncated_world.seen.counts == {"t": 1}
+
+
+@pytest.mark.parametrize("after_unread", [True, False])
+def test_a_sync_says_where_the_mirror_is_though_the_end_counts_no_copies(
+    truncated_world: World, after_unread: bool
+) -> None:
+    truncated_world.foreign = {("t", 0)}
+    truncated_world.tick()
+    truncated_world.source["t"].ends[0] = 1
+    truncated_world.tick(5)
+    assert truncated_world.reset().settled is None
+    truncated_world.source["t"].ends[0] = 3
+    truncated_world.sync(1, 140, after_unread=after_unread)
+    truncated_world.target["t"].ends[0] = 141
+    truncated_world.tick(9)
+    assert truncated_world.seen.counts == {"t": 1}
+    assert truncated_world.verdict().health is Health.WARNING
+    assert truncated_world.reset().settled is not None
+    assert truncated_world.reset().harmless

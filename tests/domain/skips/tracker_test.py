@@ -7,11 +7,12 @@ import pytest
 
 from mirrorwatch.domain.cluster_view import ClusterView, FlowView, TopicFacts
 from mirrorwatch.domain.mirror_records import Sync
-from mirrorwatch.domain.offsets import OffsetRange
+from mirrorwatch.domain.offsets import OffsetRange, RangeSet
 from mirrorwatch.domain.record_matching import Unproved
 from mirrorwatch.domain.skips.model import (
     DroppedTailDetector,
     OffsetPair,
+    SkipCounters,
     SkipEvent,
     SkipKind,
 )
@@ -879,6 +880,20 @@ def test_syncs_that_are_found_now_and_then_hide_what_others_write() -> None:
     assert state.explains(before, OffsetPair(10, 10), sparse=True)
     state.noisy = False
     assert state.explains(before, after, sparse=True)
+
+
+def test_copies_that_a_truncated_target_lost_are_in_doubt_no_more() -> None:
+    # Two tasks at once had left these in doubt (seed 9980000007).
+    state = PartitionState(topic="t", partition=0, source_id="s")
+    state.begin(0, 0)
+    for offset in range(1, 2000):
+        state.copies.add(offset, offset)
+    state.copy_run(1, 1999, SkipCounters())
+    state.doubt(RangeSet([(5, 9), (1300, 1305), (1700, 1710)]))
+    state.cut(1500, 2000, None, 3000)
+    # What is left of the copies is compared again, the last 1,000 of them.
+    assert state.frontier == 499
+    assert list(state.doubtful) == [(5, 9)]
 
 
 @pytest.mark.parametrize("sparse", [True, False])

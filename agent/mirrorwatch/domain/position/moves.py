@@ -332,7 +332,7 @@ class PositionMoves:
     def _leave_cut(self, cut: Reset, sync: Sync) -> None:
         """Settle what the mirror made of a log that was truncated."""
         lowest, first = cut.first or 0, min(sync.upstream, cut.end or 0)
-        if sync.after_unread:
+        if sync.after_unread and lowest < first:
             # Copies of the log as it is now may lie before this one, at most
             # as many as the target has got since.
             if cut.target_end is None or not self.counted(sync.key):
@@ -343,7 +343,7 @@ class PositionMoves:
                     self.view.at,
                     partition=cut.partition,
                     first=lowest,
-                    end=max(lowest, first),
+                    end=first,
                     settled=self.view.at,
                 )
                 return

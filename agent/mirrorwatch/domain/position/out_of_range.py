@@ -25,6 +25,15 @@ start: a commit comes with the flush interval, 60 s by default."""
 Spot = tuple[ResetKind, TopicPartition]
 
 
+@dataclass(frozen=True, slots=True)
+class _Copied:
+    """Where the mirror was when a log was truncated."""
+
+    reached: int
+    synced_at: datetime | None
+    """When the last sync was written: the next one says where it is."""
+
+
 @dataclass(slots=True)
 class OutOfRangePositions:
     """Looks at every position, survey by survey.
@@ -62,7 +71,7 @@ class OutOfRangePositions:
     _before: dict[TopicPartition, int | None] = field(default_factory=dict)
     """Ends at the target before these logs were cut."""
 
-    _copied: dict[TopicPartition, int] = field(default_factory=dict)
+    _copied: dict[TopicPartition, _Copied] = field(default_factory=dict)
     """Where the mirror was when these logs ended below that, by its copies."""
 
     def look(
@@ -136,7 +145,9 @@ class OutOfRangePositions:
             self._before[key] = place.target_end
             reached = place.estimate(place.target_end)
             if reached is not None and end < reached:
-                self._copied[key] = min(reached, place.source_end or 0)
+                self._copied[key] = _Copied(
+                    min(reached, place.source_end or 0), place.synced_at
+                )
                 place.downstream = None
                 self.state.touched.add(key)
         place.source_end, place.target_end = end, seen.target_end
@@ -144,10 +155,13 @@ class OutOfRangePositions:
             key, place, seen.target_end, at
         ):
             self.state.touched.add(key)
-        if self._copied.get(key, 0) <= end or place.downstream is not None:
-            self._copied.pop(key, None)  # or a sync says where it is now
+        copied = self._copied.get(key)
+        if copied is None:
             return place.reached
-        return max(place.reached or 0, self._copied[key])
+        if copied.reached <= end or copied.synced_at != place.synced_at:
+            del self._copied[key]  # or a sync says where it is now
+            return place.reached
+        return max(place.reached or 0, copied.reached)
 
     def _beyond(
         self,

@@ -219,6 +219,10 @@ class PartitionState:
             self.downstream = kept.last_downstream - back
             ends = [up + n - 1 for up, _, n in list(self.copies)[:-1]]
             self.frontier = max([self.upstream, *ends])
+        # The copies that these may have had would be gone.
+        self.doubtful, _ = discard(
+            self.doubtful, self.frontier + 1, self.cut_from
+        )
         self.ahead, self.heads = [], []
         if sync is not None:
             self.cut_at = sync.written_at
