@@ -98,7 +98,10 @@ def test_a_cut_log_that_the_mirror_begins_anew_with_is_a_warning(
     truncated_world.sync(0, 100)
     truncated_world.settle()
     assert truncated_world.verdict().health is Health.WARNING
-    assert "restarted from the beginning" in truncated_world.verdict().reason
+    assert (
+        "resumed at or before the truncation offset"
+        in truncated_world.verdict().reason
+    )
 
 
 def test_one_that_grew_past_the_position_says_what_is_at_stake(
@@ -143,7 +146,7 @@ def test_a_running_mirror_begins_anew_before_the_cut_is_believed(
     truncated_world.tick(6)
     assert truncated_world.verdict().health is Health.WARNING
     assert (
-        "MirrorMaker restarted from the beginning"
+        "MirrorMaker resumed at or before the truncation offset"
         in truncated_world.verdict().reason
     )
     assert (

@@ -216,8 +216,8 @@ def _beyond(
     if first.harmless:
         return (
             f"Log of {place} at {source} was truncated below MirrorMaker's "
-            "position, and MirrorMaker restarted from the beginning; the "
-            "target still holds the truncated records"
+            "position, and MirrorMaker resumed at or before the truncation "
+            "offset; the target still holds the truncated records"
         )
     return (
         f"Log of {first.topic} at {source} was truncated below MirrorMaker's "
