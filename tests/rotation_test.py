@@ -256,6 +256,7 @@ def test_it_starts_again_by_itself_and_under_the_same_number(
     assert str(secret) in log.read_text()
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_asked_again_while_it_starts_again_it_goes_on(
     tmp_path: Path, config: dict[str, Any]

@@ -162,6 +162,7 @@ def test_kinds_are_those_of_any_topic(nights: list[Audited]) -> None:
     assert night.carry(WAITING) == [("source", 4)]
 
 
+@pytest.mark.long
 def test_what_is_removed_while_it_is_looked_into_is_compacted() -> None:
     with small_spark() as spark:
         logs = Logs(spark)

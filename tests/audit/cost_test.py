@@ -50,6 +50,7 @@ def test_one_duplicate_reads_nothing_of_what_is_retained(
     assert logs.rows_read <= 4 * (NEW + 1)
 
 
+@pytest.mark.long
 def test_what_lies_between_two_drops_is_not_read_again(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -294,11 +294,13 @@ def test_no_key_is_named_unless_it_is_asked_for(spark: SparkSession) -> None:
     assert keys(spark, [one], 0) == ()
 
 
+@pytest.mark.long
 def test_as_many_keys_are_named_as_are_asked_for(spark: SparkSession) -> None:
     lost = [replace(r, key=b"x%d" % n) for n, r in enumerate(records(20, 24))]
     assert keys(spark, lost, 2) == ("x0", "x1")
 
 
+@pytest.mark.long
 def test_keys_are_shown_as_text_or_bytes_and_not_at_length(
     spark: SparkSession,
 ) -> None:

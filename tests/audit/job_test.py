@@ -238,6 +238,7 @@ def test_a_topic_deleted_after_the_freeze_costs_its_ranges_only(
     assert [f.topic for f in result.findings] == ["b"]
 
 
+@pytest.mark.long
 def test_a_stopped_night_uses_its_finished_digest_again(site: Site) -> None:
     site.logs.write("source", records(0, 5))
     site.logs.write("target", records(0, 5))
@@ -256,6 +257,7 @@ def test_a_local_master_tries_a_task_as_often_as_a_cluster(
     assert spark.sparkContext.master == "local[2,4]"
 
 
+@pytest.mark.long
 def test_what_expired_while_it_was_read_is_no_finding(site: Site) -> None:
     site.logs.write("source", records(0, 5))
     site.logs.write("target", records(0, 4))

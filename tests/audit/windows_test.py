@@ -172,6 +172,7 @@ def test_findings_of_merged_topics_name_the_one_they_are_of(
     }
 
 
+@pytest.mark.long
 def test_a_surplus_that_may_be_of_a_topic_that_is_no_more_is_unverifiable(
     spark: SparkSession,
 ) -> None:

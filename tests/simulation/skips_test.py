@@ -100,7 +100,10 @@ def write_foreign(world: World, until: float) -> None:
     world.schedule.every(lambda: 20.0, write)
 
 
-@pytest.mark.parametrize("drops", [0, proof(1), 30])
+@pytest.mark.parametrize(
+    "drops",
+    [pytest.param(0, marks=pytest.mark.long), proof(1), 30],
+)
 def test_drops_beside_another_producer_are_not_ok(drops: int) -> None:
     with running("a", flow=told_for("20m")) as world:
         until = world.schedule.elapsed + 15 * MINUTE
