@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["MUTATIONS", "Mutation", "apply", "main"]
+__all__ = ["FILES", "MUTATIONS", "Mutation", "apply", "main"]
 
 ROOT = Path(__file__).parents[2]
 DOMAIN = "agent/mirrorwatch/domain"
@@ -346,13 +346,17 @@ def find(mutation: Mutation | None, seconds: float) -> Outcome:
     return Outcome(None, _used() - began)
 
 
+FILES = tuple(
+    path.relative_to(ROOT)
+    for path in sorted(Path(__file__).parent.glob("*_test.py"))
+    if path.stem not in {"chance_test", "mutations_test"}
+)
+"""Where the scenarios are."""
+
 SCENARIOS = (
     *("-m", "pytest", "-x", "-q", "-p", "no:xdist"),
     *("-p", "no:cacheprovider", "--tb=no", "-o", "timeout=0"),
-    *(
-        f"tests/simulation/{name}_test.py"
-        for name in ("script", "scenarios", "families")
-    ),
+    *map(str, FILES),
 )
 
 WORLDS = (
