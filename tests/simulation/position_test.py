@@ -444,3 +444,22 @@ def test_a_topic_that_was_denied_for_a_while_is_no_alarm() -> None:
         for check in ("position", "skips"):
             assert health(world, check) is Health.OK, reason(world, check)
             assert Health.CRITICAL not in healths(world, check, since), check
+
+
+def test_a_topic_recreated_at_both_sides_while_the_agent_is_away() -> None:
+    # Copies of the new topic, at offsets as low, were taken for late ones of
+    # the old topic, and the rest of it for never copied.
+    with running("a") as world:
+        world.agent.kill()
+        world.run(MINUTE)
+        world.source.delete("a")
+        world.target.delete("a")
+        world.run(20)
+        world.source.create("a", 1)
+        world.run(10 * MINUTE)
+        since = world.schedule.elapsed
+        world.agent.start()
+        world.run(10 * MINUTE)
+        assert world.oracle.lost() == 0
+        assert Health.CRITICAL not in healths(world, "position", since)
+        assert "at summit and at ldf" in reason(world, "position")

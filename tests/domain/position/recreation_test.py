@@ -8,7 +8,7 @@ import pytest
 from mirrorwatch.domain.position.model import ResetKind
 from mirrorwatch.domain.report import Health
 
-from .world import Log, World
+from .world import Log, World, grow
 
 
 def remade(end: int, start: int = 0, **more: Any) -> World:
@@ -371,7 +371,65 @@ def test_syncs_read_just_before_are_of_the_old_topic() -> None:
     world.source["t"] = Log("s2", {0: 300})
     world.target["t"] = Log("t2", {0: 0})
     world.settle()
-    source, target = sorted(world.resets, key=lambda r: r.kind)
-    assert (source.kind, source.end) == (ResetKind.SOURCE_RECREATED, 121)
-    assert source.settled is None
-    assert target.kind is ResetKind.TARGET_RECREATED
+    reset = world.reset()
+    assert (reset.kind, reset.end) == (ResetKind.SOURCE_RECREATED, 121)
+    assert reset.settled is None
+    # Its copies are gone with what they were of.
+    assert reset.target_end == 0
+
+
+def remade_at_both(end: int, copied: int) -> World:
+    """Return a world in which a topic was recreated at both sides while the
+    agent was away.
+    """
+    world = World.settled()
+    world.restart()
+    world.source["t"] = Log("s2", {0: end})
+    world.target["t"] = Log("t2", {0: copied})
+    return world
+
+
+@pytest.mark.parametrize("synced", [True, False])
+def test_a_topic_recreated_at_both_sides_while_the_agent_was_away(
+    synced: bool,
+) -> None:
+    world = remade_at_both(80, 80)
+    if synced:
+        world.sync(0, 0)
+        world.sync(79, 79)
+    world.settle()
+    grow(world, 90)
+    world.sync(89, 89)
+    world.settle()
+    assert world.reset().harmless
+    assert world.verdict().health is Health.WARNING
+    assert "recreated at summit and at ldf, and MirrorMaker restarted" in (
+        world.verdict().reason
+    )
+    assert "the target also holds" not in world.verdict().reason
+
+
+def test_a_mirror_that_goes_on_in_a_topic_recreated_at_both_sides() -> None:
+    world = remade_at_both(180, 80)
+    world.sync(100, 0)
+    world.sync(179, 79)
+    world.settle()
+    # It may have copied the old topic to the new one at the target, first.
+    world.source["t"].ends[0], world.target["t"].ends[0] = 190, 90
+    world.sync(189, 89)
+    world.settle()
+    assert (world.reset().first, world.reset().end) == (0, 100)
+    assert world.verdict().health is Health.CRITICAL
+    assert "at least 100 records of the new topic" in world.verdict().reason
+
+
+def test_a_target_topic_recreated_after_the_source_topic() -> None:
+    world = remade(30)
+    world.target["t"] = Log("t2", {0: 0})
+    world.tick()
+    assert world.reset().settled is None
+    world.target["t"].ends[0] = 30
+    world.sync(10, 10)
+    world.settle()
+    assert world.reset().harmless
+    assert "at summit and at ldf" in world.verdict().reason

@@ -76,7 +76,7 @@ def reason_of(
                 "hold duplicates"
             )
         case ResetKind.SOURCE_RECREATED:
-            return _recreated(resets, source, commits=commits)
+            return _recreated(resets, source, target, commits=commits)
         case ResetKind.TARGET_RECREATED:
             gone = counted(first.gone, "offset")
             copies = f" ({gone})" if first.gone else ""
@@ -226,7 +226,9 @@ def _beyond(
     )
 
 
-def _recreated(resets: Sequence[Reset], source: str, *, commits: bool) -> str:
+def _recreated(
+    resets: Sequence[Reset], source: str, target: str, *, commits: bool
+) -> str:
     first = resets[0]
     made = f"{first.topic} was deleted and recreated at {source}"
     gone = sum(reset.gone for reset in resets)
@@ -242,8 +244,13 @@ def _recreated(resets: Sequence[Reset], source: str, *, commits: bool) -> str:
     if all(reset.end is None and not reset.summed for reset in resets):
         return f"{made} before MirrorMaker had a position in it{lost}"
     if first.settled is not None and first.harmless:
+        # Its copies ended there, so that is another topic, too.
+        again = all(r.target_end == 0 for r in resets)
         return (
-            f"{made}, and MirrorMaker restarted from the beginning; the "
+            f"{made} and at {target}, and MirrorMaker restarted from the "
+            f"beginning{lost}"
+            if again
+            else f"{made}, and MirrorMaker restarted from the beginning; the "
             f"target also holds the old records{lost}"
         )
     if first.settled is not None:

@@ -451,9 +451,9 @@ class PositionMoves:
                 # Copied before the new topic was seen: of either topic.
                 either = (place.origin_of(target_end) or proved) - proved
                 end = max(first, end - max(0, either))
-            self._settle(
-                waiting, end=end, at_least=proved is not None and end > first
-            )
+            # So it is in a topic that was recreated with it.
+            unsure = proved is not None or target_end == 0
+            self._settle(waiting, end=end, at_least=unsure and end > first)
         else:
             # The copies cannot be counted, and it may have been further on
             # than it had said.

@@ -1,6 +1,7 @@
 """Finds clusters and topics that were replaced by others of the same name."""
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 
 from ..cluster_view import ClusterView, FlowView, TopicPartition
 from ..mirror_records import Committed
@@ -86,17 +87,20 @@ def check_topics(
         Newest commit of each partition: of the topic that is no more.
     """
     assert view.source is not None  # noqa: S101 - the caller looked
-    _check_target(state, view, before)
-    found = set()
-    for topic in view.names:
-        id_ = view.source.topics[topic].id
-        pinned = state.pins.get(("source", topic))
-        if pinned != id_:
-            if pinned is not None:
-                found.add(topic)
-                _replace(state, view, newest, topic)
-                _note_uncopied(state, view, before, topic)
-            state.pin("source", topic, id_)
+    ids = {topic: view.source.topics[topic].id for topic in view.names}
+    found = {
+        topic
+        for topic, id_ in ids.items()
+        if state.pins.get(("source", topic), id_) != id_
+    }
+    anew = _check_target(state, view, before)
+    _note_lost_copies(state, view, anew, found)
+    for topic, id_ in ids.items():
+        if topic in found:
+            remade = view.names[topic] in anew
+            _replace(state, view, newest, topic, remade=remade)
+            _note_uncopied(state, view, before, topic)
+        state.pin("source", topic, id_)
     return found
 
 
@@ -105,8 +109,24 @@ def _replace(
     view: FlowView,
     newest: Mapping[TopicPartition, Committed],
     topic: str,
+    *,
+    remade: bool,
 ) -> None:
     """Open a reset for each partition of a recreated topic.
+
+    Parameters
+    ----------
+    state
+        The state.
+    view
+        What was seen.
+    newest
+        Newest commit of each partition.
+    topic
+        Which topic.
+    remade
+        Whether it was recreated at the target, too, since it was last seen:
+        copies of the new topic may lie anywhere there.
 
     Notes
     -----
@@ -131,7 +151,8 @@ def _replace(
             known = state.open(kind, topic, partition)
             if known is not None:
                 state.change(known, settled=view.at)
-        log_end, target_end = source.ends.get(key), view.target_end(key)
+        log_end = source.ends.get(key)
+        target_end = 0 if remade else view.target_end(key)
         # Where the target grew, some copies may be of the new topic already.
         unsure = (log_end is None or log_end > reached) and (
             target_end is None
@@ -147,7 +168,7 @@ def _replace(
             first=0,
             end=reached,
             proved=reached if unsure else None,
-            at_least=unsure,
+            at_least=unsure or remade,
             log_end=log_end,
             target_end=target_end,
             gone=gone,
@@ -186,9 +207,12 @@ def _note_uncopied(
 
 def _check_target(
     state: PositionState, view: FlowView, before: FlowView | None
-) -> None:
+) -> Mapping[str, int]:
+    """Pin the ids of all topics at the target; return how many offsets those
+    held that are recreated.
+    """
     if view.target is None:
-        return
+        return {}
     seen = before.target if before else None
     new: dict[str, int] = {}
     for remote in set(view.names.values()):
@@ -204,9 +228,32 @@ def _check_target(
         if pinned is not None and pinned != facts.id:
             new[remote] = _copies(seen, remote) if seen and known else held
         state.pin("target", remote, facts.id)
+    return new
+
+
+def _note_lost_copies(
+    state: PositionState,
+    view: FlowView,
+    anew: Mapping[str, int],
+    replaced: AbstractSet[str],
+) -> None:
+    """Note what went with topics that were recreated at the target.
+
+    Notes
+    -----
+    Where the source topic was replaced, too, what the copies were of is gone:
+    no mirror can copy it again.
+    """
+    for reset in list(state.resets.values()) if anew else ():
+        if (
+            reset.kind is ResetKind.SOURCE_RECREATED
+            and reset.settled is None
+            and view.names.get(reset.topic) in anew
+        ):
+            state.change(reset, target_end=0, at_least=True)
     for topic, remote in view.names.items():
-        places = dict(state.places_of(topic)) if remote in new else {}
-        if not places:
+        places = dict(state.places_of(topic)) if remote in anew else {}
+        if not places or topic in replaced:
             continue
         for partition, place in places.items():
             place.downstream = None
@@ -217,7 +264,7 @@ def _check_target(
             view.at,
             settled=view.at,
             places=len(places),
-            gone=new[remote],
+            gone=anew[remote],
             now=remote,
         )
 
