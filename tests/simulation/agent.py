@@ -82,7 +82,7 @@ class SimAgent:
         self._coarse = coarse
         self._schedule = schedule
         self._config = Config.from_mapping(config)
-        self._state = state
+        self.state = state
         self.on_report = on_report
         self._tasks: list[Task] = []
         self.agent: Agent | None = None
@@ -119,7 +119,7 @@ class SimAgent:
         return None if verdict is None else verdict.health
 
     def _start(self) -> None:
-        database = Database(self._state)
+        database = Database(self.state)
         # No power fails in a world, and nobody else reads the file: processes
         # are killed, and what was not committed goes with their connection.
         for pragma in (

@@ -199,3 +199,27 @@ def test_probes_are_overdue_though_the_agent_got_no_time() -> None:
         world.mirror.frozen = False
         world.run(MINUTE)
         assert health(world, "canary") in {Health.OK, Health.WARNING}
+
+
+@pytest.mark.parametrize("drops", [0, 4])
+def test_an_older_state_file_that_is_restored_hides_and_repeats_nothing(
+    drops: int,
+) -> None:
+    with running("a") as world:
+        world.agent.kill()
+        before = world.agent.state.read_bytes()
+        world.agent.start()
+        world.run(20 * MINUTE)
+        since = world.schedule.elapsed
+        world.agent.kill()
+        world.agent.state.write_bytes(before)
+        world.agent.start()
+        # The first probes sent now have the numbers of others before.
+        drop(world, CANARY, drops)
+        world.run(10 * MINUTE)
+        assert world.oracle.lost() == drops
+        if drops:
+            assert "4 probes confirmed lost" in reason(world, "canary")
+        else:
+            assert Health.WARNING not in healths(world, "canary", since)
+            assert health(world, "canary") is Health.OK

@@ -1,8 +1,11 @@
 """What the canary writes down, and how soon."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 from mirrorwatch.domain.canary.model import CanarySurvey, TopicState
+from mirrorwatch.sources.canary.consumer import ReadProbe
+from mirrorwatch.sources.canary.encoding import Json
 from mirrorwatch.sources.canary.producer import SendResult
 from mirrorwatch.sources.canary.settings import CanarySettings
 from mirrorwatch.sources.canary.worker import LedgerKeeper
@@ -73,3 +76,24 @@ def test_an_overdue_probe_is_written_soon_behind_its_acknowledgement() -> None:
     keeper.note_overdue(NOON + 20 * SECOND, [0])
     keeper.settle(NOON + 20 * SECOND, None)
     assert keeper.has_changes
+
+
+def test_a_probe_from_before_an_older_state_arrives_for_no_other() -> None:
+    keeper, _ = kept()
+    ledger = keeper.tracker.ledgers[0]
+    message = keeper.make_probe(0, NOON)
+    # The same number was given to one before; its copy is read first.
+    before = replace(message, sent_at=NOON - timedelta(minutes=20))
+    for offset, probe in enumerate((before, message)):
+        keeper.read(
+            ReadProbe(
+                partition=0,
+                offset=offset,
+                value=Json().encode(probe, 200),
+                seen_at=NOON + SECOND,
+                absent_until=NOON + SECOND,
+            )
+        )
+        assert ledger.counts.delivered == offset
+        assert ledger.next_offset == offset + 1
+    assert (ledger.counts.duplicates, ledger.counts.late) == (0, 0)

@@ -113,7 +113,9 @@ class ProbeSettler:
                 SettledProbe(
                     partition=partition,
                     sequence=doubt.sequence,
-                    source_offset=found.get(doubt.sequence, [None])[0],
+                    source_offset=found.get(
+                        (doubt.sequence, doubt.sent_at), [None]
+                    )[0],
                     readable=start <= doubt.floor,
                 )
                 for doubt in waiting
@@ -136,7 +138,7 @@ class ProbeSettler:
         now = self._clock()
         for gap in gaps:
             found = self._find(gap.partition, gap.first, gap.last + 1)
-            copies = [n for n in found if n <= gap.newest_acked]
+            copies = [each for each in found if each[0] <= gap.newest_acked]
             if copies:
                 problem = Problem(
                     Health.CRITICAL,
@@ -153,9 +155,13 @@ class ProbeSettler:
 
     def _find(
         self, partition: int, first: int, end: int
-    ) -> dict[int, list[int]]:
-        """Find the offsets of each of our probes in a stretch."""
-        found: dict[int, list[int]] = {}
+    ) -> dict[tuple[int, datetime], list[int]]:
+        """Find the offsets of each of our probes in a stretch.
+
+        Their numbers alone would not do: an older state file that is restored
+        gives them again.
+        """
+        found: dict[tuple[int, datetime], list[int]] = {}
         for message in read_range(
             self._properties,
             cluster=self._cluster.alias,
@@ -166,7 +172,8 @@ class ProbeSettler:
             ours = (self._run, self._settings.flow.name)
             if probe is not None and (probe.run, probe.flow) == ours:
                 offset = message.offset() or 0
-                found.setdefault(probe.sequence, []).append(offset)
+                key = (probe.sequence, probe.sent_at)
+                found.setdefault(key, []).append(offset)
         return found
 
 

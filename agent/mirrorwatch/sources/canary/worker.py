@@ -210,9 +210,8 @@ class LedgerKeeper:
                 self._changed.add(event.partition)
             return
         self._changed.add(event.partition)
-        probe = decode(event.value)
-        ours = (self._store.run, self._settings.flow.name)
-        if probe is None or (probe.run, probe.flow) != ours:
+        probe = self._decode_ours(event.value)
+        if probe is None:
             ledger.read_to(event.offset + 1)
             return
         if event.value is not None:
@@ -241,6 +240,15 @@ class LedgerKeeper:
             home.next_offset = at
         if arrival is not None:
             self._arrivals.append(arrival)
+
+    def _decode_ours(self, value: bytes | None) -> ProbeMessage | None:
+        """Return a probe if it is the one that has its number here."""
+        probe = decode(value)
+        ours = (self._store.run, self._settings.flow.name)
+        if probe is None or (probe.run, probe.flow) != ours:
+            return None
+        ledger = self.tracker.ledgers.get(probe.partition)
+        return None if ledger and ledger.is_namesake(probe) else probe
 
     def _strays(self, probe: ProbeMessage, event: ReadProbe) -> bool:
         """Return whether a mirror put a probe into another partition."""
