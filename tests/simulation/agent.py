@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import structlog
 
@@ -81,6 +81,7 @@ class SimAgent:
         self._keeps_charts = keeps_charts
         self._coarse = coarse
         self._schedule = schedule
+        self._mapping = config
         self._config = Config.from_mapping(config)
         self.state = state
         self.on_report = on_report
@@ -93,6 +94,16 @@ class SimAgent:
         self.started_at = 0.0
         self.frozen_until = 0.0
         """Until when the process gets no time of a processor."""
+
+    def another(self, state: Path) -> Self:
+        """Return one of the same configuration with another state file."""
+        return type(self)(
+            self._schedule,
+            self._mapping,
+            state,
+            coarse=self._coarse,
+            keeps_charts=self._keeps_charts,
+        )
 
     @property
     def running(self) -> bool:

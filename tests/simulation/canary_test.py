@@ -223,3 +223,36 @@ def test_an_older_state_file_that_is_restored_hides_and_repeats_nothing(
         else:
             assert Health.WARNING not in healths(world, "canary", since)
             assert health(world, "canary") is Health.OK
+
+
+@pytest.mark.parametrize("copied", [False, True])
+def test_a_second_agent_is_no_replication_loop_and_duplicates_nothing(
+    copied: bool,
+) -> None:
+    with running("a") as world:
+        path = world.agent.state.with_name("second.db")
+        if copied:
+            world.agent.kill()
+            path.write_bytes(world.agent.state.read_bytes())
+            world.agent.start()
+        second = world.agent.another(path)
+        since = world.schedule.elapsed
+        world.run(3.7)
+        second.start()
+        world.run(10 * MINUTE)
+        agents = (world.agent, second)
+        for agent in agents:
+            assert all(
+                said.health <= Health.UNKNOWN
+                or (copied and "Another mirrorwatch" in said.reason)
+                for said in agent.sayings
+                if said.check == "canary" and said.at >= since
+            )
+            worst = Health.WARNING if copied else Health.OK
+            assert agent.health("canary") is worst
+        drop(world, CANARY, 4)
+        world.run(5 * MINUTE)
+        found = [agent.verdicts["canary"].evidence for agent in agents]
+        second.kill()
+        assert world.oracle.lost() == 4
+        assert sum(int(each["lost"] or 0) for each in found) == 4

@@ -355,6 +355,10 @@ class OffsetGap:
     """Highest sequence acknowledged below: a probe up to this one that is
     found in the gap is a copy, because sends keep their order."""
 
+    sent: Mapping[int, datetime] = field(default_factory=dict)
+    """When the newest probes were sent, by sequence, as far as this process
+    sent them: one of another time is another agent's."""
+
 
 @dataclass(slots=True)
 class Incidents:

@@ -19,7 +19,6 @@ from .model import (
     OffsetGap,
     Probe,
     ProbeArrival,
-    ProbeMessage,
     Proof,
     overtaken,
     passed,
@@ -242,15 +241,6 @@ class Ledger:
         """Doubt every send that a process now dead had not seen through."""
         for probe in list(self.outstanding.values()):
             self.doubt(probe.sequence)
-
-    def is_namesake(self, message: ProbeMessage) -> bool:
-        """Return whether a probe has the number of another one that is under
-        way.
-
-        An older state file that is restored gives numbers again.
-        """
-        probe = self.outstanding.get(message.sequence)
-        return probe is not None and probe.sent_at != message.sent_at
 
     def read_to(self, target_offset: int) -> None:
         """Note that everything below a target offset has been read."""

@@ -40,6 +40,25 @@ REMEMBERED = timedelta(minutes=10)
 every probe, so after this long without one it has been broken."""
 
 
+LOOP, CLONE = "loop", "clone"
+
+
+def _loop(where: str) -> Problem:
+    return Problem(
+        Health.CRITICAL,
+        f"Replication loop: probes returned to {where}. Two mirrors copy this "
+        "topic in a loop. Remove it from the topics of one of them",
+    )
+
+
+def _clone(where: str) -> Problem:
+    return Problem(
+        Health.WARNING,
+        "Another mirrorwatch with a copy of this state file sends probes to "
+        f"{where}. Stop it, or start it without that file",
+    )
+
+
 class ProbeSettler:
     """Settles doubts, and looks who else writes the canary topic.
 
@@ -71,7 +90,9 @@ class ProbeSettler:
         self._run = run
         self._clock = clock
         self._properties = properties
-        self._loop: tuple[datetime, Problem] | None = None
+        self._writers: dict[str, tuple[datetime, Problem]] = {}
+        """Who else was found to write the topic, and when."""
+
         self._after = send_timeout(settings.deadline) + IN_THE_BROKER
 
     def settle(
@@ -138,20 +159,21 @@ class ProbeSettler:
         now = self._clock()
         for gap in gaps:
             found = self._find(gap.partition, gap.first, gap.last + 1)
-            copies = [each for each in found if each[0] <= gap.newest_acked]
-            if copies:
-                problem = Problem(
-                    Health.CRITICAL,
-                    "Replication loop: probes returned to "
+            for (sequence, sent_at), offsets in found.items():
+                ours = gap.sent.get(sequence)
+                where = (
                     f"{self._settings.topic} at {self._settings.flow.source} "
-                    f"(last seen in [{gap.partition}], offset "
-                    f"{found[copies[0]][0]}). Two mirrors copy this topic in "
-                    "a loop. Remove it from the topics of one of them",
+                    f"(last seen in [{gap.partition}], offset {offsets[0]})"
                 )
-                self._loop = (now, problem)
-        if self._loop is None or now - self._loop[0] > REMEMBERED:
-            return []
-        return [self._loop[1]]
+                if ours == sent_at and sequence <= gap.newest_acked:
+                    self._writers[LOOP] = now, _loop(where)
+                elif ours is not None and sent_at > min(gap.sent.values()):
+                    self._writers[CLONE] = now, _clone(where)
+        return [
+            problem
+            for at, problem in self._writers.values()
+            if now - at <= REMEMBERED
+        ]
 
     def _find(
         self, partition: int, first: int, end: int

@@ -31,6 +31,10 @@ from .settings import CanarySettings
 __all__ = ["CanarySnapshot", "CanarySource", "CanaryState", "CanaryWorker"]
 
 
+SENT_KEPT = 1000
+"""Probes of a partition of which it is known when they were sent: minutes of
+them, and copies arrive within seconds."""
+
 ARRIVALS_KEPT = 20_000
 """Arrivals kept for a tick that does not come: an hour of six partitions."""
 
@@ -122,6 +126,9 @@ class LedgerKeeper:
         """Sequences by partition of which no more is new than that they were
         acknowledged."""
 
+        self._sent: dict[int, dict[int, datetime]] = {}
+        """When the newest probes were sent, by partition and sequence."""
+
         self._arrivals: list[ProbeArrival] = []
         self._losses: list[Loss] = []
         self.tracker: CanaryTracker = self.reload()
@@ -173,11 +180,16 @@ class LedgerKeeper:
         ledger = self.tracker.ledgers[partition]
         warming = self.tracker.is_warming(ledger, now)
         self._changed.add(partition)
+        sequence = ledger.send(now, warming=warming).sequence
+        sent = self._sent.setdefault(partition, {})
+        sent[sequence] = now
+        if len(sent) > SENT_KEPT:
+            del sent[next(iter(sent))]
         return ProbeMessage(
             run=self._store.run,
             flow=self._settings.flow.name,
             partition=partition,
-            sequence=ledger.send(now, warming=warming).sequence,
+            sequence=sequence,
             sent_at=now,
         )
 
@@ -191,9 +203,9 @@ class LedgerKeeper:
             acked = self._acked.setdefault(message.partition, set())
             acked.add(message.sequence)
             acked_at = message.sent_at + outcome.took
-            return ledger.ack(
-                message.sequence, outcome.source_offset, acked_at
-            )
+            gap = ledger.ack(message.sequence, outcome.source_offset, acked_at)
+            sent = self._sent.get(message.partition, {})
+            return gap and replace(gap, sent=dict(sent))
         self._changed.add(message.partition)
         if outcome.refused is not None:
             ledger.fail(message.sequence, now)
@@ -242,13 +254,21 @@ class LedgerKeeper:
             self._arrivals.append(arrival)
 
     def _decode_ours(self, value: bytes | None) -> ProbeMessage | None:
-        """Return a probe if it is the one that has its number here."""
+        """Return a probe if it is the one that has its number here.
+
+        An older state file that is restored gives numbers again, and so does
+        another agent with a copy of it.
+        """
         probe = decode(value)
         ours = (self._store.run, self._settings.flow.name)
         if probe is None or (probe.run, probe.flow) != ours:
             return None
-        ledger = self.tracker.ledgers.get(probe.partition)
-        return None if ledger and ledger.is_namesake(probe) else probe
+        sent_at = self._sent.get(probe.partition, {}).get(probe.sequence)
+        if sent_at is None:
+            ledger = self.tracker.ledgers.get(probe.partition)
+            known = ledger and ledger.outstanding.get(probe.sequence)
+            sent_at = known.sent_at if known else None
+        return probe if sent_at in {None, probe.sent_at} else None
 
     def _strays(self, probe: ProbeMessage, event: ReadProbe) -> bool:
         """Return whether a mirror put a probe into another partition."""
