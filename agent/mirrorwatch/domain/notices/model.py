@@ -139,6 +139,9 @@ class LastNotified:
     cause: str | None = None
     """Part that was notified to be at fault."""
 
+    stopped: bool = False
+    """Whether nothing was replicated because of it, as was notified."""
+
     withheld: Health | None = None
     """What is due and was withheld."""
 

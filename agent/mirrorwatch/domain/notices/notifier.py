@@ -201,11 +201,16 @@ class FlowState:
         return cls(health=health, firm=firm, verdicts=verdicts, cause=cause)
 
     def is_known_symptom(self, verdict: Verdict, last: LastNotified) -> bool:
-        """Return whether a check is bad because of what was notified."""
+        """Return whether a check is bad because of what was notified.
+
+        Of a part that was slow it was not, once that part stops everything.
+        """
+        cause = self.cause
         return (
-            self.cause is not None
-            and self.cause.part == last.cause
-            and verdict.check in self.cause.symptoms
+            cause is not None
+            and cause.part == last.cause
+            and cause.stops <= last.stopped
+            and verdict.check in cause.symptoms
         )
 
 
@@ -411,6 +416,7 @@ class Notifier:
             at=notice.at,
             bad_since=None if notice.health is Health.OK else notice.since,
             cause=None if notice.cause is None else notice.cause.part,
+            stopped=notice.cause is not None and notice.cause.stops,
             checks={
                 change.verdict.check: health
                 for change in notice.changes
