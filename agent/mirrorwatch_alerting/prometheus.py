@@ -340,13 +340,18 @@ def _at_fault(alert: Alert, when: AtFault) -> str:
 
     Notes
     -----
-    An agent that knows nothing of a flow names no part, as after its start.
+    An agent that knows of no copies names no part, as after its start.
     """
     bad, unknown = when.health.value, Health.UNKNOWN.value
     now = f"last_over_time({CAUSE}[{_duration(alert.gap)}])"
     worst = f"max_over_time({LAST_CAUSE}[{_duration(alert.recovery)}])"
     fires = f'ALERTS{{alertname="{alert.name}", alertstate="firing"}}'
-    blind = f"max by ({BY_FLOW}) ({LAST}) == {unknown}"
+    copies = f'{LAST}{{check=~"canary|lag"}}'
+    is_on = f"{copies} > {Health.OFF.value}"
+    blind = (
+        f"(max by ({BY_FLOW}) ({copies}) == {unknown}"
+        f" and min by ({BY_FLOW}) ({is_on}) == {unknown})"
+    )
     goes_on = f"({worst} >= {bad} or {LAST_CAUSE} and on ({BY_FLOW}) {blind})"
     return (
         f"({now} >= {bad} unless on ({BY_FLOW}) {HELD} == 1)\n"

@@ -384,26 +384,40 @@ def test_a_page_that_nothing_is_known_stays_until_another_takes_its_place(
     check_stories(RULES, tmp_path, stories)
 
 
-def test_a_cause_stays_told_while_nothing_is_known_of_its_flow(
+def test_a_cause_stays_told_while_nothing_is_known_of_copies(
     tmp_path: Path,
 ) -> None:
     cause = {"MirrorwatchCauseCritical"}
-    lag = expected("lag", Health.CRITICAL) - {"MirrorwatchLagWarning"}
+    critical = {"MirrorwatchCanaryCritical", "MirrorwatchLagCritical"}
+    lag = {"MirrorwatchLagCritical"}
     stories = []
-    for then, told in (("1", cause | lag), ("2", set[str]()), ("0", set())):
+    for canary, then, told in (
+        ("1", "1", cause | critical),
+        ("-1", "1", cause | lag),
+        ("0", "1", lag),
+        ("2", "1", lag),
+        ("0", "0", set[str]()),
+    ):
         runs = [(8, "0"), (8 * MINUTE, "3"), (5 * MINUTE, then)]
+        probes = [(8, "0"), (8 * MINUTE, "3"), (5 * MINUTE, canary)]
         gone = [(8, "0"), (8 * MINUTE, "3"), (5 * MINUTE, "0")]
         stories.append(
             Story(
-                name=f"a part at fault is not named any more, health {then}",
+                name=f"no part is named any more, {canary=} lag={then}",
                 step=SCRAPE,
                 steps=sum(n for n, _ in runs),
                 series={
                     health_of("lag"): series(*runs),
+                    health_of("canary"): series(*probes),
+                    # It says nothing of what is copied now.
+                    health_of("configs"): f"0x8 2x{13 * MINUTE - 2}",
                     cause_of("link"): series(*gone),
                 },
-                fires={8 * MINUTE: at(cause | lag), 14 * MINUTE: at(told)},
-                ever=cause | lag,
+                fires={
+                    8 * MINUTE: at(cause | critical),
+                    14 * MINUTE: at(told),
+                },
+                ever=cause | critical,
             )
         )
     check_stories(RULES, tmp_path, stories)
