@@ -140,8 +140,9 @@ class LastNotified:
     cause: str | None = None
     """Part that was notified to be at fault."""
 
-    stopped: bool = False
-    """Whether nothing was replicated because of it, as was notified."""
+    stopped: bool | None = None
+    """Whether nothing was replicated because of it, as was notified; `None`
+    without a part, or where an older agent did not say."""
 
     withheld: Health | None = None
     """What is due and was withheld."""
@@ -160,15 +161,16 @@ class NotificationState:
     untold: int = 0
     """Changes that were withheld and are over, since the last notice."""
 
-    receivers: tuple[str, ...] = ()
-    """Who was notified, by the names of the configuration."""
+    receivers: tuple[str, ...] | None = None
+    """Who was notified, by the names of the configuration; `None` for nobody
+    yet, or where an older agent did not say."""
 
     def as_known_to(self, receivers: Iterable[str]) -> "NotificationState":
         """Return the state with others who are notified from now on: what is
         bad is due again where one of them is new.
         """
         names, flows = tuple(receivers), self.flows
-        if not set(names) <= set(self.receivers):
+        if self.receivers is not None and set(names) - set(self.receivers):
             flows = {
                 name: last
                 if last.health is Health.OK

@@ -209,7 +209,7 @@ class FlowState:
         return (
             cause is not None
             and cause.part == last.cause
-            and cause.stops <= last.stopped
+            and not (cause.stops and last.stopped is False)
             and verdict.check in cause.symptoms
         )
 
@@ -416,7 +416,7 @@ class Notifier:
             at=notice.at,
             bad_since=None if notice.health is Health.OK else notice.since,
             cause=None if notice.cause is None else notice.cause.part,
-            stopped=notice.cause is not None and notice.cause.stops,
+            stopped=None if notice.cause is None else notice.cause.stops,
             checks={
                 change.verdict.check: health
                 for change in notice.changes
