@@ -305,20 +305,30 @@ def _judged(alert: Alert, when: WhenHealth) -> str:
     Prometheus ends an alert whose series is gone, and notifies people that it
     is resolved. So one that fires goes on until its check is seen to be
     better, and not for a moment only: neither silence nor `unknown` is
-    better. Maintenance holds back new ones only.
+    better. Nor is it better that one is bad which was not known: that alert
+    goes on until another on the same check fires, or a page would be resolved
+    where nothing is. Maintenance holds back new ones only.
     """
     of = f'{{check="{when.check}"}}'
     bad, unknown = when.health.value, Health.UNKNOWN.value
+    fires = f'ALERTS{{alertname="{alert.name}", alertstate="firing"}}'
     now = f"last_over_time({NOW}{of}[{_duration(alert.gap)}])"
     worst = f"max_over_time({LAST}{of}[{_duration(alert.recovery)}])"
     if when.or_worse:
         recently = f"max_over_time({NOW}{of}[{_duration(alert.recent)}])"
         begins = f"{now} >= {unknown} and {recently} >= {bad}"
         goes_on = f"{worst} >= {unknown}"
+    elif when.health is Health.UNKNOWN:
+        known = alert.name.removesuffix("Unknown") + "(Critical|Warning)"
+        instead = f'ALERTS{{alertname=~"{known}", alertstate="firing"}}'
+        begins = f"{now} == {bad}"
+        goes_on = (
+            f"({LAST}{of} == {bad}"
+            f" or {worst} >= {bad} unless on ({BY_FLOW}) {instead})"
+        )
     else:
         begins = f"{now} == {bad}"
         goes_on = f"({worst} == {bad} or {LAST}{of} == {unknown})"
-    fires = f'ALERTS{{alertname="{alert.name}", alertstate="firing"}}'
     return (
         f"({begins} unless on ({BY_FLOW}) {HELD} == 1)\n"
         f"  or ({goes_on} and on ({BY_FLOW}) {fires})"
@@ -326,14 +336,26 @@ def _judged(alert: Alert, when: WhenHealth) -> str:
 
 
 def _at_fault(alert: Alert, when: AtFault) -> str:
-    """Return when a part is at fault, or is not known to be well again."""
-    bad = when.health.value
+    """Return when a part is at fault, or is not known to be well again.
+
+    Notes
+    -----
+    An agent that knows of no copies names no part, as after its start.
+    """
+    bad, unknown = when.health.value, Health.UNKNOWN.value
     now = f"last_over_time({CAUSE}[{_duration(alert.gap)}])"
     worst = f"max_over_time({LAST_CAUSE}[{_duration(alert.recovery)}])"
     fires = f'ALERTS{{alertname="{alert.name}", alertstate="firing"}}'
+    copies = f'{LAST}{{check=~"canary|lag"}}'
+    is_on = f"{copies} > {Health.OFF.value}"
+    blind = (
+        f"(max by ({BY_FLOW}) ({copies}) == {unknown}"
+        f" and min by ({BY_FLOW}) ({is_on}) == {unknown})"
+    )
+    goes_on = f"({worst} >= {bad} or {LAST_CAUSE} and on ({BY_FLOW}) {blind})"
     return (
         f"({now} >= {bad} unless on ({BY_FLOW}) {HELD} == 1)\n"
-        f"  or ({worst} >= {bad} and on ({BY_FLOW}, cause) {fires})"
+        f"  or ({goes_on} and on ({BY_FLOW}, cause) {fires})"
     )
 
 

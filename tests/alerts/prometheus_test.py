@@ -351,6 +351,78 @@ def test_neither_not_knowing_nor_a_good_moment_ends_an_alert(
     check_stories(RULES, tmp_path, [story])
 
 
+def test_a_page_that_nothing_is_known_stays_until_another_takes_its_place(
+    tmp_path: Path,
+) -> None:
+    name = "MirrorwatchCanary"
+    blind, critical = {f"{name}Unknown"}, {f"{name}Critical"}
+    minutes = [
+        ("critical for good", "3", 22, critical),
+        ("never critical for long", "3 3 1 1", 26, blind),
+        ("ok", "0", 22, set[str]()),
+    ]
+    stories = []
+    for then, pattern, minute, told in minutes:
+        runs = [(8, "0"), (18 * MINUTE, "1"), (10 * MINUTE, pattern)]
+        runs.append((4 * MINUTE, "0"))
+        handed_over = {8 + 19 * MINUTE: at(blind)} if told else {}
+        stories.append(
+            Story(
+                name=f"nothing is known, then {then}",
+                step=SCRAPE,
+                steps=sum(n for n, _ in runs),
+                series={health_of("canary"): series(*runs)},
+                fires={
+                    17 * MINUTE: at(blind),
+                    **handed_over,
+                    minute * MINUTE: at(told),
+                    8 + 31 * MINUTE: set(),
+                },
+                ever=blind | told,
+            )
+        )
+    check_stories(RULES, tmp_path, stories)
+
+
+def test_a_cause_stays_told_while_nothing_is_known_of_copies(
+    tmp_path: Path,
+) -> None:
+    cause = {"MirrorwatchCauseCritical"}
+    critical = {"MirrorwatchCanaryCritical", "MirrorwatchLagCritical"}
+    lag = {"MirrorwatchLagCritical"}
+    stories = []
+    for canary, then, told in (
+        ("1", "1", cause | critical),
+        ("-1", "1", cause | lag),
+        ("0", "1", lag),
+        ("2", "1", lag),
+        ("0", "0", set[str]()),
+    ):
+        runs = [(8, "0"), (8 * MINUTE, "3"), (5 * MINUTE, then)]
+        probes = [(8, "0"), (8 * MINUTE, "3"), (5 * MINUTE, canary)]
+        gone = [(8, "0"), (8 * MINUTE, "3"), (5 * MINUTE, "0")]
+        stories.append(
+            Story(
+                name=f"no part is named any more, {canary=} lag={then}",
+                step=SCRAPE,
+                steps=sum(n for n, _ in runs),
+                series={
+                    health_of("lag"): series(*runs),
+                    health_of("canary"): series(*probes),
+                    # It says nothing of what is copied now.
+                    health_of("configs"): f"0x8 2x{13 * MINUTE - 2}",
+                    cause_of("link"): series(*gone),
+                },
+                fires={
+                    8 * MINUTE: at(cause | critical),
+                    14 * MINUTE: at(told),
+                },
+                ever=cause | critical,
+            )
+        )
+    check_stories(RULES, tmp_path, stories)
+
+
 @pytest.mark.parametrize(
     "check", ["canary", pytest.param("audit", marks=pytest.mark.long)]
 )

@@ -11,6 +11,7 @@ from mirrorwatch.domain.canary import metrics as canary
 from mirrorwatch.domain.canary.model import CanaryPartition
 from mirrorwatch.domain.catalogue import CATALOGUE
 from mirrorwatch.domain.cause import FaultyPart
+from mirrorwatch.domain.lag import metrics as lag
 from mirrorwatch.domain.metrics import Histogram, Metric, MetricType
 from mirrorwatch.domain.report import Flow, Health
 from mirrorwatch.domain.samples import (
@@ -30,6 +31,7 @@ from mirrorwatch.domain.samples import (
     TICK_SECONDS,
     samples,
 )
+from mirrorwatch.domain.skips import metrics as skips
 from mirrorwatch.ports import AgentState, Report
 from tests.support.builders import (
     FLOW,
@@ -191,6 +193,21 @@ def test_gauges_vanish_with_the_observation() -> None:
         BUILD_INFO,
         FLOW_INFO,
     }
+
+
+def test_what_is_too_old_to_be_judged_is_absent_and_counters_stay() -> None:
+    report = a_full_report()
+    later = replace(report, at=report.at + timedelta(minutes=3))
+    judged = (
+        *(lag.LAG_RECORDS, lag.LAG_SECONDS, lag.TIME_TO_LOSS),
+        skips.SUSPECTED,
+    )
+    for metric in judged:
+        assert figures(report, metric)
+        assert figures(later, metric) == {}
+    counted = figures(report, skips.SKIPPED)
+    assert counted
+    assert figures(later, skips.SKIPPED) == counted
 
 
 def test_only_the_newest_observation_of_a_flow_counts() -> None:

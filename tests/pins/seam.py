@@ -217,6 +217,10 @@ class NoticesScene:
             report = replace(
                 made,
                 at=self._now,
+                observations=tuple(
+                    replace(seen, at=self._now)  # type: ignore[type-var]
+                    for seen in made.observations
+                ),
                 verdicts=tuple(
                     replace(v, since=known[v.check]) for v in made.verdicts
                 ),

@@ -23,7 +23,7 @@ from tests.support.webhook import (
     until,
 )
 
-OK, CRITICAL = Health.OK, Health.CRITICAL
+OK, WARNING, CRITICAL = Health.OK, Health.WARNING, Health.CRITICAL
 
 
 def test_a_fault_and_its_end_reach_every_receiver(
@@ -230,6 +230,40 @@ def test_a_new_agent_brings_what_waited_and_repeats_nothing(
         until(lambda: len(webhook.bodies) == 2)
         until(lambda: second.sink.spooled_points == 0)
     assert kinds(webhook) == ["worse", "recovered"]
+
+
+def test_a_new_receiver_is_told_what_still_stands_and_once_only(
+    state: Path, webhook: Webhook, other: Webhook
+) -> None:
+    now = NOON
+    for receivers in ([webhook], [webhook, other], [webhook, other]):
+        with running(Delivering(state, *receivers)) as delivering:
+            delivering.now = now
+            delivering.tick(WARNING)
+            delivering.tick(WARNING)
+            until(lambda d=delivering: d.sink.spooled_points == 0)  # type: ignore[misc]
+            now = delivering.now
+    assert kinds(webhook) == ["worse", "reminder"]
+    assert kinds(other) == ["reminder"]
+    title = other.bodies[0]["title"]
+    assert title == "summit->ldf still has a warning, for 2 min"
+
+
+def test_a_new_receiver_is_told_nothing_where_all_is_well(
+    state: Path, webhook: Webhook, other: Webhook
+) -> None:
+    first = Delivering(state, webhook)
+    for health in (CRITICAL, OK):
+        first.tick(health)
+    first.close()
+    with running(Delivering(state, webhook, other)) as second:
+        second.now = first.now
+        second.tick(OK)
+        second.tick(CRITICAL)
+        until(lambda: len(webhook.bodies) == 3)
+        until(lambda: second.sink.spooled_points == 0)
+    assert kinds(webhook) == ["worse", "recovered", "worse"]
+    assert kinds(other) == ["worse"]
 
 
 def fill_disk(delivering: Delivering) -> None:

@@ -364,8 +364,9 @@ class NotifySink:
         self._document = DocumentStore(
             database, "", "notifications", NotificationState
         )
-        self._state = self._document.load()
-        self.outbox = Outbox(database, [r.receiver for r in receivers])
+        names = [r.receiver for r in receivers]
+        self._state = self._document.load().as_known_to(names)
+        self.outbox = Outbox(database, names)
         self._queues = {
             name: DeliveryQueue(queue, most_fresh=MOST_WAITING, in_order=True)
             for name, queue in self.outbox.queues.items()

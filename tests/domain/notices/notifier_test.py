@@ -168,6 +168,24 @@ def test_symptoms_of_a_cause_that_was_told_are_no_news() -> None:
     assert (news.kind, news.cause) == (NoticeKind.CHANGED, other)
 
 
+def test_that_a_slow_part_stops_is_told_though_the_flow_was_critical() -> None:
+    telling = Telling()
+    found = {"skips": CRITICAL, "latency": WARNING, "canary": OK, "lag": OK}
+    slow = replace(SLOW, symptoms=("latency",))
+    telling.last(found, MINUTE, cause=slow)
+    assert telling.last(found, HOUR, cause=slow) == []
+    found |= {"canary": CRITICAL, "lag": CRITICAL}
+    told = telling.last(found, 2 * HOUR, cause=CUT)
+    assert [(n.kind, n.cause) for n in told] == [(NoticeKind.CHANGED, CUT)]
+
+
+def test_what_is_slow_again_after_a_stop_is_no_news() -> None:
+    telling = Telling()
+    telling.last({"canary": CRITICAL, "lag": OK}, MINUTE, cause=CUT)
+    found = {"canary": CRITICAL, "lag": WARNING}
+    assert telling.last(found, HOUR, cause=SLOW) == []
+
+
 def test_what_is_slow_is_as_bad_as_its_checks() -> None:
     telling = Telling()
     (worse,) = telling.last(WARNING, HOUR, cause=SLOW)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from ..metrics import Sample, gauge
-from .model import LagObservation
+from .model import STALE, LagObservation
 
 __all__ = ["LAG_RECORDS", "LAG_SECONDS", "METRICS", "TIME_TO_LOSS", "samples"]
 
@@ -38,8 +38,9 @@ METRICS = (LAG_RECORDS, LAG_SECONDS, TIME_TO_LOSS)
 
 
 def samples(seen: LagObservation, now: datetime) -> Iterator[Sample]:
-    """Yield the lag of each topic."""
-    del now  # lag was worked out when both sides were asked
+    """Yield the lag of each topic; none once it is too old to be judged."""
+    if now - seen.at > STALE:
+        return
     for topic in seen.topics:
         labels = (seen.flow, topic.topic)
         yield Sample(LAG_RECORDS, labels, topic.records)

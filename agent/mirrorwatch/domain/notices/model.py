@@ -14,7 +14,7 @@ somebody.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Literal
@@ -59,7 +59,7 @@ class NoticeKind(StrEnum):
     """Ok again."""
 
     REMINDER = "reminder"
-    """Still critical."""
+    """Still critical; or still bad, where a receiver does not know of it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -128,7 +128,8 @@ class LastNotified:
     """As last notified. A flow without any notice is taken to be ok."""
 
     at: datetime | None = None
-    """When it was last notified, `None` for never."""
+    """When it was last notified, `None` for never, or where not all who are
+    notified now were notified then."""
 
     bad_since: datetime | None = None
     """Since when it has not been ok, `None` if it is notified to be."""
@@ -138,6 +139,10 @@ class LastNotified:
 
     cause: str | None = None
     """Part that was notified to be at fault."""
+
+    stopped: bool | None = None
+    """Whether nothing was replicated because of it, as was notified; `None`
+    without a part, or where an older agent did not say."""
 
     withheld: Health | None = None
     """What is due and was withheld."""
@@ -155,6 +160,24 @@ class NotificationState:
 
     untold: int = 0
     """Changes that were withheld and are over, since the last notice."""
+
+    receivers: tuple[str, ...] | None = None
+    """Who was notified, by the names of the configuration; `None` for nobody
+    yet, or where an older agent did not say."""
+
+    def as_known_to(self, receivers: Iterable[str]) -> "NotificationState":
+        """Return the state with others who are notified from now on: what is
+        bad is due again where one of them is new.
+        """
+        names, flows = tuple(receivers), self.flows
+        if self.receivers is not None and set(names) - set(self.receivers):
+            flows = {
+                name: last
+                if last.health is Health.OK
+                else replace(last, at=None)
+                for name, last in flows.items()
+            }
+        return replace(self, flows=flows, receivers=names)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -201,11 +201,16 @@ class FlowState:
         return cls(health=health, firm=firm, verdicts=verdicts, cause=cause)
 
     def is_known_symptom(self, verdict: Verdict, last: LastNotified) -> bool:
-        """Return whether a check is bad because of what was notified."""
+        """Return whether a check is bad because of what was notified.
+
+        Of a part that was slow it was not, once that part stops everything.
+        """
+        cause = self.cause
         return (
-            self.cause is not None
-            and self.cause.part == last.cause
-            and verdict.check in self.cause.symptoms
+            cause is not None
+            and cause.part == last.cause
+            and not (cause.stops and last.stopped is False)
+            and verdict.check in cause.symptoms
         )
 
 
@@ -294,8 +299,11 @@ class Notifier:
             else:
                 sent.append(admitted)
                 notified[notice.flow] = self._to_last_notified(admitted)
-        state = NotificationState(
-            flows=notified, times=tuple(limit.times), untold=limit.untold
+        state = replace(
+            state,
+            flows=notified,
+            times=tuple(limit.times),
+            untold=limit.untold,
         )
         return state, tuple(sent)
 
@@ -349,10 +357,10 @@ class Notifier:
             return since is not None and now - since >= time
 
         last_at = last.at
-        if last_at is not None and last_at - now > policy.hold:
-            # The clock was set back since: as if it were long ago.
+        if last_at is None or last_at - now > policy.hold:
+            # Never, or the clock was set back since: as if it were long ago.
             last_at = datetime.min.replace(tzinfo=now.tzinfo)
-        if last_at is not None and not lasts(last_at, policy.hold):
+        if not lasts(last_at, policy.hold):
             return None
         unknown_hold = max(policy.hold, UNKNOWN_NOTICE_HOLD)
         if health > last.health:
@@ -386,11 +394,8 @@ class Notifier:
         if more and lasts(last_at, REGROUP):
             return NoticeKind.CHANGED
         reminds = health is Health.CRITICAL and policy.remind > timedelta()
-        return (
-            NoticeKind.REMINDER
-            if reminds and lasts(last_at, policy.remind)
-            else None
-        )
+        due = last.at is None or (reminds and lasts(last_at, policy.remind))
+        return NoticeKind.REMINDER if due else None
 
     def _changes(
         self, last: LastNotified, verdicts: Sequence[Verdict]
@@ -411,6 +416,7 @@ class Notifier:
             at=notice.at,
             bad_since=None if notice.health is Health.OK else notice.since,
             cause=None if notice.cause is None else notice.cause.part,
+            stopped=None if notice.cause is None else notice.cause.stops,
             checks={
                 change.verdict.check: health
                 for change in notice.changes

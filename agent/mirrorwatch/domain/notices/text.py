@@ -30,6 +30,12 @@ WORDS = {
     Health.CRITICAL: "is critical",
 }
 
+STILL = {
+    Health.UNKNOWN: "still cannot be verified",
+    Health.WARNING: "still has a warning",
+    Health.CRITICAL: "is still critical",
+}
+
 
 class Links:
     """Where a message leads.
@@ -78,7 +84,7 @@ def _title(notice: Notice) -> str:
         case NoticeKind.RECOVERED:
             return f"{flow} is ok again, after {lasted}"
         case NoticeKind.REMINDER:
-            return f"{flow} is still critical, for {lasted}"
+            return f"{flow} {STILL[notice.health]}, for {lasted}"
         case NoticeKind.CHANGED:
             return f"{flow} {words}, with more checks failing than before"
         case NoticeKind.BETTER:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from ..metrics import Sample, counter, gauge
+from .check import STALE
 from .model import SkipsObservation
 
 __all__ = [
@@ -69,8 +70,9 @@ METRICS = (SKIPPED, FILTERED, RECOVERED, REPEATED, UNVERIFIABLE, SUSPECTED)
 
 
 def samples(seen: SkipsObservation, now: datetime) -> Iterator[Sample]:
-    """Yield the counters of each topic."""
-    del now  # counters have no age
+    """Yield the counters of each topic, which have no age, and what is
+    suspected, unless that is too old to be judged.
+    """
     for topic, tally in seen.tallies:
         labels = (seen.flow, topic)
         yield Sample(SKIPPED, labels, tally.skipped - tally.filtered)
@@ -78,5 +80,7 @@ def samples(seen: SkipsObservation, now: datetime) -> Iterator[Sample]:
         yield Sample(RECOVERED, labels, tally.recovered)
         yield Sample(REPEATED, labels, tally.repeated)
         yield Sample(UNVERIFIABLE, labels, tally.unverifiable)
+    if now - seen.at > STALE:
+        return
     suspected = sum(s.count for s in seen.suspicions if not s.filtered)
     yield Sample(SUSPECTED, (seen.flow,), suspected)
