@@ -466,13 +466,11 @@ def _explains(injection: Injection, saying: Saying, at: float) -> bool:
     return at <= repaired + LINGER.get(saying.name, SLACK_SECONDS)
 
 
-BLINDING = frozenset(
-    {
-        *(Kind.KILL_AGENT, Kind.FREEZE_AGENT),
-        *(Kind.CUT_AGENT, Kind.STALL_AGENT),
-    }
-)
-"""Faults under which the agent cannot see others."""
+PAUSING = frozenset({Kind.KILL_AGENT, Kind.FREEZE_AGENT})
+"""Faults under which the agent says nothing."""
+
+BLINDING = PAUSING | {Kind.CUT_AGENT, Kind.STALL_AGENT}
+"""Faults under which it cannot see others."""
 
 SIGHT_SECONDS = 12
 """How long it takes to see again: clients connect, internal topics are read,
@@ -503,11 +501,10 @@ def _report(
         other.ended + SIGHT_SECONDS
         for other in injections
         if other is not injection
-        and other.kind in BLINDING
+        and other.kind in (PAUSING if injection.kind in BLINDING else BLINDING)
         and other.ended is not None
         and other.began <= begin + must.within
         and other.ended + SIGHT_SECONDS > begin
-        and injection.kind not in BLINDING
     ]
     sees = max([begin, *blind])
     said = next(

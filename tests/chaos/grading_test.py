@@ -160,6 +160,17 @@ def test_an_agent_that_was_away_has_its_time_from_its_return() -> None:
     assert report.late
 
 
+def test_a_killed_agent_does_not_say_that_its_link_is_cut_either() -> None:
+    cut = Injection(number=1, kind=Kind.CUT_AGENT, began=100, ended=130)
+    away = Injection(number=1, kind=Kind.KILL_AGENT, began=101, ended=110)
+    unknown = Saying(name="canary.unknown", health="unknown", sentence="")
+    said = looks((124, 126, unknown))
+    (report,) = reports([cut, away], said)
+    assert report.seconds == 124 - 110 - SIGHT_SECONDS
+    (report,) = reports([cut], said)
+    assert report.late
+
+
 def test_a_loss_of_another_topic_is_no_report() -> None:
     (report,) = reports([dropped()], looks((101, 150, skipped("b"))))
     assert report.late
