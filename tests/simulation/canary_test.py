@@ -166,6 +166,26 @@ def test_losses_are_proved_again_after_one_probe_in_another_partition() -> (
         assert "3 probes confirmed lost" in reason(world, "canary")
 
 
+@pytest.mark.parametrize("kind", ["group", "mirus"])
+def test_keys_are_chosen_for_the_partitions_of_the_target(kind: str) -> None:
+    # A probe was taken for lost whose copy was where no ledger is.
+    settings = MirrorSettings(
+        emits_syncs=False, keeps_partitions=False, flush=10
+    )
+    with World(1, kind=kind, mirror=settings) as world:
+        world.target.create(CANARY, 3)
+        world.mirror.start()
+        world.agent.start()
+        world.run(20 * MINUTE)
+        assert health(world, "canary") is Health.UNKNOWN
+        assert "has 3 partitions at ldf and 1" in reason(world, "canary")
+        told = {s.health for s in world.agent.sayings if s.check == "canary"}
+        assert told == {Health.UNKNOWN}
+        drop(world, CANARY, 3)
+        world.run(10 * MINUTE)
+        assert "3 probes confirmed lost" in reason(world, "canary")
+
+
 def test_a_stopped_mirror_is_told_while_probes_are_in_other_partitions() -> (
     None
 ):

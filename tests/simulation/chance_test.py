@@ -71,6 +71,9 @@ KNOWN += [9970000079]
 # Two tasks had copied at once, and their copies were truncated: those that had
 # been in doubt were taken for copied.
 KNOWN += [9980000007]
+# A mirror that chooses partitions by key found another one at the target than
+# the key of a probe was chosen for: the probe was taken for lost.
+KNOWN += [9990000277]
 """Seeds that are always tried: worlds in which the agent, or what it is held
 to, was wrong once."""
 

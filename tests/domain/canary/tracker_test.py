@@ -52,12 +52,15 @@ SURVEY = CanarySurvey(
 MUCH_LATER = START + timedelta(minutes=5)
 
 
-def books(**more: int) -> CanaryTracker:
+def books(
+    *, partitions: int | None = None, keeps_partitions: bool = True
+) -> CanaryTracker:
     return CanaryTracker(
         flow=FLOW,
         identity=Identity(),
         warmup=timedelta(minutes=10),
-        partitions=more.get("partitions"),
+        partitions=partitions,
+        keeps_partitions=keeps_partitions,
     )
 
 
@@ -140,6 +143,42 @@ def lose_one(kept: CanaryTracker, survey: CanarySurvey) -> int:
 def test_a_position_past_a_probe_proves_its_loss() -> None:
     assert lose_one(books(), proving(2)) == 1
     assert lose_one(books(), proving(1)) == 0
+
+
+THREE = TopicState(id="t1", partitions=TWO | {2})
+
+
+@pytest.mark.parametrize("keeps_partitions", [True, False])
+def test_a_key_chosen_for_fewer_partitions_proves_no_loss(
+    *, keeps_partitions: bool
+) -> None:
+    # Its copy was in a new partition, that nobody read (seed 9990000277).
+    kept = books(keeps_partitions=keeps_partitions)
+    assert lose_one(kept, replace(proving(2), target=THREE)) == (
+        keeps_partitions
+    )
+    counts = kept.ledgers[0].counts
+    assert counts.unverifiable == (not keeps_partitions)
+    assert counts.sent == counts.delivered + counts.lost + counts.unverifiable
+
+
+def test_a_key_chosen_for_as_many_partitions_proves_a_loss() -> None:
+    assert lose_one(books(keeps_partitions=False), proving(2)) == 1
+
+
+@pytest.mark.parametrize("target", [SURVEY.target, THREE])
+def test_keys_from_before_a_restart_are_of_as_many_partitions_as_ledgers(
+    target: TopicState,
+) -> None:
+    before = books(keeps_partitions=False)
+    before.follow(SURVEY)
+    before.ledgers[0].send(START)
+    kept = books(keeps_partitions=False)
+    kept.ledgers = before.ledgers
+    kept.follow(replace(SURVEY, target=target))
+    is_known = target is SURVEY.target
+    assert len(kept.ledgers[0].outstanding) == is_known
+    assert kept.ledgers[0].counts.unverifiable == (not is_known)
 
 
 def test_a_position_read_as_the_topic_was_made_anew_proves_nothing() -> None:

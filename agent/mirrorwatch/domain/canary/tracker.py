@@ -454,6 +454,14 @@ class CanaryTracker:
     accepted: Mapping[str, str] = field(default_factory=dict)
     """Cluster ids that the configuration gives, by alias: they rule."""
 
+    keeps_partitions: bool = True
+    """Whether the mirror keeps the partition of a record. If not, its producer
+    chooses one of those at the target by the key of a probe."""
+
+    _targets: int | None = None
+    """Partitions at the target, for which keys are chosen; `None` while not
+    known."""
+
     def follow(self, survey: CanarySurvey) -> set[int]:
         """Take over what a survey found.
 
@@ -571,6 +579,8 @@ class CanaryTracker:
     def _follow_target(self, survey: CanarySurvey) -> set[int]:
         if survey.target is None:
             return set()
+        if not self.keeps_partitions:
+            self._follow_number(len(survey.target.partitions))
         before = self.identity.target_id
         self.identity.target_id = survey.target.id
         if before is None or before == survey.target.id:
@@ -578,6 +588,19 @@ class CanaryTracker:
         for ledger in self.ledgers.values():
             ledger.skip_target(0)
         return self.ledgers.keys() & survey.target.partitions
+
+    def _follow_number(self, partitions: int) -> None:
+        """Give up what is under way if the target has another number of
+        partitions: keys were chosen for the one before, so that any of them,
+        read or not, may have got it.
+        """
+        before, self._targets = self._targets, partitions
+        # Before a restart there was one for each ledger.
+        if partitions == (len(self.ledgers) if before is None else before):
+            return
+        for ledger in self.ledgers.values():
+            for sequence in list(ledger.outstanding):
+                ledger.give_up(sequence)
 
     def _add_partitions(self, survey: CanarySurvey) -> set[int]:
         if survey.source is None:

@@ -194,7 +194,7 @@ def hashed_key(message: ProbeMessage, partitions: int) -> bytes:
     message
         The probe.
     partitions
-        Partitions of the topic, the same on both sides.
+        Partitions of the topic at the target.
 
     Notes
     -----

@@ -154,7 +154,7 @@ class CanaryProducer:
         self._waiting: dict[tuple[int, int], ProbeMessage] = {}
         self._fatal: str | None = None
         self.partitions: int | None = None
-        """Partitions of the topic, where keys must hash to theirs."""
+        """Partitions at the target, where keys must hash to theirs."""
         self._make()
 
     def send(self, message: ProbeMessage, size: int = PROBE_BYTES) -> None:

@@ -159,6 +159,7 @@ class LedgerKeeper:
             warmup=self._settings.warmup,
             partitions=self._settings.partitions,
             accepted=self._settings.cluster_ids,
+            keeps_partitions=self._settings.keeps_partitions,
         )
         for ledger in self.tracker.ledgers.values():
             ledger.doubt_unacked()
@@ -499,8 +500,8 @@ class CanaryWorker:
 
     def _follow(self, survey: CanarySurvey) -> None:
         self._mistaken = self._keeper.tracker.mistaken(survey)
-        if not self._settings.keeps_partitions and survey.source is not None:
-            self._sender.partitions = len(survey.source.partitions)
+        if not self._settings.keeps_partitions:
+            self._choose_keys(survey)
         self._survey = None if self._mistaken else survey
         if self._mistaken is not None:
             return
@@ -526,6 +527,18 @@ class CanaryWorker:
                     tracker.identity.looked_at or self._clock(),
                 )
                 self._reading.add(partition)
+
+    def _choose_keys(self, survey: CanarySurvey) -> None:
+        """Choose keys for the partitions that the mirror's producer finds at
+        the target; before there are any, for those that it will find.
+        """
+        topic = survey.target
+        if survey.target_absent or (
+            topic is None and self._sender.partitions is None
+        ):
+            topic = survey.source
+        if topic is not None:
+            self._sender.partitions = len(topic.partitions)
 
     def _send(self, now: datetime) -> None:
         # A probe that cannot be written gets no number either.
