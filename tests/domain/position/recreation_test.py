@@ -104,6 +104,35 @@ def test_a_late_sync_of_the_old_topic_decides_nothing() -> None:
     assert world.reset().at_least
 
 
+def test_a_rewind_of_the_old_topic_decides_nothing() -> None:
+    # It copied all again, and went on at the end of the new topic.
+    world = World.settled()
+    world.target["t"].ends[0] = 200
+    world.sync(1, 101)
+    world.tick()
+    world.source["t"], world.target["t"].ends[0] = Log("s2", {0: 15}), 210
+    world.sync(99, 199)
+    world.tick()
+    assert world.reset().settled is None
+    world.sync(5, 200)
+    world.settle()
+    assert world.resets[0].kind is ResetKind.SOURCE_RECREATED
+    assert (world.resets[0].first, world.resets[0].end) == (0, 5)
+
+
+def test_a_mirror_that_began_anew_after_a_rewind_lost_nothing() -> None:
+    world = World.settled()
+    world.target["t"].ends[0] = 200
+    world.sync(1, 101)
+    world.tick()
+    world.source["t"], world.target["t"].ends[0] = Log("s2", {0: 15}), 215
+    world.sync(99, 199)
+    world.sync(0, 200)
+    world.settle()
+    assert world.resets[0].kind is ResetKind.SOURCE_RECREATED
+    assert world.resets[0].count == 0
+
+
 def test_a_sync_beyond_the_new_end_decides_nothing() -> None:
     world = remade(30)
     world.sync(99, 99)

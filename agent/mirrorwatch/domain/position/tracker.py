@@ -223,6 +223,7 @@ class PositionTracker:
             self._keeps_offsets,
             self._finds_copies,
         )
+        known = self._before.syncs if self._before is not None else {}
         for (topic, partition), syncs in self._syncs.release().items():
             if topic not in view.names:
                 if (topic, partition) in state.places:
@@ -232,7 +233,8 @@ class PositionTracker:
                 self._standing.fresh.add((topic, partition))
             left: Sequence[Sync] = syncs
             if topic in new:
-                left = moves.leave_old(topic, partition, syncs)
+                former = known.get((topic, partition))
+                left = moves.leave_old(topic, partition, syncs, former)
             moves.take_syncs(topic, partition, left)
         self._gaps.look(state, view)
         self._take_commits(view, moves, news)
