@@ -668,6 +668,23 @@ def test_what_compaction_took_of_the_target_is_a_sign_of_nothing() -> None:
     assert kinds(world) == []
 
 
+def test_a_drop_beside_strangers_in_a_compacted_topic_is_in_doubt() -> None:
+    world = watched_topics("write 6", "copy 2", "drop", "stranger 9")
+    world.source_compacted = world.target_compacted = True
+    world.do("copy 3", *LOOK)
+    assert world.tally.skipped == 0
+    assert kinds(world) == [SkipKind.UNVERIFIABLE]
+    assert world.tally.unverifiable == 1
+
+
+def test_strangers_do_not_make_a_copy_doubtful_that_compaction_took() -> None:
+    world = watched_topics("write 6", "copy 3", "stranger 9")
+    world.source_compacted = world.target_compacted = True
+    world.gone_here = {22}
+    world.do("copy 3", *LOOK)
+    assert kinds(world) == []
+
+
 def test_more_missing_than_gone_is_a_loss_by_the_rest() -> None:
     world = watched_topics(
         "write 9", "copy 2", "drop 4", "copy 3", "expire_here 21"
