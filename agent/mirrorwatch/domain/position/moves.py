@@ -200,30 +200,15 @@ class PositionMoves:
             self.state.touched.add(key)
 
     def leave_old(
-        self,
-        topic: str,
-        partition: int,
-        syncs: Sequence[Sync],
-        former: Sync | None,
+        self, topic: str, partition: int, syncs: Sequence[Sync]
     ) -> Sequence[Sync]:
         """Return the syncs that cannot be of a topic that is no more.
 
-        Parameters
-        ----------
-        topic, partition
-            The partition.
-        syncs
-            Its syncs, in the topic's order.
-        former
-            The newest one that was read before the survey that still saw the
-            old topic: it is of that one, as are those before it.
-
         Notes
         -----
-        The others were read about when the topic was recreated. Those that go
-        on from the ones before are of the old topic.
+        They were read about when the topic was recreated. Those that go on
+        from the ones before are of the old topic.
         """
-        sure = syncs.index(former) + 1 if former in syncs else 0
         waiting = self.state.open(ResetKind.SOURCE_RECREATED, topic, partition)
         place = self.state.places.get((topic, partition))
         if waiting is None or place is None:
@@ -232,7 +217,7 @@ class PositionMoves:
         for n, sync in enumerate(syncs):
             if _is_known(place, sync):
                 continue
-            if n >= sure and last is not None and sync.upstream < last:
+            if last is not None and sync.upstream < last:
                 return syncs[n:]
             last = place.upstream = sync.upstream
             place.downstream = (
