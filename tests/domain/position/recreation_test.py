@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mirrorwatch.domain.position.model import ResetKind
+from mirrorwatch.domain.position.model import Reset, ResetKind
 from mirrorwatch.domain.report import Health
 
 from .world import Log, World, grow
@@ -102,6 +102,50 @@ def test_a_late_sync_of_the_old_topic_decides_nothing() -> None:
     # The five may have been of the new topic as well.
     assert (world.reset().first, world.reset().end) == (0, 100)
     assert world.reset().at_least
+
+
+def rewound(source_end: int = 100) -> World:
+    """Return a world whose mirror copies all again, as far as 100 records."""
+    world = World.settled()
+    world.source["t"].ends[0] = source_end
+    world.target["t"].ends[0] = 200
+    world.sync(1, 101)
+    world.tick()
+    return world
+
+
+def recreation(world: World) -> Reset:
+    kind = ResetKind.SOURCE_RECREATED
+    (found,) = (reset for reset in world.resets if reset.kind is kind)
+    return found
+
+
+def test_a_rewind_of_the_old_topic_decides_nothing() -> None:
+    # It went on at the end of the new topic.
+    world = rewound()
+    world.source["t"], world.target["t"].ends[0] = Log("s2", {0: 15}), 210
+    world.sync(99, 199)
+    world.tick()
+    assert recreation(world).settled is None
+    world.sync(5, 200)
+    world.settle()
+    assert (recreation(world).first, recreation(world).end) == (0, 5)
+
+
+def test_a_mirror_that_began_anew_after_a_rewind_lost_nothing() -> None:
+    world = rewound()
+    world.source["t"], world.target["t"].ends[0] = Log("s2", {0: 15}), 215
+    world.sync(99, 199)
+    world.sync(0, 200)
+    world.settle()
+    assert recreation(world).count == 0
+
+
+def test_what_a_rewound_mirror_copied_again_hides_nothing() -> None:
+    world = rewound(150)
+    world.source["t"] = Log("s2", {0: 15})
+    world.tick()
+    assert recreation(world).gone == 50
 
 
 def test_a_sync_beyond_the_new_end_decides_nothing() -> None:

@@ -190,6 +190,22 @@ def test_commits_tell_what_becomes_of_it_where_there_are_no_syncs(
     assert truncated_world.seen.counts == {"t": 1}
 
 
+@pytest.mark.parametrize("truncated", [True, False])
+def test_the_first_commit_of_a_truncated_log_is_no_rewind(
+    truncated_world: World, truncated: bool
+) -> None:
+    if truncated:
+        truncated_world.source["t"].ends[0] = 45
+        truncated_world.sync(0, 100)
+        truncated_world.sync(40, 140)
+        truncated_world.settle()
+    # Where no log was truncated, it is one.
+    truncated_world.commit(30)
+    truncated_world.settle()
+    kind = ResetKind.BEYOND if truncated else ResetKind.REWIND
+    assert truncated_world.reset().kind is kind
+
+
 @pytest.mark.parametrize("after_unread", [True, False])
 def test_a_sync_says_where_the_mirror_is_though_the_end_counts_no_copies(
     truncated_world: World, after_unread: bool

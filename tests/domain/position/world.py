@@ -75,6 +75,7 @@ class World:
         self._finds_copies = finds_copies
         self._unread: list[Sync] = []
         self._syncs: list[Sync] = []
+        self._read: dict[Place, Sync] = {}
         self.seen: PositionObservation
         self.restart()
 
@@ -103,7 +104,7 @@ class World:
             keeps_offsets=self._keeps_offsets,
             finds_copies=self._finds_copies,
         )
-        self._unread = list(self._syncs)
+        self._unread, self._read = list(self._syncs), {}
 
     def commit(
         self, position: int | None, topic: str = "t", partition: int = 0
@@ -157,7 +158,9 @@ class World:
                 resumes_at_end=self.resumes_at_end,
                 shortfalls=self.shortfalls,
             )
-            view = replace(self.view(), new_syncs=tuple(self.take_unread()))
+            unread = self.take_unread()
+            self._read |= {sync.key: sync for sync in unread}
+            view = replace(self.view(), new_syncs=tuple(unread))
             self.seen = self.watch.take(view, news)
             self._save()
 
@@ -171,7 +174,7 @@ class World:
             flow=FLOW,
             at=self.now,
             committed=dict(self.committed),
-            syncs={},
+            syncs=dict(self._read),
             caught_up=self.caught_up,
             target=self._cluster("ldf", self.target),
             source=self._cluster("summit", self.source),

@@ -409,14 +409,15 @@ class Stale(Told):
         view = super().view()
         if self.low is None:
             return view
-        side = view.source if self.low == "source" else view.target
-        assert side is not None
-        low = replace(side, ends={KEY: 10})
-        return (
-            replace(view, source=low)
-            if self.low == "source"
-            else replace(view, target=low)
-        )
+        source, target = view.source, view.target
+        assert source is not None
+        assert target is not None
+        if self.low != "target":
+            end = 10 if self.low == "source" else 5
+            source = replace(source, ends={KEY: end})
+        if self.low != "source":
+            target = replace(target, ends={KEY: 10})
+        return replace(view, source=source, target=target)
 
     def wait(self, seconds: int) -> None:
         until = self.now + timedelta(seconds=seconds)
@@ -477,6 +478,19 @@ def test_what_was_skipped_is_told_after_a_truncation(side: str) -> None:
     assert world.books.missing(event) == 2
     world.restart()
     assert world.books.missing(event) == 2
+
+
+@pytest.mark.parametrize(("side", "doubted"), [("source", 0), ("both", 5)])
+def test_what_a_target_lost_is_in_doubt_where_the_source_lost_more(
+    side: str, doubted: int
+) -> None:
+    world = dropped_two(side)
+    world.is_cut = True
+    world.wait(60)
+    # The source holds five records, and the target lost copies of 17.
+    unverifiable = [e for e in world.save() if e.kind == "unverifiable"]
+    assert sum(event.count for event in unverifiable) == doubted
+    assert world.tally.unverifiable == doubted
 
 
 def test_what_was_skipped_is_told_when_the_target_is_recreated() -> None:
@@ -665,6 +679,23 @@ def test_a_copy_that_is_gone_may_be_that_of_what_is_still_there() -> None:
 def test_what_compaction_took_of_the_target_is_a_sign_of_nothing() -> None:
     world = watched_topics(*MOVED, "remove_last_here", *LOOK)
     assert world.tally.unverifiable == 0
+    assert kinds(world) == []
+
+
+def test_a_drop_beside_strangers_in_a_compacted_topic_is_in_doubt() -> None:
+    world = watched_topics("write 6", "copy 2", "drop", "stranger 9")
+    world.source_compacted = world.target_compacted = True
+    world.do("copy 3", *LOOK)
+    assert world.tally.skipped == 0
+    assert kinds(world) == [SkipKind.UNVERIFIABLE]
+    assert world.tally.unverifiable == 1
+
+
+def test_strangers_do_not_make_a_copy_doubtful_that_compaction_took() -> None:
+    world = watched_topics("write 6", "copy 3", "stranger 9")
+    world.source_compacted = world.target_compacted = True
+    world.gone_here = {22}
+    world.do("copy 3", *LOOK)
     assert kinds(world) == []
 
 

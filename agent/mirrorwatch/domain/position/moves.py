@@ -278,8 +278,11 @@ class PositionMoves:
         -----
         Where commits are ends, what expired between one below the log's start
         and one above it may have been copied or not: nobody saw it.
+
+        One before that is beyond where the mirror is by its syncs is of a log
+        that was truncated since: nothing is copied again.
         """
-        if position < before:
+        if position < before <= (place.reached or 0):
             self._rewind(place.reached, *key, position)
         if not self.keeps_offsets:
             return

@@ -214,16 +214,11 @@ class PositionTracker:
                 place.downstream = None
                 state.touched.add(key)
         self._internal.look(news.homes, view, from_end=news.from_end)
+        released = dict(self._syncs.release())
+        self._take_former(view, released)
         new = check_topics(state, view, self._before, view.committed)
-        moves = PositionMoves(
-            state,
-            view,
-            self._counted,
-            self._gaps,
-            self._keeps_offsets,
-            self._finds_copies,
-        )
-        for (topic, partition), syncs in self._syncs.release().items():
+        moves = self._moves(view)
+        for (topic, partition), syncs in released.items():
             if topic not in view.names:
                 if (topic, partition) in state.places:
                     self._keep(syncs)
@@ -241,6 +236,38 @@ class PositionTracker:
         self._standing.look(view, news.empty_until)
         self._take_shortfalls(news.shortfalls, view.at)
         self._before = view
+
+    def _moves(self, view: FlowView) -> PositionMoves:
+        return PositionMoves(
+            self.state,
+            view,
+            self._counted,
+            self._gaps,
+            self._keeps_offsets,
+            self._finds_copies,
+        )
+
+    def _take_former(
+        self, view: FlowView, syncs: dict[TopicPartition, list[Sync]]
+    ) -> None:
+        """Take the syncs of recreated topics that are of the old ones.
+
+        What was read before a survey that still saw the old topic is of that
+        one, wherever it was: the mirror may have rewound.
+        """
+        before = self._before
+        if before is None or view.source is None:
+            return
+        for key, each in syncs.items():
+            facts = view.source.topics.get(key[0])
+            pinned = self.state.pins.get(
+                ("source", key[0]), facts and facts.id
+            )
+            former = before.syncs.get(key)
+            if facts and facts.id != pinned and former in each:
+                end = each.index(former) + 1
+                self._moves(before).take_syncs(*key, each[:end])
+                syncs[key] = each[end:]
 
     def _take_shortfalls(
         self, shortfalls: Iterable[Shortfall], at: datetime

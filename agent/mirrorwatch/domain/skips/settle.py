@@ -440,11 +440,14 @@ def _pass_over(
             len(offsets),
             committed=what is not SkipKind.SKIPPED,
         )
-    # Compaction removes copies as it likes: that is no sign of anything.
     doubts = to_ranges(sorted(doubtful))
     state.doubt(doubts)
-    if doubtful and not reading.target_compacted:
-        yield SettledRange(SkipKind.UNVERIFIABLE, doubts, len(doubtful))
+    # Compaction removes copies as it likes: that is no sign of anything. What
+    # is there and not recognised is one.
+    holes = passed.path.holes if reading.target_compacted else 0
+    if len(doubtful) > holes:
+        count = len(doubtful) - holes
+        yield SettledRange(SkipKind.UNVERIFIABLE, doubts, count)
     if request.sampled:
         unread = _unread(request, max(first, reading.source_start), last)
         if len(unread):

@@ -617,12 +617,31 @@ class SkipTracker:
                 state.skipped = before.skipped
                 if before.target_id == seen.target_id:
                     state.begin_again(seen)
+                    self._doubt_cut(before, seen, view.at)
             elif before.target_id == seen.target_id:
                 self._search(before, state, seen)
         if seen.target_id and state.target_id is None:
             state.target_id = seen.target_id
             self.changed.add(key)
         return state
+
+    def _doubt_cut(
+        self, before: PartitionState, seen: PartitionView, at: datetime
+    ) -> None:
+        """Doubt the copies that a truncated target lost, where the source was
+        truncated, too: they may be of what it has lost as well, or of what it
+        holds now.
+        """
+        key = before.topic, before.partition
+        _, end = self._reached.get(key, (None, 0))
+        lost = max(end, before.copied_to) - seen.copies_end
+        count = min(lost, seen.source_end - seen.log_start)
+        if count <= 0:
+            return
+        ranges = RangeSet([(seen.log_start, seen.source_end - 1)])
+        self._tally(before).unverifiable += count
+        found = SettledRange(SkipKind.UNVERIFIABLE, ranges, count)
+        self.events.append(to_event(before, found, at, is_filtered=False))
 
     def _search(
         self,
