@@ -17,6 +17,7 @@ TOGETHER = timedelta(seconds=20)
 """How long the first page waits for what follows from the same fault."""
 
 
+@pytest.mark.long
 def test_a_mirror_that_stands_still_is_one_page_and_its_end_another(
     lab_for: Callable[[LabSettings], Lab], tmp_path: Path
 ) -> None:

@@ -138,6 +138,7 @@ def test_records_without_a_target_topic_are_unverifiable(first: Plan) -> None:
     assert "not at the target" in gap.reason
 
 
+@pytest.mark.long
 def test_nights_join_without_a_gap_while_the_mirror_copies(
     lab: Lab, first: Plan
 ) -> None:

@@ -108,6 +108,7 @@ def test_probes_that_the_target_refuses_are_lost_one_by_one(lab: Lab) -> None:
     assert {loss.partition for loss in watch.losses} == {0}
 
 
+@pytest.mark.long
 def test_filtered_probes_are_lost_but_a_filtered_tail_is_not(lab: Lab) -> None:
     lab.mirror.stop()
     lab.mirror.start(drop_marked() | COMMITS)

@@ -79,6 +79,7 @@ def ask(config: Path, *arguments: str) -> Any:
     return json.loads(result.stdout)
 
 
+@pytest.mark.long
 def test_a_group_that_lost_its_start_is_named_until_it_has_one(
     lab: Lab,
 ) -> None:

@@ -47,6 +47,7 @@ def maintenance(folder: Path, *arguments: str) -> None:
     assert result.exit_code == 0, result.output
 
 
+@pytest.mark.long
 def test_each_fault_of_a_mirror_is_one_notice_and_one_recovery(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -245,6 +245,7 @@ def test_an_operator_who_sets_positions(lab: Lab, watch: Watch) -> None:
     wait_until(lambda: copies() == [1, 2, 2], what=copies)
 
 
+@pytest.mark.long
 def test_committed_offsets_that_are_lost(lab: Lab, watch: Watch) -> None:
     stop_mirror(lab, watch)
     before = len(values(lab, "target", "steady"))

@@ -133,6 +133,7 @@ def test_what_a_transaction_holds_back_is_not_read_as_missing(
     assert read(5, committed=True) is None
 
 
+@pytest.mark.long
 def test_a_new_topic_whose_beginning_was_missed_is_named(lab: Lab) -> None:
     with Watch(lab) as watch:
         settled(watch)

@@ -56,6 +56,7 @@ def numbered(name: str, first: int, end: int) -> list[str]:
     return [f"{name} {n}" for n in range(first, end)]
 
 
+@pytest.mark.long
 def test_a_dropped_tail_is_suspected_and_taken_back(lab: Lab) -> None:
     with Watch(lab, flow={"limits": SOON}) as watch:
         settled(watch)

@@ -398,6 +398,7 @@ def test_what_expired_unread_is_not_said_to_be_unverifiable(
         assert evidence["skipped_records"] == 0
 
 
+@pytest.mark.long
 def test_what_a_filter_drops_is_no_alarm_and_all_else_is() -> None:
     flow = filtered_flow("f")
     with running("f", "a", flow=flow, interval=15) as world:
