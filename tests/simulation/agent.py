@@ -170,9 +170,9 @@ class SimAgent:
         if self._schedule.elapsed + seconds <= began:
             seconds = 0.25
             if worker.name.startswith("canary "):
-                # It waits in its next look. Both together, coarse, would be
-                # more than the 2 s after which it takes itself to be away.
-                return self._rest(seconds)
+                # It waits in its next look, coarse nearly the 2 s after which
+                # it takes itself to be away: both together are less.
+                return self._rest(0.05)
         # What looks each second may look more seldom; what has the tick's
         # interval must not.
         if seconds < SHORT:
