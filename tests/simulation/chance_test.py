@@ -74,6 +74,8 @@ KNOWN += [9980000007]
 # A mirror that chooses partitions by key found another one at the target than
 # the key of a probe was chosen for: the probe was taken for lost.
 KNOWN += [9990000277]
+# The same of a mirror that is known by its commits alone.
+KNOWN += [9993000332]
 # The canary took itself to be away at each tick: its simulated looks, where
 # each found something, were longer apart than they may be.
 KNOWN += [9992000160]

@@ -223,3 +223,19 @@ def test_a_sync_says_where_the_mirror_is_though_the_end_counts_no_copies(
     assert truncated_world.verdict().health is Health.WARNING
     assert truncated_world.reset().settled is not None
     assert truncated_world.reset().harmless
+
+
+def test_a_commit_within_a_cut_log_says_where_the_mirror_is() -> None:
+    # Before, it was beyond the end again after each of them.
+    world = World()
+    world.source["t"].ends[0] = world.target["t"].ends[0] = 100
+    world.commit(100)
+    world.tick(3)
+    world.source["t"].ends[0] = 60
+    world.tick(5)
+    for position in (61, 63, 65):
+        world.source["t"].ends[0] = position
+        world.commit(position)
+        world.tick(6)
+    assert world.seen.counts == {"t": 1}
+    assert world.reset().settled is not None

@@ -33,6 +33,20 @@ class _Copied:
     synced_at: datetime | None
     """When the last sync was written: the next one says where it is."""
 
+    committed_at: datetime | None
+    """When it last committed: a commit within the log says so, too."""
+
+    def is_over(self, place: PartitionPosition, end: int) -> bool:
+        """Return whether it says no more where the mirror is."""
+        return (
+            self.reached <= end
+            or self.synced_at != place.synced_at
+            or (
+                self.committed_at != place.committed_at
+                and (place.committed or 0) <= end
+            )
+        )
+
 
 @dataclass(slots=True)
 class OutOfRangePositions:
@@ -146,7 +160,9 @@ class OutOfRangePositions:
             reached = place.estimate(place.target_end)
             if reached is not None and end < reached:
                 self._copied[key] = _Copied(
-                    min(reached, place.source_end or 0), place.synced_at
+                    min(reached, place.source_end or 0),
+                    place.synced_at,
+                    place.committed_at,
                 )
                 place.downstream = None
                 self.state.touched.add(key)
@@ -158,8 +174,8 @@ class OutOfRangePositions:
         copied = self._copied.get(key)
         if copied is None:
             return place.reached
-        if copied.reached <= end or copied.synced_at != place.synced_at:
-            del self._copied[key]  # or a sync says where it is now
+        if copied.is_over(place, end):
+            del self._copied[key]
             return place.reached
         return max(place.reached or 0, copied.reached)
 
