@@ -477,3 +477,17 @@ def test_a_target_topic_recreated_after_the_source_topic() -> None:
     world.settle()
     assert world.reset().harmless
     assert "at summit and at ldf" in world.verdict().reason
+
+
+def test_a_topic_without_copies_is_not_recreated_at_the_target() -> None:
+    world = World()
+    world.source["t"].ends[0] = world.target["t"].ends[0] = 0
+    world.commit(0)
+    world.tick(3)
+    world.source["t"] = Log("s2", {0: 5})
+    world.tick(2)
+    world.sync(0, 0)
+    world.target["t"].ends[0] = 5
+    world.settle()
+    assert world.reset().harmless
+    assert "at ldf" not in world.verdict().reason

@@ -244,12 +244,10 @@ def _recreated(
     if all(reset.end is None and not reset.summed for reset in resets):
         return f"{made} before MirrorMaker had a position in it{lost}"
     if first.settled is not None and first.harmless:
-        # Its copies ended there, so that is another topic, too.
-        again = all(r.target_end == 0 for r in resets)
         return (
             f"{made} and at {target}, and MirrorMaker restarted from the "
             f"beginning{lost}"
-            if again
+            if all(reset.now for reset in resets)
             else f"{made}, and MirrorMaker restarted from the beginning; the "
             f"target also holds the old records{lost}"
         )

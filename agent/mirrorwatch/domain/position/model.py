@@ -127,7 +127,8 @@ class Reset:
     """Id that was known."""
 
     now: str = ""
-    """Id that was found."""
+    """Id that was found. Of a topic that was recreated at the source: at the
+    target, where it was recreated as well."""
 
     from_end: bool = False
     """Whether a mirror without a position begins at the end."""

@@ -455,7 +455,7 @@ class PositionMoves:
                 either = (place.origin_of(target_end) or proved) - proved
                 end = max(first, end - max(0, either))
             # So it is in a topic that was recreated with it.
-            unsure = proved is not None or target_end == 0
+            unsure = proved is not None or waiting.now != ""
             self._settle(waiting, end=end, at_least=unsure and end > first)
         else:
             # The copies cannot be counted, and it may have been further on

@@ -97,8 +97,9 @@ def check_topics(
     _note_lost_copies(state, view, anew, found)
     for topic, id_ in ids.items():
         if topic in found:
-            remade = view.names[topic] in anew
-            _replace(state, view, newest, topic, remade=remade)
+            remote = view.names[topic]
+            remade = state.pins["target", remote] if remote in anew else ""
+            _replace(state, view, newest, topic, remade)
             _note_uncopied(state, view, before, topic)
         state.pin("source", topic, id_)
     return found
@@ -109,8 +110,7 @@ def _replace(
     view: FlowView,
     newest: Mapping[TopicPartition, Committed],
     topic: str,
-    *,
-    remade: bool,
+    remade: str,
 ) -> None:
     """Open a reset for each partition of a recreated topic.
 
@@ -125,8 +125,8 @@ def _replace(
     topic
         Which topic.
     remade
-        Whether it was recreated at the target, too, since it was last seen:
-        copies of the new topic may lie anywhere there.
+        Its id at the target where it was recreated there, too, since it was
+        last seen: copies of the new topic may lie anywhere in it.
 
     Notes
     -----
@@ -168,7 +168,8 @@ def _replace(
             first=0,
             end=reached,
             proved=reached if unsure else None,
-            at_least=unsure or remade,
+            at_least=unsure or bool(remade),
+            now=remade,
             log_end=log_end,
             target_end=target_end,
             gone=gone,
@@ -245,12 +246,14 @@ def _note_lost_copies(
     no mirror can copy it again.
     """
     for reset in list(state.resets.values()) if anew else ():
+        remote = view.names.get(reset.topic, "")
         if (
             reset.kind is ResetKind.SOURCE_RECREATED
             and reset.settled is None
-            and view.names.get(reset.topic) in anew
+            and remote in anew
         ):
-            state.change(reset, target_end=0, at_least=True)
+            remade = state.pins["target", remote]
+            state.change(reset, target_end=0, at_least=True, now=remade)
     for topic, remote in view.names.items():
         places = dict(state.places_of(topic)) if remote in anew else {}
         if not places or topic in replaced:
