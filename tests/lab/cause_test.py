@@ -13,12 +13,12 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
-import httpx
 import pytest
 
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
 from mirrorwatch_lab.link import Link
 from tests.support.agent_process import AgentProcess
+from tests.support.http import HTTP
 from tests.support.watch import describe_notifying, wait_until
 from tests.support.webhook import Webhook, serve_webhook
 from tests.support.writers import Writer
@@ -167,7 +167,7 @@ def agent_starved(_: Lab, agent: AgentProcess) -> Iterator[None]:
 
 def status(agent: AgentProcess) -> Mapping[str, Any]:
     """Return what the agent says of its newest report."""
-    answer = httpx.get(f"{agent.url}/api/status", timeout=60)
+    answer = HTTP.get(f"{agent.url}/api/status", timeout=60)
     found: Mapping[str, Any] = answer.json()
     return found
 

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
+from tests.support.http import HTTP
 from tests.support.watch import wait_until
 
 pytestmark = pytest.mark.lab
@@ -59,7 +59,7 @@ def test_a_newcomer_sees_every_check_breaks_something_and_stops_it(
         (url,) = re.findall(r"The page +(http://\S+)", output.read_text())
 
         def flow() -> dict[str, Any]:
-            answer = httpx.get(f"{url}/api/status", timeout=SECONDS).json()
+            answer = HTTP.get(f"{url}/api/status", timeout=SECONDS).json()
             return next(iter(answer["flows"]), {"health": "", "verdicts": []})
 
         # No group, no checkpoints, none to fail over; all others are on.

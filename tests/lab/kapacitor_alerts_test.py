@@ -6,13 +6,13 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-import httpx
 import pytest
 
 from mirrorwatch_alerting.alerts import ALERTS
 from mirrorwatch_alerting.kapacitor import scripts
 from mirrorwatch_lab import Lab, LabSettings
 from tests.support.agent_process import AgentProcess
+from tests.support.http import HTTP
 from tests.support.influx import (
     POLICY,
     Influx1,
@@ -72,7 +72,7 @@ def test_a_mirror_that_stands_still_is_told_once_and_so_is_its_end(
     agent, kapacitor = watched
 
     def health() -> str:
-        (flow,) = httpx.get(f"{agent.url}/api/status").json()["flows"] or [{}]
+        (flow,) = HTTP.get(f"{agent.url}/api/status").json()["flows"] or [{}]
         return str(flow.get("health"))
 
     def told() -> list[tuple[str, str]]:

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-import httpx
 import pytest
 from click.testing import CliRunner
 
 from mirrorwatch.cli.root import main
 from mirrorwatch_lab import Lab
 from tests.support.agent_process import AgentProcess
+from tests.support.http import HTTP
 from tests.support.watch import FLOW, describe_notifying, wait_until
 from tests.support.webhook import Webhook, serve_webhook
 
@@ -22,7 +22,7 @@ def told(webhook: Webhook) -> list[str]:
 
 def healths(agent: AgentProcess) -> Mapping[str, str]:
     """Return the health of the flow and of each check."""
-    status = httpx.get(f"{agent.url}/api/status", timeout=60).json()
+    status = HTTP.get(f"{agent.url}/api/status", timeout=60).json()
     (flow,) = status["flows"] or [{"health": "unknown", "verdicts": []}]
     checks = {v["check"]: v["health"] for v in flow["verdicts"]}
     return {"flow": flow["health"]} | checks

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal
 
-import httpx
 import pytest
 
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
 from mirrorwatch_lab.exceptions import LabError
 from mirrorwatch_lab.process import KAFKA_VERSIONS
+from tests.support.http import HTTP
 from tests.support.lab import copied, produce, values
 
 pytestmark = pytest.mark.lab
@@ -47,7 +47,7 @@ def test_a_lab_copies_every_record_under_its_naming(
     assert lab.target.topics.names()[name] == 6
     assert lab.source.cluster_id != lab.target.cluster_id
 
-    mbeans = httpx.get(
+    mbeans = HTTP.get(
         f"{lab.mirror.jolokia_url}/search/kafka.connect.mirror:*", timeout=120
     ).json()["value"]
     assert any(f"topic={name}" in mbean for mbean in mbeans)
