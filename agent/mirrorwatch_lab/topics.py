@@ -91,6 +91,16 @@ class PlainReader:
             consumer.close()
 
 
+_SOON = {
+    # A broker that has just come back does not yet lead everything that it
+    # says it leads.
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    # A client's first metadata on a busy machine: others know the partition.
+    KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001 - librdkafka's own
+}
+"""What passes by itself."""
+
+
 def _watermarks(
     consumer: Consumer, topic: str, partitions: int
 ) -> dict[int, tuple[int, int]]:
@@ -110,10 +120,7 @@ def _watermark(
                 partition, timeout=_TIMEOUT_SECONDS
             )
         except KafkaException as e:
-            # A broker that has just come back does not yet lead everything
-            # that it says it leads.
-            moved = e.args[0].code() == KafkaError.NOT_LEADER_FOR_PARTITION
-            if not moved or time.monotonic() > deadline:
+            if e.args[0].code() not in _SOON or time.monotonic() > deadline:
                 raise
         time.sleep(_PAUSE_SECONDS)
 
