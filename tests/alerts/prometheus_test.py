@@ -79,6 +79,7 @@ def test_every_alert_of_a_check_is_fired_by_one_of_these_faults() -> None:
     assert set().union(*(story.ever for story in FAULTS)) == judged
 
 
+@pytest.mark.long
 def test_maintenance_holds_new_alerts_and_lets_go_of_none(
     tmp_path: Path,
 ) -> None:
@@ -351,6 +352,7 @@ def test_neither_not_knowing_nor_a_good_moment_ends_an_alert(
     check_stories(RULES, tmp_path, [story])
 
 
+@pytest.mark.long
 def test_a_page_that_nothing_is_known_stays_until_another_takes_its_place(
     tmp_path: Path,
 ) -> None:

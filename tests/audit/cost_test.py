@@ -97,6 +97,7 @@ def test_a_log_has_no_more_stretches_than_are_worth_a_query(
     ]
 
 
+@pytest.mark.long
 def test_one_row_is_kept_of_a_key_however_many_versions_it_has(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -48,6 +48,7 @@ def records(first: int, end: int) -> list[Record]:
     ]
 
 
+@pytest.mark.long
 def test_a_failed_night_leaves_its_ranges_only_and_begins_again(
     site: Site,
 ) -> None:
@@ -273,6 +274,7 @@ def test_what_expired_while_it_was_read_is_no_finding(site: Site) -> None:
     assert not result.clean
 
 
+@pytest.mark.long
 def test_what_a_night_left_is_matched_by_the_next_unless_ranges_broke(
     site: Site,
 ) -> None:

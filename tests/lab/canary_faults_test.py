@@ -122,6 +122,7 @@ def test_the_agents_link_cut_is_unknown_and_not_a_loss(lab: Lab) -> None:
     assert totals["indeterminate"] > 0
 
 
+@pytest.mark.long
 def test_a_killed_agent_goes_on_where_it_was(lab: Lab, tmp_path: Path) -> None:
     data = describe(lab, canary={"interval": "200ms", "deadline": "10s"})
     data["state"] = {"path": str(tmp_path / "state.db")}

@@ -65,6 +65,7 @@ def lower_the_limit(lab: Lab, watch: Watch) -> None:
         )
 
 
+@pytest.mark.long
 def test_records_deleted_ahead_of_a_stopped_mirror_are_lost(lab: Lab) -> None:
     truth = Truth(lab)
     with Watch(lab) as watch:

@@ -20,6 +20,7 @@ from tests.support.influx import (
     influx_environment,
 )
 from tests.support.kapacitor import AlertingKapacitor
+from tests.support.programs import program
 from tests.support.watch import FLOW, describe, wait_until
 
 pytestmark = [pytest.mark.lab, pytest.mark.kapacitor]
@@ -30,6 +31,7 @@ OURS = f"mirrorwatch/{FLOW}"
 
 @pytest.fixture
 def lab(lab_for: Callable[[LabSettings], Lab]) -> Lab:
+    program("kapacitord")  # no lab where it is not
     return lab_for(LabSettings(intervals="fast"))
 
 

@@ -67,6 +67,7 @@ def written_at(lab: Lab, offset: int) -> datetime:
     return datetime.fromtimestamp(time_ms / 1000, UTC)
 
 
+@pytest.mark.long
 def test_a_frozen_mirror_lags_by_what_was_written_since(
     lab: Lab, watch: Watch
 ) -> None:

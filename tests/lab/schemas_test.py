@@ -78,6 +78,7 @@ def found(agent: Watch, health: Health, *saying: str) -> Verdict:
     return agent.wait_for(health, *saying, check="schemas")
 
 
+@pytest.mark.long
 def test_schemas_are_missed_late_mixed_up_and_healed(
     plain_lab: Lab,
     source: StandInRegistry,
@@ -201,6 +202,7 @@ def test_without_an_answer_of_a_registry_nothing_is_ok(
         found(agent, Health.OK, "in records of")
 
 
+@pytest.mark.long
 def test_topics_without_schemas_have_no_verdict(
     plain_lab: Lab, source: StandInRegistry, target: StandInRegistry
 ) -> None:

@@ -77,6 +77,7 @@ def test_what_compaction_removed_is_no_loss(lab: Lab) -> None:
         watch.wait_for(Health.OK, check="skips")
 
 
+@pytest.mark.long
 def test_marks_and_aborted_records_are_no_loss(lab: Lab) -> None:
     with Watch(lab) as watch:
         settled(watch)

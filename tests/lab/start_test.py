@@ -92,6 +92,7 @@ def test_a_broker_that_crashes_while_starting_shows_its_log(
     assert "ConfigException" in str(error.value)
 
 
+@pytest.mark.long
 def test_a_mirror_that_crashes_while_starting_shows_its_log(
     fresh_lab: Factory,
 ) -> None:
