@@ -17,6 +17,7 @@ from ..mirror_records import Committed, Sync
 from ..offsets import OffsetRange, RangeSet
 from ..record_matching import Unproved
 from ..topics import FilteredTopics
+from .alignment import go_back
 from .model import (
     LOSSES,
     ForeignRecords,
@@ -307,6 +308,8 @@ class SkipTracker:
         ):
             # They may be copies of records that were not read.
             state.widened = True
+            return None
+        if go_back(state, request, reading):
             return None
         if has_marks(request, reading):
             # One of its topics has them, so have all.
