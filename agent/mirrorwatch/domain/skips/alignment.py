@@ -5,11 +5,13 @@ Others may be at the offsets of records that it has lost by now. A mirror goes
 on at its old position all the same, and what is there before is never copied.
 """
 
+from collections import Counter
+
 from .model import OffsetPair, RangeRequest
 from .partition import PartitionState
 from .settle import RangeContent
 
-__all__ = ["go_back"]
+__all__ = ["find_first", "go_back"]
 
 
 _BACK = 1000
@@ -72,3 +74,38 @@ def _room_before(state: PartitionState, start: OffsetPair) -> int:
         if start.upstream - upstream == before and 0 <= before < length:
             return min(before, _BACK)
     return 0
+
+
+def find_first(request: RangeRequest, reading: RangeContent) -> int | None:
+    """Return the lowest source offset that was copied, 0 if it is that of the
+    first record; `None` if it cannot be told.
+
+    Parameters
+    ----------
+    request
+        What was asked: all of the source, and all that the target has got
+        since the topic was recreated.
+    reading
+        What was read.
+
+    Notes
+    -----
+    Records that have expired, or that compaction took, may have been copied
+    before that one.
+    """
+    looks, copies = (
+        Counter(reading.source.values()),
+        {*reading.target.values()},
+    )
+    copied = [o for o, look in reading.source.items() if look in copies]
+    is_cut = (
+        reading.source_start or reading.target_start > request.target.first
+    )
+    if not copied or is_cut:
+        return None
+    first = min(copied)
+    if first == min(reading.source):
+        return 0
+    is_compacted = reading.source_compacted or reading.target_compacted
+    is_sure = looks[reading.source[first]] == 1 and not is_compacted
+    return first if is_sure else None
