@@ -109,6 +109,8 @@ BESIDE_ROLES = {
     "failover/failback": "what the target lacks, for a failback",
     "failover/recovery": "what is lost with the source, beside the groups",
     "failover/translation": "where a group starts, for the check and the CLI",
+    "skips/alignment": "from where on copies are of what a source holds that "
+    "was truncated or recreated",
     "skips/balance": "skips of a mirror that writes no offset-syncs",
     "tasks/group": "the consumer group of a mirror, in place of its tasks",
     "lag/partition": "the lag of one partition",
@@ -283,13 +285,14 @@ def test_a_protocol_has_two_implementations_or_a_reason() -> None:
 
 MOST_FILES = {
     "a probe, from its sending to InfluxDB": 25,
-    "an offset sync, from its topic to a notice": 39,
+    "an offset sync, from its topic to a notice": 40,
     "a limit of the check lag, from YAML to its use": 14,
 }
 """Files that a reader opens on each trip: half of what it was once, two more
 of service levels, which count probes, one of the login that librdkafka lacks,
-one of ZooKeeper, one of what all mirrors on Kafka Connect share, and two of
-offsets that are not asked for by librdkafka's administrator."""
+one of ZooKeeper, one of what all mirrors on Kafka Connect share, two of
+offsets that are not asked for by librdkafka's administrator, and one of where
+copies begin in logs that were truncated or recreated."""
 
 
 def test_trips_through_the_agent_stay_short() -> None:

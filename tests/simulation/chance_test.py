@@ -79,6 +79,12 @@ KNOWN += [9993000332]
 # The canary took itself to be away at each tick: its simulated looks, where
 # each found something, were longer apart than they may be.
 KNOWN += [9992000160]
+# A truncated log was longer again before its end was believed, and a mirror
+# that was started went on within it: what came before that was lost.
+KNOWN += [9993000312]
+# The first syncs of a recreated topic failed, and two tasks copied it: as the
+# target had got so much, nothing before was taken for lost.
+KNOWN += [9993000313]
 """Seeds that are always tried: worlds in which the agent, or what it is held
 to, was wrong once."""
 

@@ -446,6 +446,47 @@ def test_a_topic_that_was_denied_for_a_while_is_no_alarm() -> None:
             assert Health.CRITICAL not in healths(world, check, since), check
 
 
+@pytest.mark.parametrize(
+    ("latest", "zombie"),
+    [
+        (True, True),
+        pytest.param(False, True, marks=pytest.mark.long),
+        (False, False),
+        pytest.param(True, False, marks=pytest.mark.long),
+    ],
+)
+def test_a_recreated_topic_whose_first_syncs_fail(
+    latest: bool, zombie: bool
+) -> None:
+    # How many copies lie before the first sync says nothing: some were made
+    # before the agent saw the new topic, and some twice.
+    settings = MirrorSettings(latest=latest, lag_max=10, refresh=60)
+    with running("a", mirror=settings, rate=1.0, minutes=7) as world:
+        world.mirror.syncs_fail = True
+        world.source.delete("a")
+        world.run(1)
+        world.source.create("a", 1)
+        world.produce("a", 0, 5)
+        world.run(5)
+        if zombie:
+            world.mirror.rebalance()
+        world.run(80)
+        world.mirror.syncs_fail = False
+        world.run(40)
+        world.mirror.fence()
+        world.run(5 * MINUTE)
+        lost = world.oracle.lost()
+        assert (lost > 0) is latest
+        told = reason(world, "position")
+        if latest:
+            assert f"{lost} records of the new topic were never" in told
+            assert f"a[0] offsets [0, {lost})" in told
+        else:
+            assert "restarted from the beginning" in told
+        health_now = Health.CRITICAL if latest else Health.WARNING
+        assert health(world, "position") is health_now
+
+
 def test_a_topic_recreated_at_both_sides_while_the_agent_is_away() -> None:
     # Copies of the new topic, at offsets as low, were taken for late ones of
     # the old topic, and the rest of it for never copied.

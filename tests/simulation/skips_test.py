@@ -166,6 +166,61 @@ def test_a_mirror_that_died_after_it_went_back_in_a_truncated_log(
             assert health(world, "skips") is Health.OK
 
 
+@pytest.mark.parametrize("policy", ["compact", proof("delete")])
+def test_copies_of_what_a_truncated_log_had_hide_nothing(policy: str) -> None:
+    # It is longer again before its end is believed. What came below the
+    # committed position, to offsets that had been copied, never is.
+    settings = MirrorSettings(flush=10.0, lag_max=10, syncs_at_flush=False)
+    with running("a", mirror=settings, interval=15, minutes=5) as world:
+        log = world.source.log("a", 0)
+        assert log is not None
+        world.source.topics["a"].configs["cleanup.policy"] = policy
+        world.run(7)
+        world.mirror.kill()
+        committed = world.mirror.committed["a", 0]
+        copied = world.target.topics["a"].logs[0].end
+        assert committed + 1 < copied <= log.end
+        log.truncate(committed - 4)
+        world.produce("a", 0, 60)
+        world.run(2 * MINUTE)
+        world.mirror.start()
+        world.run(5 * MINUTE)
+        assert world.oracle.lost() == 5
+        told = reason(world, "skips")
+        lost = f"(source offsets {committed - 4} to {committed})"
+        assert told.startswith(f"5 records of a partition 0 {lost} cannot be")
+        assert health(world, "skips") is Health.WARNING
+        assert Health.CRITICAL not in healths(world, "skips")
+
+
+@pytest.mark.parametrize("runs", [True, proof(value=False)])
+def test_what_is_copied_again_of_a_truncated_log_is_no_doubt(
+    runs: bool,
+) -> None:
+    # It asks where the logs part while it runs, and goes on there. Else the
+    # copies that it had not committed are its own, or of others.
+    settings = MirrorSettings(flush=10.0, lag_max=10, syncs_at_flush=False)
+    with running("a", mirror=settings, interval=15, minutes=5) as world:
+        log = world.source.log("a", 0)
+        assert log is not None
+        world.run(7)
+        if runs:
+            log.truncate(log.end - 20)
+            world.produce("a", 0, 60)
+        else:
+            world.mirror.kill()
+            for _ in range(3):
+                world.target.append("a", 0, b"foreign")
+        world.run(MINUTE)
+        world.mirror.start()
+        world.run(5 * MINUTE)
+        assert world.oracle.lost() == 0
+        evidence = world.agent.verdicts["skips"].evidence
+        assert "foreign_1" in evidence
+        assert "unverifiable_1" not in evidence
+        assert Health.CRITICAL not in healths(world, "skips")
+
+
 @pytest.mark.parametrize("side", ["source", "target"])
 def test_one_stale_end_takes_nothing_back(side: str) -> None:
     with running("a", interval=5, minutes=5) as world:

@@ -38,6 +38,9 @@ class PositionWorker:
     foreign
         Returns the source partitions at whose copies others write, too, or
         two tasks of the mirror.
+    first_copies
+        Returns where the mirror began in recreated topics, with their ids, as
+        far as copies show that.
     balance
         Returns what comparing topics at rest says, where there are no syncs.
     """
@@ -51,6 +54,9 @@ class PositionWorker:
         positions: MirrorState,
         empty_until: Callable[[], Mapping[TopicPartition, int]],
         foreign: Callable[[], AbstractSet[TopicPartition]] = frozenset,
+        first_copies: Callable[
+            [], Mapping[TopicPartition, tuple[str, int]]
+        ] = dict,
         balance: Callable[[], TopicsAtRest] = TopicsAtRest,
     ) -> None:
         self.name = f"position {flow}"
@@ -59,6 +65,7 @@ class PositionWorker:
         self._positions = positions
         self._empty_until = empty_until
         self._foreign = foreign
+        self._first_copies = first_copies
         self._balance = balance
         self._saved_at: datetime | None = None
         self._seen: PositionObservation | None = None
@@ -77,6 +84,7 @@ class PositionWorker:
             homes=self._positions.homes(),
             empty_until=self._empty_until(),
             foreign=self._foreign(),
+            first_copies=self._first_copies(),
             from_end=any(c.starts_at_end for c in connectors),
             flush=max(
                 (c.flush or LONGEST_FLUSH for c in connectors),

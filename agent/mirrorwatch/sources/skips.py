@@ -530,6 +530,7 @@ class SkipsWorker:
         self._memory = memory
         self._tracker = self._load()
         self._foreign = self._tracker.noisy_partitions()
+        self._first_copies: Mapping[TopicPartition, tuple[str, int]] = {}
         self._events = self._sum_up(store.events())
         self._batches = RangeQueue()
         self._left_out_at: datetime | None = None
@@ -598,6 +599,13 @@ class SkipsWorker:
         """
         with self._lock:
             return self._foreign
+
+    def first_copies(self) -> Mapping[TopicPartition, tuple[str, int]]:
+        """Return where the mirror began in recreated topics, with their ids,
+        as far as copies show that.
+        """
+        with self._lock:
+            return self._first_copies
 
     def _load(self) -> SkipTracker:
         tracker = self._store.load()
@@ -745,6 +753,7 @@ class SkipsWorker:
         with self._lock:
             self._seen = seen
             self._foreign = tracker.noisy_partitions()
+            self._first_copies = dict(tracker.first_copies)
             self._missing = missing
 
     def _copy_tallies(

@@ -161,6 +161,15 @@ def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
             for partition in watch.foreign()
         }
 
+    def first_copies() -> dict[TopicPartition, tuple[str, int]]:
+        """Return where the mirror began in recreated topics, by its copies."""
+        return {
+            partition: first
+            for watch in parts.listeners
+            if isinstance(watch, SkipsWorker)
+            for partition, first in watch.first_copies().items()
+        }
+
     def at_rest() -> TopicsAtRest:
         """Return what comparing topics at rest says, if that is done."""
         found = [r for r in parts.listeners if isinstance(r, BalanceWorker)]
@@ -196,6 +205,7 @@ def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
         positions=parts.positions,
         empty_until=empty_until,
         foreign=foreign,
+        first_copies=first_copies,
         balance=at_rest,
     )
     parts.listeners.append(reader)

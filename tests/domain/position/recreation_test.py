@@ -19,6 +19,10 @@ def remade(end: int, start: int = 0, **more: Any) -> World:
     return world
 
 
+def reason_of(world: World) -> str:
+    return world.verdict().reason
+
+
 def test_one_that_grew_past_the_position_is_critical_at_once() -> None:
     world = remade(300)
     reset = world.reset()
@@ -54,6 +58,61 @@ def test_where_copies_are_not_counted_more_may_lie_before() -> None:
     world.settle()
     assert (world.reset().first, world.reset().end) == (0, 100)
     assert "at least 100 records of the new topic" in world.verdict().reason
+
+
+@pytest.mark.parametrize("first", [0, 5])
+@pytest.mark.parametrize("others", [set(), {("t", 0)}])
+def test_where_it_began_is_believed_as_its_copies_show_it(
+    first: int, others: set[tuple[str, int]]
+) -> None:
+    # The first syncs failed, and two tasks copied, or others write there.
+    world = remade(60)
+    world.foreign = others
+    world.first_copies = {("t", 0): ("s2", first)}
+    world.sync(50, 190)
+    world.settle()
+    assert (world.reset().first, world.reset().end) == (0, first)
+    health = Health.CRITICAL if first else Health.WARNING
+    assert world.verdict().health is health
+    assert ("5 records of the new topic were never" in reason_of(world)) is (
+        first > 0
+    )
+
+
+def test_copies_of_another_topic_show_nothing_of_this_one() -> None:
+    world = remade(300)
+    world.first_copies = {("t", 0): ("s1", 5)}
+    world.sync(100, 100)
+    world.settle()
+    assert "100 records of the new topic were never" in reason_of(world)
+
+
+def test_more_copies_than_there_were_records_show_nothing() -> None:
+    world = remade(60)
+    world.sync(50, 190)
+    world.settle()
+    assert (world.reset().first, world.reset().end) == (0, 50)
+    assert world.verdict().health is Health.WARNING
+    assert (
+        "whether it copied 50 records of the new topic cannot be verified, "
+        "t[0] offsets [0, 50)"
+    ) in reason_of(world)
+    # As long as a loss is: it may be one.
+    world.now += timedelta(minutes=50)
+    world.tick()
+    assert "cannot be verified" in reason_of(world)
+
+
+@pytest.mark.parametrize("pair", [(50, 150), (0, 103)])
+def test_as_many_copies_as_there_were_records_leave_no_doubt(
+    pair: tuple[int, int],
+) -> None:
+    # The last records of the old topic may come after it is gone.
+    world = remade(60)
+    world.sync(*pair)
+    world.settle()
+    assert "restarted from the beginning" in reason_of(world)
+    assert not world.reset().at_most
 
 
 def test_what_expired_of_a_recreated_topic_was_not_copied_either() -> None:

@@ -62,6 +62,7 @@ class World:
         self.homes: dict[str, str | None] = {"offsets": "o1", "syncs": "y1"}
         self.empty_until: dict[Place, int] = {}
         self.foreign: set[Place] = set()
+        self.first_copies: dict[Place, tuple[str, int]] = {}
         self.unproved: dict[Place, str] = {}
         self.from_end = False
         self.exact: frozenset[str] = frozenset()
@@ -154,6 +155,7 @@ class World:
                 empty_until=self.empty_until,
                 from_end=self.from_end,
                 foreign=self.foreign,
+                first_copies=self.first_copies,
                 exact=self.exact,
                 resumes_at_end=self.resumes_at_end,
                 shortfalls=self.shortfalls,

@@ -28,11 +28,16 @@ NAMED = 3
 
 def health_of(reset: Reset) -> Health:
     """Return how bad a reset is."""
-    if reset.harmless or reset.kind in {
-        ResetKind.REWIND,
-        ResetKind.SYNCS_GONE,
-        ResetKind.UNVERIFIED,
-    }:
+    if (
+        reset.harmless
+        or reset.is_in_doubt
+        or reset.kind
+        in {
+            ResetKind.REWIND,
+            ResetKind.SYNCS_GONE,
+            ResetKind.UNVERIFIED,
+        }
+    ):
         return Health.WARNING
     if reset.kind is ResetKind.SOURCE_RECREATED and _is_empty(reset):
         return Health.WARNING
@@ -252,13 +257,7 @@ def _recreated(
             f"target also holds the old records{lost}"
         )
     if first.settled is not None:
-        at_least = "at least " if any(r.at_least for r in resets) else ""
-        return (
-            f"{made}, and MirrorMaker resumed at its old position: "
-            f"{at_least}{_records(resets)} of the new topic "
-            f"{agree(_count(resets), 'were never copied')}, "
-            f"{_where(resets)}{lost}"
-        )
+        return f"{made}, and {_uncopied(resets, target)}{lost}"
     if _is_empty(first):
         return (
             f"{made} and is empty: MirrorMaker keeps its old position, "
@@ -277,6 +276,22 @@ def _recreated(
         f"{first.end}. MirrorMaker restarts from the beginning only if it "
         "fetches before the topic grows past that position. "
         f"{_begin_anew(commits=commits)}{lost}"
+    )
+
+
+def _uncopied(resets: Sequence[Reset], target: str) -> str:
+    """Return what MirrorMaker left out of a recreated topic."""
+    if resets[0].is_in_doubt:
+        return (
+            f"more records were written to {target} since than MirrorMaker "
+            f"had to copy: whether it copied {_records(resets)} of the new "
+            f"topic cannot be verified, {_where(resets)}"
+        )
+    at_least = "at least " if any(r.at_least for r in resets) else ""
+    return (
+        f"MirrorMaker resumed at its old position: {at_least}"
+        f"{_records(resets)} of the new topic "
+        f"{agree(_count(resets), 'were never copied')}, {_where(resets)}"
     )
 
 
@@ -450,7 +465,10 @@ def _resets(
             continue  # nothing of it is there
         health = health_of(reset)
         may_lack = (
-            reset.kind is ResetKind.UNVERIFIED or reset.gone or reset.unseen
+            reset.kind is ResetKind.UNVERIFIED
+            or reset.is_in_doubt
+            or reset.gone
+            or reset.unseen
         )
         window = (
             limits.lost_window
@@ -464,6 +482,7 @@ def _resets(
                 reset.away,
                 reset.kind,
                 reset.topic,
+                reset.is_in_doubt,
             )
             groups.setdefault(key, []).append(reset)
     ordered = sorted(

@@ -111,7 +111,8 @@ class Reset:
     nobody knows how many of its records were not copied."""
 
     at_most: bool = False
-    """Whether some of the offsets concerned may have been copied."""
+    """Whether some of the offsets concerned may have been copied: of a
+    recreated topic, any of them."""
 
     at_least: bool = False
     """Whether more may be concerned: the position was not known exactly."""
@@ -148,6 +149,13 @@ class Reset:
         if self.first is None or self.end is None:
             return 0
         return max(0, self.end - self.first)
+
+    @property
+    def is_in_doubt(self) -> bool:
+        """Whether it is not known which records of a recreated topic were
+        copied.
+        """
+        return self.kind is ResetKind.SOURCE_RECREATED and self.at_most
 
 
 @dataclass(kw_only=True, slots=True)
@@ -395,6 +403,7 @@ def _likeness(reset: Reset) -> tuple[object, ...]:
         reset.kind,
         reset.topic,
         reset.harmless,
+        reset.is_in_doubt,
         reset.away,
         reset.from_end,
         reset.settled.timestamp() // SUM_OVER.total_seconds(),

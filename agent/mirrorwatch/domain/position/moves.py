@@ -1,7 +1,7 @@
 """What a sync or a commit says of a partition."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -171,6 +171,9 @@ class PositionMoves:
         that they have at the source.
     finds_copies
         Whether syncs are of copies that were looked up, and not the mirror's.
+    first_copies
+        Ids of recreated topics, and where the mirror began in them, as far as
+        copies that were read show that.
     """
 
     state: PositionState
@@ -179,6 +182,9 @@ class PositionMoves:
     gaps: UnexplainedGaps
     keeps_offsets: bool = False
     finds_copies: bool = False
+    first_copies: Mapping[TopicPartition, tuple[str, int]] = field(
+        default_factory=dict
+    )
 
     def take_syncs(
         self, topic: str, partition: int, syncs: Iterable[Sync]
@@ -447,16 +453,31 @@ class PositionMoves:
             self._copied_before(waiting, sync)
             return True  # written late, of what was copied before
         target_end, proved = waiting.target_end, waiting.proved
+        first_copy = self._first_copy_of(sync.key)
         counted = target_end is not None and self.counted(sync.key)
-        if target_end is not None and counted and copied >= 0:
+        if first_copy is not None:
+            # A sync may be of a later one: those before it failed.
+            end = min(first_copy, sync.upstream)
+            self._settle(waiting, end=end, at_least=False)
+        elif target_end is not None and counted and copied >= 0:
             first, end = waiting.first or 0, sync.upstream - copied
-            if proved is not None:
+            in_doubt = end < first < sync.upstream
+            if in_doubt:
+                # More than there were to copy: two tasks do that, and do not
+                # show which they were.
+                end = sync.upstream
+            elif proved is not None:
                 # Copied before the new topic was seen: of either topic.
                 either = (place.origin_of(target_end) or proved) - proved
                 end = max(first, end - max(0, either))
             # So it is in a topic that was recreated with it.
             unsure = proved is not None or waiting.now != ""
-            self._settle(waiting, end=end, at_least=unsure and end > first)
+            self._settle(
+                waiting,
+                end=end,
+                at_least=unsure and end > first and not in_doubt,
+                at_most=in_doubt,
+            )
         else:
             # The copies cannot be counted, and it may have been further on
             # than it had said.
@@ -464,6 +485,13 @@ class PositionMoves:
             self._settle(waiting, end=first, at_least=sync.upstream > old)
         place.reached = sync.position
         return True
+
+    def _first_copy_of(self, key: TopicPartition) -> int | None:
+        """Return where the mirror began in the topic that is there now."""
+        id_, first = self.first_copies.get(key, ("", None))
+        return (
+            first if id_ == self.state.pins.get(("source", key[0])) else None
+        )
 
     def _copied_before(self, waiting: Reset, sync: Sync) -> Reset:
         """Note that a record was copied before the new topic was seen.

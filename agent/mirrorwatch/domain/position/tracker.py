@@ -50,6 +50,12 @@ class PositionInputs:
     mirror, as was seen by comparing records: there, the target's end counts
     no copies."""
 
+    first_copies: Mapping[TopicPartition, tuple[str, int]] = field(
+        default_factory=dict
+    )
+    """Ids of recreated topics, and where the mirror began in them, as far as
+    copies that were read show that."""
+
     flush: timedelta = LONGEST_FLUSH
     """How often the mirror commits, at most."""
 
@@ -136,6 +142,7 @@ class PositionTracker:
         )
         self._memory = memory
         self._gaps = UnexplainedGaps()
+        self._first_copies: Mapping[TopicPartition, tuple[str, int]] = {}
         # What came with the survey before, to be judged by the next one.
         self._syncs = SyncBuffer()
         self._committed: Mapping[TopicPartition, Committed] = {}
@@ -207,6 +214,7 @@ class PositionTracker:
         state = self.state
         growth = self._standing.growth
         growth.flush = news.flush
+        self._first_copies = news.first_copies
         foreign = self._standing.foreign = news.foreign | growth.found
         for key in foreign:
             place = state.places.get(key)
@@ -245,6 +253,7 @@ class PositionTracker:
             self._gaps,
             self._keeps_offsets,
             self._finds_copies,
+            self._first_copies,
         )
 
     def _take_former(

@@ -17,6 +17,7 @@ from ..mirror_records import Committed, Sync
 from ..offsets import OffsetRange, RangeSet
 from ..record_matching import Unproved
 from ..topics import FilteredTopics
+from .alignment import find_first, go_back
 from .model import (
     LOSSES,
     ForeignRecords,
@@ -113,6 +114,12 @@ class SkipTracker:
 
     surveyed: dict[TopicPartition, PartitionView] = field(default_factory=dict)
     """Partitions of which the last survey knew both ends."""
+
+    first_copies: dict[TopicPartition, tuple[str, int]] = field(
+        default_factory=dict
+    )
+    """Of topics that were recreated while this process watched: their ids, and
+    where the mirror began, as far as its copies show that."""
 
     blind: int = 0
     """Partitions that hold copies for which the mirror writes no syncs."""
@@ -308,6 +315,8 @@ class SkipTracker:
             # They may be copies of records that were not read.
             state.widened = True
             return None
+        if go_back(state, request, reading):
+            return None
         if has_marks(request, reading):
             # One of its topics has them, so have all.
             self.marked = state.noisy = True
@@ -329,6 +338,9 @@ class SkipTracker:
         unjudged = state.find_begin(known.source, known.target, end)
         if unjudged is None:
             return None
+        first = find_first(request, known)
+        if first is not None:
+            self.first_copies[request.place] = state.source_id, first
         if not len(unjudged):
             return []
         tally.unverifiable += len(unjudged)
