@@ -79,6 +79,9 @@ KNOWN += [9993000332]
 # The canary took itself to be away at each tick: its simulated looks, where
 # each found something, were longer apart than they may be.
 KNOWN += [9992000160]
+# The mirror died, copies were truncated, and the source expired up to its end:
+# those whose records had gone, too, were told by nobody.
+KNOWN += [9993000369]
 """Seeds that are always tried: worlds in which the agent, or what it is held
 to, was wrong once."""
 

@@ -232,6 +232,29 @@ def test_what_expired_unread_is_left_to_the_position() -> None:
     assert world.tally.unverifiable == 0
 
 
+def test_lost_copies_of_what_expires_next_cannot_be_verified() -> None:
+    # The mirror died, its target lost copies, and the source expired up to
+    # its end: only what was never copied is the position's (9993000369).
+    world = watched("write 14", "copy 3", "drop 2", "copy 7", "flush", "look")
+    world.do("look", "look")
+    assert world.skipped == {23, 24}
+    world.do("crash", "truncate_target 20", "write 6", "expire 38", "write 2")
+    world.restart()
+    world.do("look 5", "copy 2", "flush", "look", "write")
+    world.do("copy", "look 3")
+    assert told(world)[1:] == [(SkipKind.UNVERIFIABLE, ((0, 31),), 20)]
+    assert world.skipped == {23, 24}
+
+
+def test_lost_copies_that_came_again_before_they_expire_are_verified() -> None:
+    world = watched("write 12", "copy 10", "look", "crash")
+    world.do("truncate_target 10", "look 4", "copy 11", "look 3")
+    world.do("write 4", "expire 36", "write 2", "look 2", "copy 2", "flush")
+    world.do("look 3")
+    assert told(world) == []
+    assert world.tally.unverifiable == 0
+
+
 def test_what_was_dropped_and_expired_since_cannot_be_verified() -> None:
     world = watched("write 9", "drop 3", "copy", "copy 5", "expire 25")
     world.do("flush", "look", "look", "look")

@@ -404,7 +404,7 @@ def _pass_over(
     doubtful = _explained(present, unknown)
     # What is left is of records that the mirror read again.
     lacking -= min(lacking, len(unknown) - len(doubtful))
-    gone, most = _read_before_stand(reading, passed, present) or (
+    gone, most = _read_before_stand(state, reading, passed, present) or (
         gone,
         lacking,
     )
@@ -584,7 +584,10 @@ def _is_reset(
 
 
 def _read_before_stand(
-    reading: RangeContent, passed: _Passed, present: list[int]
+    state: PartitionState,
+    reading: RangeContent,
+    passed: _Passed,
+    present: list[int],
 ) -> tuple[range, int] | None:
     """Return of what is gone what the mirror read before it stood.
 
@@ -592,7 +595,8 @@ def _read_before_stand(
     -----
     All that it copied since the target's end stood is still there, from the
     first record on: it went on at the log start. So of what is gone all had
-    expired that lies behind what it had read before.
+    expired that lies behind what it had read before: also what a truncated
+    target has lost the copies of.
 
     Returns
     -------
@@ -609,11 +613,13 @@ def _read_before_stand(
     ended = max([path.strangers_end, *before])
     if not ended <= passed.stood <= min(down for _, down in after):
         return None
-    first = passed.before + 1
     copied = [offset for offset in passed.fresh if offset < start]
-    gone = range(first, max(copied, default=passed.before) + 1)
-    between = sum(at < gone.stop - 1 for at in path.unknown)
-    return gone, max(0, len(gone) - len(copied) - between)
+    known = min(state.cut_until, start - 1)
+    last = max([passed.before, known, *copied])
+    gone = range(passed.before + 1, last + 1)
+    between = sum(at < last for at in path.unknown)
+    told = state.skipped.count(gone.start, last)
+    return gone, max(0, len(gone) - len(copied) - between - told)
 
 
 def _copied_beyond(
