@@ -113,7 +113,7 @@ def trace(request: RangeRequest, reading: RangeContent) -> Trace:
     for offset, look in reading.source.items():
         places.setdefault(look, []).append(offset)
     found = Trace()
-    alike = request.alike or _are_alike(reading)
+    alike = request.alike or _are_alike(request, reading)
     known = {
         p.downstream: p.upstream
         for p in request.points
@@ -213,9 +213,15 @@ def _next(places: Sequence[int], at: int, *, alike: bool) -> int | None:
     return places[0] if places and alike else None
 
 
-def _are_alike(reading: RangeContent) -> bool:
-    """Return whether a copy looks like its record."""
+def _are_alike(request: RangeRequest, reading: RangeContent) -> bool:
+    """Return whether a copy looks like its record.
+
+    Where all is gone that was committed, nothing shows that it does not: the
+    copies are of that, and not of what was to be copied next.
+    """
     if not reading.source or not reading.target:
+        return True
+    if request.passed is not None and request.passed <= reading.source_start:
         return True
     return not set(reading.source.values()).isdisjoint(reading.target.values())
 
@@ -401,6 +407,8 @@ def _pass_over(
         lacking = len(gone) - len(copied)
         unknown = _unexplained(unknown, gone, copied)
         lacking -= len(passed.path.unknown) - compacted - len(unknown)
+        # Those are reported already.
+        lacking -= min(lacking, state.skipped.count(first, gone[-1]))
     doubtful = _explained(present, unknown)
     # What is left is of records that the mirror read again.
     lacking -= min(lacking, len(unknown) - len(doubtful))
