@@ -85,6 +85,12 @@ KNOWN += [9993000312]
 # The first syncs of a recreated topic failed, and two tasks copied it: as the
 # target had got so much, nothing before was taken for lost.
 KNOWN += [9993000313]
+# The mirror died, copies were truncated, and the source expired up to its end:
+# those whose records had gone, too, were told by nobody.
+KNOWN += [9993000369]
+# The canary topic grew while a mirror was down that chooses partitions by key:
+# probes with keys for fewer of them kept the canary unknown for an hour.
+KNOWN += [9993000182]
 """Seeds that are always tried: worlds in which the agent, or what it is held
 to, was wrong once."""
 

@@ -55,7 +55,7 @@ def plain(value: Any) -> Any:
     return json.loads(to_json(value))
 
 
-ADDED_TO_LEDGERS = {"due_at", "level", "missed"}
+ADDED_TO_LEDGERS = {"due_at", "keyed_from", "level", "missed"}
 ADDED_TO_PROBES = {"overdue"}
 ADDED_TO_PARTITIONS = {"copies", "unconfirmed"}
 ADDED_TO_COUNTERS = {"excess", "filtered", "passed", "samples"}

@@ -1,5 +1,6 @@
 """What was measured on live mirrors, one case each."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -228,6 +229,44 @@ def test_copies_of_what_is_gone_are_not_called_foreign(what: str) -> None:
 def test_what_expired_unread_is_left_to_the_position() -> None:
     world = watched("write 9", "expire 26", "look", "look", "copy 3")
     world.do("flush", "look", "look", "look")
+    assert told(world) == []
+    assert world.tally.unverifiable == 0
+
+
+def test_lost_copies_of_what_expires_next_cannot_be_verified() -> None:
+    # The mirror died, its target lost copies, and the source expired up to
+    # its end: only what was never copied is the position's (9993000369).
+    world = watched("write 14", "copy 3", "drop 2", "copy 7", "flush", "look")
+    world.do("look", "look")
+    assert world.skipped == {23, 24}
+    world.do("crash", "truncate_target 20", "write 6", "expire 38", "write 2")
+    world.restart()
+    world.do("look 5", "copy 2", "flush", "look", "write")
+    world.do("copy", "look 3")
+    assert told(world)[1:] == [(SkipKind.UNVERIFIABLE, ((0, 31),), 20)]
+    assert world.skipped == {23, 24}
+
+
+@pytest.mark.parametrize("actions", [("copy 6",), ("drop", "copy 5")])
+def test_what_is_copied_next_is_no_record_of_copies_left_by_a_truncation(
+    actions: Sequence[str],
+) -> None:
+    # None looked like its record, as all of these had expired: they were taken
+    # for altered ones of the next records, of which a drop was not reported.
+    world = watched("write 12", "copy 10", "flush", "look 3", "crash")
+    world.do("truncate_target 20", "write 6", "expire 38", "write 6")
+    world.do("look 6", *actions, "flush", "look 3")
+    lost, *doubts = told(world)
+    assert lost == (SkipKind.UNVERIFIABLE, ((0, 29),), 20)
+    doubt = (SkipKind.UNVERIFIABLE, ((38, 38),), 1)
+    assert doubts == [doubt] * (actions[0] == "drop")
+
+
+def test_lost_copies_that_came_again_before_they_expire_are_verified() -> None:
+    world = watched("write 12", "copy 10", "look", "crash")
+    world.do("truncate_target 10", "look 4", "copy 11", "look 3")
+    world.do("write 4", "expire 36", "write 2", "look 2", "copy 2", "flush")
+    world.do("look 3")
     assert told(world) == []
     assert world.tally.unverifiable == 0
 

@@ -152,6 +152,10 @@ class Mirror:
         """The copies are gone; the mirror goes on where it was."""
         self.target, self.ids = [], (self.ids[0], "t2")
 
+    def truncate_target(self) -> None:
+        """The newest copy is lost with the end of the log."""
+        self.target.pop()
+
     def copy(self, writer: int = 0) -> None:
         self._move(self.writers[min(writer, len(self.writers) - 1)], keep=True)
 

@@ -42,9 +42,10 @@ class Canary:
         self.keeper.reload()
         self.survey(0, copied=0)
 
-    def survey(self, seconds: int, *, copied: int) -> None:
+    def survey(self, seconds: int, *, copied: int, targets: int = 2) -> None:
         at = NOON + seconds * SECOND
         topic = TopicState(id="t", partitions=frozenset({0, 1}))
+        there = TopicState(id="t", partitions=frozenset(range(targets)))
         position = MirrorPosition(
             origin="committed", position=copied, seen_at=at, counts_at=at
         )
@@ -52,7 +53,7 @@ class Canary:
             CanarySurvey(
                 at=at,
                 positions={0: (position,), 1: (position,)},
-                target=topic,
+                target=there,
                 ends={0: copied, 1: copied},
                 source=topic,
                 source_cluster="s",
@@ -68,6 +69,10 @@ class Canary:
         sent = SendResult(message=message, source_offset=at, took=SECOND)
         self.keeper.note_result(sent, now + SECOND)
         return message
+
+    def doubts(self) -> bool:
+        """Return whether no loss is proved, as probes may be elsewhere."""
+        return self.keeper.stray is not None
 
     def arrive(
         self, message: ProbeMessage, partition: int, at: int, after: int = 2
@@ -119,6 +124,33 @@ def test_one_that_arrives_at_home_is_as_ever(keeps: bool) -> None:
     assert ledger.counts.delivered == 1
     assert ledger.next_offset == 1
     assert canary.keeper.stray is None
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_one_with_a_key_for_fewer_partitions_is_expected_elsewhere(
+    restarts: bool,
+) -> None:
+    """The topic had grown while the mirror was down (seed 9993000182)."""
+    canary = Canary()
+    canary.survey(1, copied=0, targets=1)
+    first, second = canary.send(0), canary.send(1)
+    canary.arrive(canary.send(0, 0, 1), 0, 0)
+    # Before the agent sees that it has grown.
+    canary.arrive(second, 0, 1)
+    assert canary.doubts()
+    canary.survey(5, copied=0)
+    assert not canary.doubts()
+    if restarts:
+        canary.keeper.save(None)
+        canary.keeper.reload()
+    # And after that.
+    canary.arrive(first, 1, 0)
+    assert not canary.doubts()
+    counts = canary.keeper.tracker.ledgers[0].counts
+    assert (counts.unverifiable, counts.recovered) == (1, 1)
+    # One that was sent since is not.
+    canary.arrive(canary.send(0, 6, 2), 1, 1, 8)
+    assert canary.doubts()
 
 
 def test_losses_are_proved_again_an_hour_after_the_last_one() -> None:

@@ -88,6 +88,10 @@ class Ledger:
     newest_acked: int = 0
     """Highest sequence that was acknowledged."""
 
+    keyed_from: int = 0
+    """First probe whose key was chosen for the partitions that the target has
+    by now, if the mirror chooses by key: those before may be in any."""
+
     counts: CanaryCounts = field(default_factory=CanaryCounts)
     """Counters; they never go back."""
 
@@ -458,7 +462,7 @@ class CanaryTracker:
     """Whether the mirror keeps the partition of a record. If not, its producer
     chooses one of those at the target by the key of a probe."""
 
-    _targets: int | None = None
+    targets: int | None = None
     """Partitions at the target, for which keys are chosen; `None` while not
     known."""
 
@@ -594,11 +598,12 @@ class CanaryTracker:
         partitions: keys were chosen for the one before, so that any of them,
         read or not, may have got it.
         """
-        before, self._targets = self._targets, partitions
+        before, self.targets = self.targets, partitions
         # Before a restart there was one for each ledger.
         if partitions == (len(self.ledgers) if before is None else before):
             return
         for ledger in self.ledgers.values():
+            ledger.keyed_from = ledger.next_sequence
             for sequence in list(ledger.outstanding):
                 ledger.give_up(sequence)
 

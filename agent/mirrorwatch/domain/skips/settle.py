@@ -113,7 +113,7 @@ def trace(request: RangeRequest, reading: RangeContent) -> Trace:
     for offset, look in reading.source.items():
         places.setdefault(look, []).append(offset)
     found = Trace()
-    alike = request.alike or _are_alike(reading)
+    alike = request.alike or _are_alike(request, reading)
     known = {
         p.downstream: p.upstream
         for p in request.points
@@ -213,9 +213,15 @@ def _next(places: Sequence[int], at: int, *, alike: bool) -> int | None:
     return places[0] if places and alike else None
 
 
-def _are_alike(reading: RangeContent) -> bool:
-    """Return whether a copy looks like its record."""
+def _are_alike(request: RangeRequest, reading: RangeContent) -> bool:
+    """Return whether a copy looks like its record.
+
+    Where all is gone that was committed, nothing shows that it does not: the
+    copies are of that, and not of what was to be copied next.
+    """
     if not reading.source or not reading.target:
+        return True
+    if request.passed is not None and request.passed <= reading.source_start:
         return True
     return not set(reading.source.values()).isdisjoint(reading.target.values())
 
@@ -401,10 +407,12 @@ def _pass_over(
         lacking = len(gone) - len(copied)
         unknown = _unexplained(unknown, gone, copied)
         lacking -= len(passed.path.unknown) - compacted - len(unknown)
+        # Those are reported already.
+        lacking -= min(lacking, state.skipped.count(first, gone[-1]))
     doubtful = _explained(present, unknown)
     # What is left is of records that the mirror read again.
     lacking -= min(lacking, len(unknown) - len(doubtful))
-    gone, most = _read_before_stand(reading, passed, present) or (
+    gone, most = _read_before_stand(state, reading, passed, present) or (
         gone,
         lacking,
     )
@@ -584,7 +592,10 @@ def _is_reset(
 
 
 def _read_before_stand(
-    reading: RangeContent, passed: _Passed, present: list[int]
+    state: PartitionState,
+    reading: RangeContent,
+    passed: _Passed,
+    present: list[int],
 ) -> tuple[range, int] | None:
     """Return of what is gone what the mirror read before it stood.
 
@@ -592,7 +603,8 @@ def _read_before_stand(
     -----
     All that it copied since the target's end stood is still there, from the
     first record on: it went on at the log start. So of what is gone all had
-    expired that lies behind what it had read before.
+    expired that lies behind what it had read before: also what a truncated
+    target has lost the copies of.
 
     Returns
     -------
@@ -609,11 +621,13 @@ def _read_before_stand(
     ended = max([path.strangers_end, *before])
     if not ended <= passed.stood <= min(down for _, down in after):
         return None
-    first = passed.before + 1
     copied = [offset for offset in passed.fresh if offset < start]
-    gone = range(first, max(copied, default=passed.before) + 1)
-    between = sum(at < gone.stop - 1 for at in path.unknown)
-    return gone, max(0, len(gone) - len(copied) - between)
+    known = min(state.cut_until, start - 1)
+    last = max([passed.before, known, *copied])
+    gone = range(passed.before + 1, last + 1)
+    between = sum(at < last for at in path.unknown)
+    told = state.skipped.count(gone.start, last)
+    return gone, max(0, len(gone) - len(copied) - between - told)
 
 
 def _copied_beyond(

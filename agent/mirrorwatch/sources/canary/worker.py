@@ -171,7 +171,11 @@ class LedgerKeeper:
         if survey.refresh is not None:
             slow = survey.refresh + self._settings.deadline
             self.tracker.warmup = max(self._settings.warmup, slow)
+        before = self.tracker.targets
         unread = self.tracker.follow(survey)
+        if self.tracker.targets != before:
+            # What arrived elsewhere had a key for those of before.
+            self.stray = self._strayed_at = None
         # It may touch any of them, and comes but once a tick.
         self._changed |= self.tracker.ledgers.keys()
         return unread
@@ -272,9 +276,15 @@ class LedgerKeeper:
         return probe if sent_at in {None, probe.sent_at} else None
 
     def _strays(self, probe: ProbeMessage, event: ReadProbe) -> bool:
-        """Return whether a mirror put a probe into another partition."""
+        """Return whether a mirror put a probe into another partition.
+
+        It is expected to, if the key was chosen for another number of them.
+        """
         if probe.partition == event.partition:
             return False
+        home = self.tracker.ledgers.get(probe.partition)
+        if home is not None and probe.sequence < home.keyed_from:
+            return True
         remedy = (
             "The mirror is expected to keep partitions: if it does not, set "
             "mirror.keeps_partitions to false"
