@@ -1,5 +1,6 @@
 """How a topic is doing."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
@@ -905,3 +906,43 @@ def test_a_committed_position_is_known_whatever_copies_prove() -> None:
     assert lag.records == 20
     lag = only(tracker.take(replace(view, at=view.at + timedelta(seconds=5))))
     assert lag.records == 10
+
+
+def lag_of_two(
+    committed: Callable[[int, int], int],
+) -> list[tuple[timedelta | None, Health]]:
+    """Judge a topic that keeps its records for a week: in one partition 40
+    wait since four days, the other gets ten every five seconds, which are
+    committed every minute.
+
+    Parameters
+    ----------
+    committed
+        Returns the position in the first by time and start.
+    """
+    configs = TopicConfigs(retention_ms=7 * 24 * HOUR_MS, retention_bytes=-1)
+    tracker, begin, found = a_tracker(configs), 4 * 86_400, []
+    tracker.take(a_view_of_partitions(0, (0, 1000, 1000), (0, 0, 0)))
+    for seconds in (5, *range(begin, begin + 600, 5)):
+        minute, written = seconds // 60 * 60, max(0, seconds - begin) * 2
+        seen = tracker.take(
+            a_view_of_partitions(
+                seconds,
+                (0, committed(minute, begin), 1040),
+                (0, max(0, minute - begin) * 2, written),
+            )
+        )
+        verdict = judge_retention("f", seen, RetentionLimits(), seen.at)
+        found.append((only(seen).drain, verdict.health))
+    return found[1:]
+
+
+def test_a_partition_that_stands_does_not_drain_with_the_others() -> None:
+    found = lag_of_two(lambda _now, _begin: 1000)
+    assert {*found} == {(None, Health.CRITICAL)}
+
+
+def test_partitions_that_all_move_drain() -> None:
+    found = lag_of_two(lambda now, begin: 1000 + max(0, now - begin) // 60)
+    assert any(drain for drain, _ in found)
+    assert Health.OK in {health for _, health in found}

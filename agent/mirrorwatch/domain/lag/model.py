@@ -132,7 +132,7 @@ class TopicLag:
 
     drain: timedelta | None = None
     """How long until nothing waits, as fast as in the last minute; `None`
-    if nothing waits or it does not get less."""
+    if nothing waits, it does not get less, or a partition stands."""
 
     headroom: Headroom | None = None
     """What is left before records are lost; `None` if the source keeps them

@@ -350,7 +350,8 @@ def summarize(
             for p, t in waiting.items()
             if stood[p] > LOOK_TWICE
         ),
-        drain=trend.drain(records),
+        # A partition that stands never drains, whatever the others gain.
+        drain=None if stuck > around.patience else trend.drain(records),
     )
 
 
