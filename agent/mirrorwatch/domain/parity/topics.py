@@ -395,6 +395,15 @@ def _find_missing(seen: TopicsObservation) -> Iterator[CheckFinding]:
             f"{agree(len(hidden), 'exist')} at {there}. Grant it DESCRIBE on "
             "topics there",
         )
+    # After a restart they are due at once, and the target was not asked yet.
+    unasked = [m.remote for m in seen.late if m.hidden is None]
+    if unasked:
+        yield CheckFinding(
+            Health.UNKNOWN,
+            f"Whether {names(unasked)} {agree(len(unasked), 'exist')} at "
+            f"{there} is not known yet: not listed there, and mirrorwatch "
+            f"has not asked for {agree(len(unasked), 'them')} by name",
+        )
 
 
 def _find_mismatches(seen: TopicsObservation) -> Iterator[CheckFinding]:
