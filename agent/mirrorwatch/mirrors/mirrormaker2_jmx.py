@@ -348,6 +348,29 @@ class Ownership:
         )
         return tuple(m for m in clients if old or self._task(m) is not None)
 
+    def fetching(
+        self, clients: Iterable[MBean], states: Iterable[WorkerTask]
+    ) -> list[MBean]:
+        """Return those of the flow's consumers whose tasks are not paused:
+        these ask for nothing, and get no answer.
+        """
+        tasks = {
+            (s.connector, s.task, s.state == "paused")
+            for s in states
+            if s.task is not None and not _NO_COPIES.search(s.connector)
+        }
+        going = {
+            (name, number) for name, number, paused in tasks if not paused
+        }
+        paused = {(name, number) for name, number, _ in tasks} - going
+        return [
+            mbean
+            for mbean in clients
+            # Those before Kafka 3.5 do not say whose they are.
+            if (task := self._task(mbean)) not in paused
+            and (task is not None or going or not paused)
+        ]
+
     def producers(
         self, mbeans: Iterable[MBean], copying: Iterable[str]
     ) -> tuple[MBean, ...]:
@@ -586,6 +609,8 @@ class MirrorMaker2Jmx:
         producers = self.own.producers(everything, copying)
         tasks = list(self.own.tasks(everything, copying))
         clients = [m for m in consumers if "topic" not in m.properties]
+        states = _states(tasks)
+        fetching = self.own.fetching(clients, states)
         io = {"consumer": clients, "producer": producers}
         return MirrorMetrics(
             consumer=ConsumerMetrics(**combine(CONSUMER, clients)),
@@ -597,17 +622,17 @@ class MirrorMaker2Jmx:
             },
             connections={
                 role: open_["connections"]
-                for role, of in io.items()
+                for role, of in {**io, "consumer": fetching}.items()
                 if (open_ := combine(CONNECTIONS, of))
             },
-            fetches=combine(FETCHES, clients).get("fetches"),
+            fetches=combine(FETCHES, fetching).get("fetches"),
             classes=self._classes(read),
             tasks=TaskMetrics(
                 **combine(TASK, map(_committed, tasks)),
                 **combine(CHECKPOINTS, self.own.of_mirror(everything)),
             ),
             lags=_lags(consumers),
-            silent=_silent(clients),
+            silent=_silent(fetching),
             errors=dict(
                 counted
                 for url, mbeans in read.items()
@@ -618,7 +643,7 @@ class MirrorMaker2Jmx:
                 for url, mbeans in read.items()
                 for found in _last_errors(url, self.own.tasks(mbeans, copying))
             ),
-            states=_states(tasks),
+            states=states,
             rebalances={
                 url: found
                 for url, mbeans in read.items()

@@ -336,11 +336,12 @@ class MirrorMetrics:
 
     silent: tuple[str, ...] = ()
     """Consumers that have fetched before and got no answer for a window; an
-    idle one gets an answer twice a second."""
+    idle one gets an answer twice a second. Those of paused tasks do not ask,
+    and are left out, here and below."""
 
     connections: Mapping[str, float] = field(default_factory=dict)
     """Open connections of all clients, by client as in `io`; absent where
-    they are not exported."""
+    they are not exported, or all tasks are paused."""
 
     fetches: float | None = None
     """Fetches that were answered since the start of the consumers."""
