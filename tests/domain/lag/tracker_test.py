@@ -946,3 +946,72 @@ def test_partitions_that_all_move_drain() -> None:
     found = lag_of_two(lambda now, begin: 1000 + max(0, now - begin) // 60)
     assert any(drain for drain, _ in found)
     assert Health.OK in {health for _, health in found}
+
+
+WEEK_MS = 7 * 24 * HOUR_MS
+DAY = 86_400
+
+
+@pytest.mark.parametrize(
+    ("until", "health"),
+    [
+        # A filter drops all that waits: its records may expire.
+        (1040, Health.OK),
+        # It is not known of any, or of those before only.
+        (0, Health.CRITICAL),
+        (1000, Health.CRITICAL),
+    ],
+)
+def test_what_a_filter_drops_may_expire(until: int, health: Health) -> None:
+    tracker = LagTracker(
+        flow="f",
+        class_of=lambda _: "",
+        configs=lambda: {"t": TopicConfigs(retention_ms=WEEK_MS)},
+        dropped=lambda: {("t", 0): until},
+    )
+    tracker.take(a_view_of_partitions(0, (0, 1000, 1000), (0, 10, 10)))
+    for seconds in (5, 600, 4 * DAY, 4 * DAY + 5, 6 * DAY + DAY // 2):
+        view = a_view_of_partitions(seconds, (0, 1000, 1040), (0, 10, 10))
+        seen = tracker.take(view)
+    verdict = judge_retention("f", seen, RetentionLimits(), seen.at)
+    assert verdict.health is health
+
+
+def test_what_came_behind_what_a_filter_dropped_may_be_lost() -> None:
+    """The mirror stopped a day later, and the source got more."""
+    tracker = LagTracker(
+        flow="f",
+        class_of=lambda _: "",
+        configs=lambda: {"t": TopicConfigs(retention_ms=WEEK_MS)},
+        dropped=lambda: {("t", 0): 1040},
+    )
+    found = []
+    tracker.take(a_view_of_partitions(0, (0, 1000, 1000)))
+    tracker.take(a_view_of_partitions(5, (0, 1000, 1040)))
+    for day in range(1, 7):
+        view = a_view_of_partitions(day * DAY, (0, 1000, 1050))
+        seen = tracker.take(view)
+        verdict = judge_retention("f", seen, RetentionLimits(), seen.at)
+        found.append(verdict.health)
+    assert found == [Health.OK] * 4 + [Health.CRITICAL] * 2
+    assert verdict.reason.startswith("t loses records in 2 d: lag")
+
+
+@pytest.mark.parametrize("dropped", [0, 990])
+def test_what_a_filter_drops_may_go_by_size(dropped: int) -> None:
+    """Of a log of 1,000 records, 900 wait: 890 of them are dropped."""
+    tracker = LagTracker(
+        flow="f",
+        class_of=lambda _: "",
+        configs=lambda: {
+            "t": TopicConfigs(retention_ms=-1, retention_bytes=9)
+        },
+        dropped=lambda: {("t", 0): dropped + 10 * count},
+    )
+    for count in range(14):
+        end = 1000 + 10 * count
+        start = 10 * count
+        view = a_view_of_partitions(count * 5, (start + 1, 101, end))
+        seen = tracker.take(view)
+    verdict = judge_retention("f", seen, RetentionLimits(), seen.at)
+    assert verdict.health is (Health.OK if dropped else Health.CRITICAL)

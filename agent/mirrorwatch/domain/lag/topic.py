@@ -4,7 +4,6 @@ from collections import deque
 from collections.abc import (
     Callable,
     Container,
-    Iterable,
     Iterator,
     Mapping,
 )
@@ -33,6 +32,7 @@ def find_headrooms(
     tracks: Mapping[int, PartitionLag],
     starts: Mapping[int, int],
     rates: Mapping[int, float],
+    dropped: Mapping[int, int],
 ) -> tuple[Headroom, ...]:
     """Return what is left before records are lost, by time and by size.
 
@@ -49,6 +49,8 @@ def find_headrooms(
         Their log starts.
     rates
         Records a second written to each of them, as far as known.
+    dropped
+        Offsets up to which a transform drops what waits, on purpose.
 
     Returns
     -------
@@ -60,7 +62,7 @@ def find_headrooms(
         return ()
     found = [
         *_by_time(configs, age),
-        *_by_size(configs, tracks, starts, rates),
+        *_by_size(configs, tracks, starts, rates, dropped),
     ]
     worst: list[Headroom] = []
     for each in sorted(found, key=lambda h: (h.remaining, h.share)):
@@ -84,6 +86,7 @@ def _by_size(
     tracks: Mapping[int, PartitionLag],
     starts: Mapping[int, int],
     rates: Mapping[int, float],
+    dropped: Mapping[int, int],
 ) -> Iterator[Headroom]:
     """Yield estimates: no broker shows sizes to everyone, but a log that was
     shortened before keeps about as many records as it does now.
@@ -96,7 +99,8 @@ def _by_size(
     for partition, track in _find_full(configs, tracks, starts):
         start, rate = starts[partition], rates.get(partition, 0.0)
         if rate > 0:
-            left = max(0, track.next_offset - start)
+            next_offset = max(track.next_offset, dropped.get(partition, 0))
+            left = max(0, next_offset - start)
             yield Headroom(
                 remaining=timedelta(seconds=left / rate),
                 share=left / (track.end - start),
@@ -275,6 +279,10 @@ class LagContext:
     """How long records wait, and a position stands, of a mirror that goes on:
     it may not have committed that they are copied."""
 
+    dropped: Mapping[int, int] = field(default_factory=dict)
+    """Source offsets up to which a transform drops what waits, by partition
+    and on purpose: none of it is lost when it expires."""
+
 
 def summarize(
     topic: str, tracks: Mapping[int, PartitionLag], around: LagContext
@@ -304,7 +312,7 @@ def summarize(
         if is_bounded_by_size(around.configs)
         else NO_ENDS,
     )
-    age, just_seen = _expiry_age(waiting.values(), around)
+    age, just_seen = _expiry_age(waiting, around)
     rates = trend.end_rates()
     headroom = find_headrooms(
         around.configs,
@@ -312,6 +320,7 @@ def summarize(
         tracks=tracks,
         starts=around.starts,
         rates=rates,
+        dropped=around.dropped,
     )
     lag = TopicLag(
         topic=topic,
@@ -351,7 +360,12 @@ def summarize(
             if stood[p] > LOOK_TWICE
         ),
         # A partition that stands never drains, whatever the others gain.
-        drain=None if stuck > around.patience else trend.drain(records),
+        drain=None
+        if any(
+            stood[p] > around.patience and not _is_dropped(p, t, around)
+            for p, t in waiting.items()
+        )
+        else trend.drain(records),
     )
 
 
@@ -367,7 +381,7 @@ def _age(
 
 
 def _expiry_age(
-    waiting: Iterable[PartitionLag], around: LagContext
+    waiting: Mapping[int, PartitionLag], around: LagContext
 ) -> tuple[float, bool]:
     """Return the age of the oldest record that waits as the source counts it,
     and whether the agent has only begun to follow it.
@@ -380,7 +394,13 @@ def _expiry_age(
     """
     now, patience = around.now.timestamp(), around.patience.total_seconds()
     ages = []
-    for track in waiting:
+    for partition, track in waiting.items():
+        if _is_dropped(partition, track, around):
+            # Those behind came while the agent looked.
+            found = track.ends.written_at(around.dropped[partition])
+            if found is not None:
+                ages.append((max(0.0, now - found[0]), False))
+            continue
         if (found := track.waiting_about()) is None:
             continue
         since, _ = found
@@ -393,6 +413,12 @@ def _expiry_age(
         just_seen = not followed and now - since > patience
         ages.append((max(0.0, now - since), just_seen))
     return max(ages, default=(0.0, False))
+
+
+def _is_dropped(
+    partition: int, track: PartitionLag, around: LagContext
+) -> bool:
+    return around.dropped.get(partition, 0) > track.next_offset
 
 
 def _stuck(track: PartitionLag, now: datetime) -> timedelta:
@@ -480,6 +506,7 @@ class TopicSummaries:
         patience: timedelta,
         *,
         changed: Container[str],
+        dropped: Mapping[TopicPartition, int],
     ) -> tuple[TopicLag, ...]:
         """Return the lag of every topic, by name.
 
@@ -497,6 +524,8 @@ class TopicSummaries:
             How long positions stand of a mirror that goes on.
         changed
             Topics of which anything was seen that was not so before.
+        dropped
+            Offsets up to which a transform drops what waits, on purpose.
         """
         moved_at = max(
             (t.moved_at for t in tracks.values() if t.begun), default=None
@@ -547,6 +576,9 @@ class TopicSummaries:
                 },
                 flow_moved_at=moved_at,
                 patience=patience,
+                dropped={
+                    p: dropped[topic, p] for p in own if (topic, p) in dropped
+                },
             )
             kept.marks, kept.configs = marks, around.configs
             kept.lag = summarize(topic, own, around)
