@@ -670,6 +670,34 @@ def test_a_topic_that_never_lost_records_by_size_waits_for_nothing() -> None:
     assert not lag.unmeasured
 
 
+@pytest.mark.parametrize(
+    ("retention_ms", "retention_bytes", "moves", "health"),
+    [
+        (-1, 1000, False, Health.UNKNOWN),
+        # It is copied; it keeps records for ever; the time says when.
+        (-1, 1000, True, Health.OK),
+        (-1, -1, False, Health.OK),
+        (24 * HOUR_MS, 1000, False, Health.OK),
+    ],
+)
+def test_a_log_that_has_not_reached_its_size_may_soon(
+    retention_ms: int, retention_bytes: int, *, moves: bool, health: Health
+) -> None:
+    tracker = a_tracker(
+        TopicConfigs(
+            retention_ms=retention_ms, retention_bytes=retention_bytes
+        )
+    )
+    for seconds in range(0, 600, 5):
+        committed = 1000 + 10 * (seconds if moves else 0)
+        view = a_view(seconds, end=1020 + 10 * seconds, committed=committed)
+        seen = tracker.take(view)
+    verdict = judge_retention("f", seen, RetentionLimits(), seen.at)
+    assert verdict.health is health
+    if health is Health.UNKNOWN:
+        assert verdict.reason.startswith("When t loses records cannot be ")
+
+
 def a_view_of_partitions(
     seconds: float, *logs: tuple[int, int, int]
 ) -> FlowView:

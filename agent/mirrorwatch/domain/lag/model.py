@@ -150,6 +150,10 @@ class TopicLag:
     """Whether it loses records by its size, and it is not known yet how fast
     it is written."""
 
+    unfilled: bool = False
+    """Whether its records stand, and it will lose them by its size alone, of
+    which nothing is known before it has lost the first."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LagObservation:

@@ -155,6 +155,14 @@ def _find_unmeasured(
             "limited by size, and mirrorwatch has just begun to measure how "
             "fast it is written",
         )
+    unfilled = [t.topic for t in seen.topics if t.unfilled]
+    if unfilled:
+        yield CheckFinding(
+            Health.UNKNOWN,
+            f"When {_name(unfilled)} loses records cannot be known: it is "
+            "limited by size alone (retention.bytes), and has deleted no "
+            "segment yet. Compare its size on disk",
+        )
 
 
 def _name(topics: Sequence[str]) -> str:

@@ -341,8 +341,16 @@ def summarize(
     stood = {p: _stuck(t, around.now) for p, t in waiting.items()}
     worst = max(waiting, key=lambda p: (stood[p], waiting[p].records))
     track, stuck = waiting[worst], stood[worst]
+    stands = any(
+        stood[p] > around.patience and not _is_dropped(p, t, around)
+        for p, t in waiting.items()
+    )
     return replace(
         lag,
+        unfilled=stands
+        and not headroom
+        and is_bounded_by_size(around.configs)
+        and not any(around.starts.values()),
         status=_status(track, stuck, around),
         partition=worst,
         position=track.next_offset,
@@ -360,12 +368,7 @@ def summarize(
             if stood[p] > LOOK_TWICE
         ),
         # A partition that stands never drains, whatever the others gain.
-        drain=None
-        if any(
-            stood[p] > around.patience and not _is_dropped(p, t, around)
-            for p, t in waiting.items()
-        )
-        else trend.drain(records),
+        drain=None if stands else trend.drain(records),
     )
 
 
