@@ -401,8 +401,8 @@ def _find_missing(seen: TopicsObservation) -> Iterator[CheckFinding]:
         yield CheckFinding(
             Health.UNKNOWN,
             f"Whether {names(unasked)} {agree(len(unasked), 'exist')} at "
-            f"{there} is not known yet: not listed there, and mirrorwatch "
-            f"has not asked for {agree(len(unasked), 'them')} by name",
+            f"{there} is not known yet: not listed there, and not looked up "
+            "by name since mirrorwatch started",
         )
 
 
