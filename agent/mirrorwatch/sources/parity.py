@@ -336,16 +336,10 @@ class ConfigsWorker:
     def _read_new(self, here: list[str], there: list[str]) -> bool:
         """Read what came since; return whether something did."""
         known, denied = self._configs.get(), self._denied
-        new_here = [
-            t
-            for t in here
-            if t not in known.source and t not in denied.get("source", ())
-        ]
-        new_there = [
-            t
-            for t in there
-            if t not in known.target and t not in denied.get("target", ())
-        ]
+        ours = {*known.source, *denied.get("source", ())}
+        theirs = {*known.target, *denied.get("target", ())}
+        new_here = [t for t in here if t not in ours]
+        new_there = [t for t in there if t not in theirs]
         if not new_here and not new_there:
             return False
         self._read(new_here, new_there, anew=False)
