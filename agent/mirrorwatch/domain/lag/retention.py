@@ -34,6 +34,9 @@ class RetentionLimits:
     long retention with days left.
     """
 
+    enabled: bool = True
+    """Whether topic configs are read."""
+
     critical: timedelta = field(
         default=timedelta(hours=6),
         metadata={"title": "Critical below", "gt": timedelta()},
@@ -95,22 +98,17 @@ def _find(
     limits: RetentionLimits,
     now: datetime,
 ) -> Iterator[CheckFinding]:
+    if not limits.enabled:
+        yield CheckFinding(
+            Health.OFF,
+            "Time to loss is not known: retention at the source is not read "
+            "(limits.configs.enabled is false)",
+        )
+        return
     if seen is None:
         yield CheckFinding(Health.UNKNOWN, "Topics have not been listed yet")
         return
-    if now - seen.at > STALE:
-        yield CheckFinding(
-            Health.UNKNOWN,
-            f"Topics were last listed {seconds(now - seen.at)} ago",
-        )
-    for problem in seen.problems:
-        yield CheckFinding(Health.UNKNOWN, problem)
-    if refused := seen.configs_refused:
-        yield CheckFinding(
-            Health.UNKNOWN,
-            f"Retention of {_name(refused)} at the source is not known: "
-            "mirrorwatch could not read its topic configs",
-        )
+    yield from _find_unread(seen, now)
     if not seen.configs_known:
         yield CheckFinding(
             Health.UNKNOWN,
@@ -135,6 +133,24 @@ def _find(
         f"If replication stopped now, {worst.topic.topic} would lose "
         f"records first, in {seconds(worst.headroom.remaining)}",
     )
+
+
+def _find_unread(
+    seen: LagObservation, now: datetime
+) -> Iterator[CheckFinding]:
+    if now - seen.at > STALE:
+        yield CheckFinding(
+            Health.UNKNOWN,
+            f"Topics were last listed {seconds(now - seen.at)} ago",
+        )
+    for problem in seen.problems:
+        yield CheckFinding(Health.UNKNOWN, problem)
+    if refused := seen.configs_refused:
+        yield CheckFinding(
+            Health.UNKNOWN,
+            f"Retention of {_name(refused)} at the source is not known: "
+            "mirrorwatch could not read its topic configs",
+        )
 
 
 def _find_unmeasured(
