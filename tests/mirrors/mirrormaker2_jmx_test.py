@@ -278,7 +278,7 @@ def silence(client: str, *states: str, of_checkpoints: str) -> MirrorMetrics:
 def test_a_paused_task_asks_for_nothing_and_is_not_silent(client: str) -> None:
     said = silence(client, "paused", "paused", of_checkpoints="running")
     assert said.silent == ()
-    assert said.fetches is None
+    assert said.fetches == {}
     assert "consumer" not in said.connections
     seen = MirrorObservation(
         flow="f", at=NOON, metrics=said, answering=("worker",)
@@ -293,7 +293,7 @@ def test_a_task_that_runs_is_silent_though_another_is_paused(
 ) -> None:
     said = silence(client, "running", "running", of_checkpoints="paused")
     assert len(said.silent) == 2
-    assert said.fetches == 24
+    assert sum(said.fetches.values()) == 24
     assert said.connections["consumer"] == 0
     said = silence(client, "paused", "running", of_checkpoints="paused")
     assert client.format(1) in said.silent
@@ -308,7 +308,10 @@ def test_connections_are_those_of_all_clients_of_a_kind() -> None:
         DEFAULT,
     )
     assert dict(said.connections) == {"consumer": 2.0}
-    assert said.fetches == 7
+    assert sum(said.fetches.values()) == 7
+    one = [consumer(OURS.format(0), fetch_total=3)]
+    said = a_flow(DEFAULT).metrics({"a": one, "b": one})
+    assert [*said.fetches.values()] == [3, 3]
     assert dict(of([consumer(OURS.format(0))], DEFAULT).connections) == {}
 
 

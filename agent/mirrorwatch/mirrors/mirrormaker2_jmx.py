@@ -501,8 +501,6 @@ IO = {
 
 CONNECTIONS = {"connections": total("connection-count")}
 
-FETCHES = {"fetches": total("fetch-total")}
-
 CLASS = {
     "record_age_min_seconds": lowest("record-age-ms-min", _MS),
     "record_age_average_seconds": mean(
@@ -610,7 +608,16 @@ class MirrorMaker2Jmx:
         tasks = list(self.own.tasks(everything, copying))
         clients = [m for m in consumers if "topic" not in m.properties]
         states = _states(tasks)
-        fetching = self.own.fetching(clients, states)
+        fetching = {
+            url: self.own.fetching(self.own.consumers(mbeans), states)
+            for url, mbeans in read.items()
+        }
+        asking = [
+            mbean
+            for of in fetching.values()
+            for mbean in of
+            if "topic" not in mbean.properties
+        ]
         io = {"consumer": clients, "producer": producers}
         return MirrorMetrics(
             consumer=ConsumerMetrics(**combine(CONSUMER, clients)),
@@ -622,17 +629,23 @@ class MirrorMaker2Jmx:
             },
             connections={
                 role: open_["connections"]
-                for role, of in {**io, "consumer": fetching}.items()
+                for role, of in {**io, "consumer": asking}.items()
                 if (open_ := combine(CONNECTIONS, of))
             },
-            fetches=combine(FETCHES, fetching).get("fetches"),
+            fetches={
+                f"{url} {_client(mbean)}": fetches
+                for url, of in fetching.items()
+                for mbean in of
+                if (fetches := _number(mbean.attributes.get("fetch-total")))
+                is not None
+            },
             classes=self._classes(read),
             tasks=TaskMetrics(
                 **combine(TASK, map(_committed, tasks)),
                 **combine(CHECKPOINTS, self.own.of_mirror(everything)),
             ),
             lags=_lags(consumers),
-            silent=_silent(fetching),
+            silent=_silent(asking),
             errors=dict(
                 counted
                 for url, mbeans in read.items()
