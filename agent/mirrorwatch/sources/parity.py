@@ -168,6 +168,7 @@ class ParitySource:
             target_alias=self._flow.target,
             refresh=self._habits.refresh,
             patience=self._limits.patience(self._habits.refresh),
+            refreshes=self._habits.refreshes,
             chosen=self._chosen,
             known=False,
             problems=view.problems,

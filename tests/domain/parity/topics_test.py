@@ -39,6 +39,21 @@ def test_a_new_topic_is_missed_after_two_refreshes_until_it_is_there() -> None:
     assert world.figures() == [0, 0]
 
 
+@pytest.mark.parametrize("refreshes", [True, False])
+def test_a_mirror_that_never_refreshes_has_to_be_restarted(
+    *, refreshes: bool
+) -> None:
+    world = World(refreshes=refreshes)
+    world.survey({"a": 2, "b": 1}, {"a": 1})
+    world.now += 21 * MINUTE
+    verdict = world.survey({"a": 2, "b": 1}, {"a": 1})
+    assert verdict.health is Health.CRITICAL
+    texts = verdict.reason, str(verdict.evidence["also_1"])
+    for text in texts:
+        assert ("refresh.topics.enabled is false" in text) is not refreshes
+    assert ("every 10 min" in verdict.reason) is refreshes
+
+
 def test_a_topic_is_not_missed_before_the_target_was_asked_for_it() -> None:
     world = World()
     world.survey({"a": 1, "b": 1}, {"a": 1})
