@@ -87,6 +87,7 @@ def wire_lag(parts: FlowParts, around: WiringContext) -> WiredParts:
             configs=lambda: parts.configs.get().source,
             refused=lambda: parts.configs.get().refused,
             dropped=dropped,
+            filtered=cache(flow.filtered.matches),
         ),
         positions=parts.positions,
         source=around.clusters[flow.source],

@@ -1005,6 +1005,41 @@ def test_what_a_filter_drops_may_expire(until: int, health: Health) -> None:
     assert verdict.health is health
 
 
+@pytest.mark.parametrize("filtered", [True, False])
+@pytest.mark.parametrize("found", [True, False])
+def test_an_agent_that_starts_has_yet_to_find_what_a_filter_drops(
+    *, filtered: bool, found: bool
+) -> None:
+    """40 records wait since four days; it is known after three minutes that
+    they were dropped, or it never is.
+    """
+    dropped: dict[tuple[str, int], int] = {}
+    tracker = LagTracker(
+        flow="f",
+        class_of=lambda _: "",
+        configs=lambda: {"t": TopicConfigs(retention_ms=WEEK_MS)},
+        dropped=lambda: dropped,
+        filtered=lambda _: filtered,
+    )
+    told = {}
+    for seconds in range(0, 600, 5):
+        seen = tracker.take(
+            a_view_of_partitions(4 * DAY + seconds, (0, 1000, 1040))
+        )
+        tracker.resolve(
+            FirstRecord(wanted, wanted.position, NOON)
+            for wanted in [*tracker.wanted()]
+        )
+        if seconds == 180 and found:
+            dropped["t", 0] = 1040
+        verdict = judge_retention("f", seen, RetentionLimits(), seen.at)
+        told[seconds] = verdict.health
+    assert told[60] is (Health.UNKNOWN if filtered else Health.CRITICAL)
+    assert told[595] is (Health.OK if found else Health.CRITICAL)
+    if filtered and found:
+        assert Health.CRITICAL not in told.values()
+
+
 def test_what_came_behind_what_a_filter_dropped_may_be_lost() -> None:
     """The mirror stopped a day later, and the source got more."""
     tracker = LagTracker(

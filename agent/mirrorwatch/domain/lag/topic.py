@@ -283,6 +283,10 @@ class LagContext:
     """Source offsets up to which a transform drops what waits, by partition
     and on purpose: none of it is lost when it expires."""
 
+    filtered: bool = False
+    """Whether a transform may drop records of the topic on purpose, which an
+    agent that has just started has yet to find."""
+
 
 def summarize(
     topic: str, tracks: Mapping[int, PartitionLag], around: LagContext
@@ -407,8 +411,11 @@ def _expiry_age(
         if (found := track.waiting_about()) is None:
             continue
         since, _ = found
+        seen_for = now - (track.seen_since() or now)
         followed = (
-            now - (track.seen_since() or now) > patience
+            seen_for > 2 * patience
+            if around.filtered
+            else seen_for > patience
             or _stuck(track, around.now) > around.patience
         )
         if followed and track.head_at is not None:
@@ -494,10 +501,18 @@ class TopicSummaries:
     ----------
     class_of
         Class of a source topic, empty if it has none.
+    filtered
+        Returns whether a transform may drop records of a source topic on
+        purpose.
     """
 
-    def __init__(self, class_of: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        class_of: Callable[[str], str],
+        filtered: Callable[[str], bool],
+    ) -> None:
         self._class_of = class_of
+        self._filtered = filtered
         self._kept: dict[str, _Kept] = {}
 
     def take(
@@ -582,6 +597,7 @@ class TopicSummaries:
                 dropped={
                     p: dropped[topic, p] for p in own if (topic, p) in dropped
                 },
+                filtered=self._filtered(topic),
             )
             kept.marks, kept.configs = marks, around.configs
             kept.lag = summarize(topic, own, around)

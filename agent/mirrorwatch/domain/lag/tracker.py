@@ -50,6 +50,8 @@ class LagTracker:
     dropped
         Source partitions at whose end a transform drops records on purpose,
         with the offset up to which it does: they may expire.
+    filtered
+        Returns whether it may do so in a source topic.
     """
 
     def __init__(
@@ -60,13 +62,14 @@ class LagTracker:
         configs: Callable[[], Mapping[str, TopicConfigs]],
         refused: Callable[[], Container[str]] = frozenset,
         dropped: Callable[[], Mapping[TopicPartition, int]] = dict,
+        filtered: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self._flow = flow
         self._configs = configs
         self._refused = refused
         self._dropped = dropped
         self._tracks: dict[TopicPartition, PartitionLag] = {}
-        self._summaries = TopicSummaries(class_of)
+        self._summaries = TopicSummaries(class_of, filtered)
         self._changed: set[str] = set()
         """Topics of which anything was seen that was not so before."""
 
