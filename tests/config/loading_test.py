@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from mirrorwatch.config import Config
 from mirrorwatch.config.display import to_display
+from mirrorwatch.domain.lag.retention import RetentionLimits
 from mirrorwatch.domain.topics import FilteredRule, FilteredTopics
 from mirrorwatch.exceptions import ConfigError
 
@@ -82,6 +83,16 @@ def test_the_state_file_has_a_place_without_xdg(
     monkeypatch.setenv("HOME", "/home/x")
     expected = Path("/home/x/.local/state/mirrorwatch/state.db")
     assert Config.from_mapping(minimal()).state.path == expected
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_retention_is_off_where_configs_are_not_read(*, enabled: bool) -> None:
+    block = {"configs": {"enabled": enabled}}
+    config = Config.model_validate(minimal(limits=block))
+    (flow,) = config.flows
+    limits = config.to_limits(flow)["retention"]
+    assert isinstance(limits, RetentionLimits)
+    assert limits.enabled is enabled
 
 
 def test_a_key_without_a_value_is_no_key() -> None:

@@ -186,7 +186,7 @@ class World:
                     progress=None
                     if self.jmx is None
                     else FetchProgress(
-                        fetches=100,
+                        fetches={"": 100},
                         read_at=NOON - SECOND,
                         still_since=NOON - (self.unanswered + 1) * SECOND,
                         answered_after=NOON - (self.unanswered + 4) * SECOND,
@@ -734,16 +734,35 @@ def test_a_source_that_was_never_heard_is_named() -> None:
 
 
 def test_fetches_are_answered_while_their_number_grows() -> None:
-    begun = FetchProgress(fetches=7, read_at=NOON, still_since=NOON)
-    assert begun.note(9, NOON) == begun  # the same reading
-    still = begun.note(7, NOON + 5 * SECOND)
+    begun = FetchProgress(fetches={"a": 7}, read_at=NOON, still_since=NOON)
+    assert begun.note({"a": 9}, NOON) == begun  # the same reading
+    still = begun.note({"a": 7}, NOON + 5 * SECOND)
     assert (still.still_since, still.answered_after) == (NOON, None)
-    grown = still.note(9, NOON + 10 * SECOND)
+    grown = still.note({"a": 9}, NOON + 10 * SECOND)
     assert grown.still_since == NOON + 10 * SECOND
     assert grown.answered_after == NOON + 5 * SECOND
-    anew = grown.note(1, NOON + 15 * SECOND)
+    anew = grown.note({"a": 1}, NOON + 15 * SECOND)
     assert anew.still_since == NOON + 15 * SECOND
     assert anew.answered_after == grown.answered_after
+
+
+def test_a_process_that_answers_again_shows_no_answered_fetch() -> None:
+    """While it does not, its fetches are missing from the reading."""
+    seen = FetchProgress(
+        fetches={"a": 7, "b": 90}, read_at=NOON, still_since=NOON
+    )
+    for after, fetches in enumerate(
+        ({"a": 7}, {"a": 7}, {"a": 7, "b": 90}, {"a": 7, "b": 90}), start=1
+    ):
+        seen = seen.note(fetches, NOON + after * 5 * SECOND)
+        assert (seen.still_since, seen.answered_after) == (NOON, None)
+    # It is answered indeed.
+    seen = seen.note({"a": 7, "b": 91}, NOON + 25 * SECOND)
+    assert seen.answered_after == NOON + 20 * SECOND
+    # Nothing is known of others alone.
+    seen = seen.note({"c": 5}, NOON + 30 * SECOND)
+    assert seen.still_since == NOON + 30 * SECOND
+    assert seen.answered_after == NOON + 20 * SECOND
 
 
 def test_a_canary_that_hangs_is_the_monitors_own() -> None:

@@ -4,9 +4,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from mirrorwatch.domain.bottleneck.check import (
+    BottleneckLimits,
+    judge_bottleneck,
+)
 from mirrorwatch.domain.bottleneck.model import (
     ConsumerMetrics,
     MBean,
+    MirrorMetrics,
+    MirrorObservation,
     ProducerMetrics,
     TaskErrors,
 )
@@ -22,6 +28,7 @@ from tests.mirrors.mbeans import (
     of,
     without,
 )
+from tests.support.builders import NOON
 
 AZIMUTH = "lsst.sal.MTMount.azimuth"
 
@@ -231,6 +238,67 @@ def test_who_got_no_answer_is_silent_and_who_begins_is_not() -> None:
     assert told.silent == (OURS.format(0),)
 
 
+OLD = "consumer-null-{}"
+
+
+def a_task(number: int, state: str, kind: str = "Source") -> MBean:
+    """Return what a worker says of a task."""
+    return MBean(
+        domain="kafka.connect",
+        properties={
+            "type": "connector-task-metrics",
+            "connector": f"Mirror{kind}Connector",
+            "task": str(number),
+        },
+        attributes={"status": state},
+    )
+
+
+def silence(client: str, *states: str, of_checkpoints: str) -> MirrorMetrics:
+    """Return what is said of consumers that get no answer, by their tasks."""
+    return of(
+        [
+            a_task(0, of_checkpoints, "Checkpoint"),
+            *(a_task(n, state) for n, state in enumerate(states)),
+            *(
+                consumer(
+                    client.format(n),
+                    fetch_rate=0.0,
+                    fetch_total=12,
+                    connection_count=0.0,
+                )
+                for n, _ in enumerate(states)
+            ),
+        ],
+        DEFAULT,
+    )
+
+
+@pytest.mark.parametrize("client", [OURS, OLD])
+def test_a_paused_task_asks_for_nothing_and_is_not_silent(client: str) -> None:
+    said = silence(client, "paused", "paused", of_checkpoints="running")
+    assert said.silent == ()
+    assert said.fetches == {}
+    assert "consumer" not in said.connections
+    seen = MirrorObservation(
+        flow="f", at=NOON, metrics=said, answering=("worker",)
+    )
+    verdict = judge_bottleneck("f", seen, BottleneckLimits(), NOON)
+    assert "answered no fetch" not in verdict.reason
+
+
+@pytest.mark.parametrize("client", [OURS, OLD])
+def test_a_task_that_runs_is_silent_though_another_is_paused(
+    client: str,
+) -> None:
+    said = silence(client, "running", "running", of_checkpoints="paused")
+    assert len(said.silent) == 2
+    assert sum(said.fetches.values()) == 24
+    assert said.connections["consumer"] == 0
+    said = silence(client, "paused", "running", of_checkpoints="paused")
+    assert client.format(1) in said.silent
+
+
 def test_connections_are_those_of_all_clients_of_a_kind() -> None:
     said = of(
         [
@@ -240,7 +308,10 @@ def test_connections_are_those_of_all_clients_of_a_kind() -> None:
         DEFAULT,
     )
     assert dict(said.connections) == {"consumer": 2.0}
-    assert said.fetches == 7
+    assert sum(said.fetches.values()) == 7
+    one = [consumer(OURS.format(0), fetch_total=3)]
+    said = a_flow(DEFAULT).metrics({"a": one, "b": one})
+    assert [*said.fetches.values()] == [3, 3]
     assert dict(of([consumer(OURS.format(0))], DEFAULT).connections) == {}
 
 

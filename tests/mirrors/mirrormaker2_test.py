@@ -529,6 +529,7 @@ def test_other_settings_that_checks_need_are_found() -> None:
             "target.cluster.offset.flush.interval.ms": "1500",
             "target.cluster.exactly.once.source.support": "enabled",
             "sync.topic.configs.enabled": "false",
+            "refresh.topics.enabled": "false",
             "config.properties.blacklist": "a, b",
             "topics.blacklist": "secret.*",
         }
@@ -538,6 +539,7 @@ def test_other_settings_that_checks_need_are_found() -> None:
     assert found.flush == timedelta(seconds=1.5)
     assert found.exactly_once
     assert found.config_sync is None
+    assert not found.refreshes
     assert found.config_excluded == ("a", "b")
     assert not found.selection.matches("secret.x")
 

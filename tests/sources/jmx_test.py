@@ -122,7 +122,7 @@ def test_answered_fetches_are_followed_from_reading_to_reading() -> None:
         flow="f",
         readings={A: world.readings[A]},
         interpret=lambda read: MirrorMetrics(
-            fetches=fetches if read else None
+            fetches={A: fetches} if read else {}
         ),
         store=DocumentStore(
             Database(None), "f", "mirror_errors", ErrorCounters
@@ -134,7 +134,7 @@ def test_answered_fetches_are_followed_from_reading_to_reading() -> None:
         (seen,) = source.observe(world.clock.now)
         world.clock.now += later
     assert seen.progress == FetchProgress(
-        fetches=9,
+        fetches={A: 9},
         read_at=NOON + later,
         still_since=NOON + later,
         answered_after=NOON,

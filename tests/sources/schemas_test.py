@@ -285,6 +285,50 @@ def test_what_is_not_answered_is_unknown_and_no_loss(world: World) -> None:
     assert world.verdict().health is Health.OK
 
 
+@pytest.mark.parametrize("side", ["summit", "ldf"])
+def test_an_id_that_is_refused_hides_no_other(world: World, side: str) -> None:
+    """A registry may hide the schemas of some subjects from an agent."""
+    world.registries[side].refused = frozenset(range(10, 22))
+    for number in range(10, 22):
+        world.write(f"hidden{number}", framed(number))
+    for _ in range(3):
+        world.step()
+    assert world.verdict().health is Health.UNKNOWN
+    assert world.seen().unresolved == 12
+    world.write("t", framed(1))
+    world.write("u", framed(2))
+    world.registries["ldf"].schemas.pop(2)
+    for _ in range(2):
+        world.step(40)
+    verdict = world.verdict()
+    assert verdict.health is Health.CRITICAL
+    assert verdict.reason.startswith("Records of u cannot be decoded at ldf")
+    assert "rejects mirrorwatch (status 403)" in str(verdict.evidence)
+    world.registries[side].refused = frozenset()
+    world.registries["summit"].schemas |= {
+        n: avro("A", "a") for n in range(40)
+    }
+    world.registries["ldf"].schemas |= world.registries["summit"].schemas
+    for _ in range(2):
+        world.step()
+    assert world.verdict().health is not Health.CRITICAL
+    assert (world.seen().problems, world.seen().unresolved) == ((), 0)
+
+
+def test_a_registry_that_fails_is_not_asked_for_everything(
+    world: World,
+) -> None:
+    registry = world.registries["ldf"]
+    for number in range(1, 13):
+        world.write(f"t{number}", framed(number))
+    world.registries["ldf"].down = True
+    world.step()
+    registry.refused, registry.down = frozenset(range(13)), False
+    registry.asked.clear()
+    world.step()
+    assert registry.asked["schemas"] == 10
+
+
 def test_a_topic_that_may_not_be_read_is_named(world: World) -> None:
     world.write("t", framed(1))
     world.write("u", framed(2))

@@ -85,6 +85,9 @@ class StandInRegistry:
     modes: dict[str, str] = field(default_factory=dict)
     """Modes of subjects that have one of their own."""
 
+    refused: frozenset[int] = frozenset()
+    """Ids of schemas that whoever asks may not know."""
+
     down: bool = False
     path: str = ""
     """Begins all paths of Confluent's API."""
@@ -106,6 +109,8 @@ class StandInRegistry:
                 content = self.contents.get("/".join(rest))
                 lacking = {"name": "ContentNotFoundException"}
                 found = None if content is None else json.loads(content)
+            case ["schemas", "ids", number] if int(number) in self.refused:
+                return 403, {"error_code": 40301, "message": "denied"}
             case ["schemas", "ids", number] if int(number) in self.schemas:
                 kind = self.kinds.get(int(number))
                 found = {"schema": self.schemas[int(number)]}

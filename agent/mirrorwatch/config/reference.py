@@ -136,7 +136,8 @@ missing there because a transform dropped them are counted, and no alarm:
 
 - `skips` says how many are missing; `mirrorwatch_filtered_records_total`
   counts them, and `mirrorwatch_skipped_records_total` does not;
-- `lag` and `skips` do not warn of suspected drops;
+- `lag` and `skips` do not warn of suspected drops, nor `retention` of their
+  expiry;
 - the audit reports them as findings of the kind `filtered`, and is clean.
 
 All else alarms as on other topics: records that expired before they were

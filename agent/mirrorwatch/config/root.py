@@ -633,6 +633,9 @@ class Config(Model):
             "position": replace(
                 limits.position, commits=flow.mirror.traits.commits
             ),
+            "retention": replace(
+                limits.retention, enabled=limits.configs.enabled
+            ),
             "configs": replace(
                 limits.configs, has_sync=flow.mirror.traits.has_config_sync
             ),

@@ -121,6 +121,9 @@ class Connector:
     refresh: timedelta
     """How often it looks for new topics and partitions."""
 
+    refreshes: bool = True
+    """Whether it does so while it runs, and not at its start alone."""
+
     max_in_flight: int
     """Requests in flight of its producer; with 1, order holds."""
 
@@ -355,6 +358,9 @@ class ConnectorSettings:
     refresh: timedelta = REFRESH
     """How often the slowest looks for new topics and partitions."""
 
+    refreshes: bool = True
+    """Whether all look for them while they run."""
+
     config_sync: timedelta | None = REFRESH
     """How often the slowest copies topic configs; `None` if none does."""
 
@@ -380,6 +386,7 @@ class ConnectorSettings:
         syncs = [c.config_sync for c in connectors if c.config_sync]
         return cls(
             refresh=max(c.refresh for c in connectors),
+            refreshes=all(c.refreshes for c in connectors),
             config_sync=max(syncs, default=None),
             excluded=tuple(
                 dict.fromkeys(p for c in connectors for p in c.config_excluded)

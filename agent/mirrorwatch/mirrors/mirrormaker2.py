@@ -235,6 +235,7 @@ def to_connector(
         refresh=_seconds(
             properties, "refresh.topics.interval.seconds", REFRESH.seconds
         ),
+        refreshes=_enabled(properties, "refresh.topics.enabled"),
         max_in_flight=max_in_flight or to_in_flight(in_flight),
         max_request_bytes=to_count(request, None),
         compresses=compresses(_producer(properties, "compression.type")),

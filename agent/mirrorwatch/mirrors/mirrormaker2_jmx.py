@@ -348,6 +348,29 @@ class Ownership:
         )
         return tuple(m for m in clients if old or self._task(m) is not None)
 
+    def fetching(
+        self, clients: Iterable[MBean], states: Iterable[WorkerTask]
+    ) -> list[MBean]:
+        """Return those of the flow's consumers whose tasks are not paused:
+        these ask for nothing, and get no answer.
+        """
+        tasks = {
+            (s.connector, s.task, s.state == "paused")
+            for s in states
+            if s.task is not None and not _NO_COPIES.search(s.connector)
+        }
+        going = {
+            (name, number) for name, number, paused in tasks if not paused
+        }
+        paused = {(name, number) for name, number, _ in tasks} - going
+        return [
+            mbean
+            for mbean in clients
+            # Those before Kafka 3.5 do not say whose they are.
+            if (task := self._task(mbean)) not in paused
+            and (task is not None or going or not paused)
+        ]
+
     def producers(
         self, mbeans: Iterable[MBean], copying: Iterable[str]
     ) -> tuple[MBean, ...]:
@@ -478,8 +501,6 @@ IO = {
 
 CONNECTIONS = {"connections": total("connection-count")}
 
-FETCHES = {"fetches": total("fetch-total")}
-
 CLASS = {
     "record_age_min_seconds": lowest("record-age-ms-min", _MS),
     "record_age_average_seconds": mean(
@@ -586,6 +607,17 @@ class MirrorMaker2Jmx:
         producers = self.own.producers(everything, copying)
         tasks = list(self.own.tasks(everything, copying))
         clients = [m for m in consumers if "topic" not in m.properties]
+        states = _states(tasks)
+        fetching = {
+            url: self.own.fetching(self.own.consumers(mbeans), states)
+            for url, mbeans in read.items()
+        }
+        asking = [
+            mbean
+            for of in fetching.values()
+            for mbean in of
+            if "topic" not in mbean.properties
+        ]
         io = {"consumer": clients, "producer": producers}
         return MirrorMetrics(
             consumer=ConsumerMetrics(**combine(CONSUMER, clients)),
@@ -597,17 +629,23 @@ class MirrorMaker2Jmx:
             },
             connections={
                 role: open_["connections"]
-                for role, of in io.items()
+                for role, of in {**io, "consumer": asking}.items()
                 if (open_ := combine(CONNECTIONS, of))
             },
-            fetches=combine(FETCHES, clients).get("fetches"),
+            fetches={
+                f"{url} {_client(mbean)}": fetches
+                for url, of in fetching.items()
+                for mbean in of
+                if (fetches := _number(mbean.attributes.get("fetch-total")))
+                is not None
+            },
             classes=self._classes(read),
             tasks=TaskMetrics(
                 **combine(TASK, map(_committed, tasks)),
                 **combine(CHECKPOINTS, self.own.of_mirror(everything)),
             ),
             lags=_lags(consumers),
-            silent=_silent(clients),
+            silent=_silent(asking),
             errors=dict(
                 counted
                 for url, mbeans in read.items()
@@ -618,7 +656,7 @@ class MirrorMaker2Jmx:
                 for url, mbeans in read.items()
                 for found in _last_errors(url, self.own.tasks(mbeans, copying))
             ),
-            states=_states(tasks),
+            states=states,
             rebalances={
                 url: found
                 for url, mbeans in read.items()

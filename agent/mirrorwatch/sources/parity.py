@@ -168,6 +168,7 @@ class ParitySource:
             target_alias=self._flow.target,
             refresh=self._habits.refresh,
             patience=self._limits.patience(self._habits.refresh),
+            refreshes=self._habits.refreshes,
             chosen=self._chosen,
             known=False,
             problems=view.problems,
@@ -295,13 +296,18 @@ class ConfigsWorker:
         """Ask for what is missed; read all topics if it is time, else new
         ones.
         """
-        missing = self._parity.missing()
-        self._parity.hidden.set(
-            find_hidden(self._target, missing) if missing else {}
-        )
         sides = self._parity.sides.get()
-        if sides is None or not self._limits.enabled:
-            return
+        try:
+            if sides is not None and self._limits.enabled:
+                self._read_due(sides)
+        finally:
+            # One question says nothing of the other.
+            missing = self._parity.missing()
+            self._parity.hidden.set(
+                find_hidden(self._target, missing) if missing else {}
+            )
+
+    def _read_due(self, sides: TopicsOnBothSides) -> None:
         habits = self._parity.habits()
         topics = [
             (topic, remote)
@@ -312,10 +318,7 @@ class ConfigsWorker:
         if self._read_at is None or (
             now - self._read_at >= self._limits.every
         ):
-            self._denied = {}
-            self._read(
-                list(sides.names), [r for _, r in topics], FlowConfigs()
-            )
+            self._read(list(sides.names), [r for _, r in topics], anew=True)
             self._read_at = now
         elif not self._read_new(list(sides.names), [r for _, r in topics]):
             return
@@ -334,41 +337,49 @@ class ConfigsWorker:
     def _read_new(self, here: list[str], there: list[str]) -> bool:
         """Read what came since; return whether something did."""
         known, denied = self._configs.get(), self._denied
-        new_here = [
-            t
-            for t in here
-            if t not in known.source and t not in denied.get("source", ())
-        ]
-        new_there = [
-            t
-            for t in there
-            if t not in known.target and t not in denied.get("target", ())
-        ]
+        ours = {*known.source, *denied.get("source", ())}
+        theirs = {*known.target, *denied.get("target", ())}
+        new_here = [t for t in here if t not in ours]
+        new_there = [t for t in there if t not in theirs]
         if not new_here and not new_there:
             return False
-        self._read(new_here, new_there, known)
+        self._read(new_here, new_there, anew=False)
         return True
 
     def _read(
-        self,
-        here: Sequence[str],
-        there: Sequence[str],
-        known: FlowConfigs,
+        self, here: Sequence[str], there: Sequence[str], *, anew: bool
     ) -> None:
-        """Read topics of both sides, and add them to what is known."""
-        ours, denied_here = read_configs(self._source, here)
-        theirs, denied_there = read_configs(self._target, there)
-        self._denied.setdefault("source", []).extend(denied_here)
-        self._denied.setdefault("target", []).extend(denied_there)
+        """Read topics of both sides, and add them to what is known, or put
+        them in its place.
+
+        Notes
+        -----
+        The time to loss rests on the source alone. A retention that is raised
+        while the target does not answer must show.
+        """
+        known = FlowConfigs() if anew else self._configs.get()
+        ours = self._read_side("source", self._source, here, anew=anew)
         before, self._unanswered = self._unanswered, {*here} - ours.keys()
         self._configs.set(
             FlowConfigs(
                 {**known.source, **ours},
-                {**known.target, **theirs},
+                self._configs.get().target,
                 # One that has just come, or gone, is asked for twice.
                 {*self._denied["source"]} | (before & self._unanswered),
             )
         )
+        theirs = self._read_side("target", self._target, there, anew=anew)
+        self._configs.set(
+            replace(self._configs.get(), target={**known.target, **theirs})
+        )
+
+    def _read_side(
+        self, side: str, cluster: Cluster, topics: Sequence[str], *, anew: bool
+    ) -> dict[str, TopicConfigs]:
+        found, denied = read_configs(cluster, topics)
+        before = [] if anew else self._denied.get(side, [])
+        self._denied[side] = [*before, *denied]
+        return found
 
     def _compare(
         self,
@@ -381,14 +392,20 @@ class ConfigsWorker:
         ours, theirs = known.source, known.target
         found = list(compare_configs(topics, ours, theirs))
         drifts = [d for d in found if _matters(d, habits)]
-        changes = self._standing.update((d.condition for d in drifts), at)
+        unread = {t for t, r in topics if t not in ours or r not in theirs}
+        changes = self._standing.update(
+            (d.condition for d in drifts),
+            at,
+            # What cannot be read for a while is not mended by that.
+            unseen=lambda condition: condition.split()[0] in unread,
+        )
         sync = habits.config_sync
         seen = ConfigsObservation(
             flow=self._flow.name,
             at=read_at,
             source_alias=self._flow.source,
             target_alias=self._flow.target,
-            compared=sum(t in ours and r in theirs for t, r in topics),
+            compared=len(topics) - len(unread),
             drifts=tuple(
                 replace(d, since=self._standing.since(d.condition))
                 for d in drifts

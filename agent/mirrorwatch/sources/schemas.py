@@ -18,13 +18,18 @@ from ..domain.report import Flow
 from ..domain.schemas.model import (
     RegistryTopic,
     Resolution,
+    SchemaId,
     SchemasObservation,
     SchemasState,
     SubjectMode,
     read_schema_ids,
 )
 from ..domain.schemas.tracker import SchemaTracker
-from ..exceptions import SourceDeniedError, SourceError
+from ..exceptions import (
+    SourceDeniedError,
+    SourceError,
+    SourceUnavailableError,
+)
 from ..kafka.errors import denial
 from ..kafka.reader import NewestReader
 from ..state.documents import DocumentStore
@@ -51,6 +56,11 @@ LOOKUPS = 100
 LOOKUP_SECONDS = 2.0
 """Time after which a round asks for no further id: a registry that is slow
 must not make samples old."""
+
+REFUSALS = 10
+"""Schema ids in one round that a registry may fail to answer: it may refuse
+some alone, by their subjects, and one that fails at all must not be asked for
+a hundred."""
 
 SUBJECTS_EVERY = 60.0
 """Seconds between two lists of all subjects, which may be long."""
@@ -150,6 +160,8 @@ class SchemasWorker:
         self._noticed: dict[str, datetime] = {}
         self._first_pass = True
         self._denied: dict[str, set[str]] = {side: set() for side in _SIDES}
+        self._refused: dict[SchemaId, str] = {}
+        """Why registries did not answer what these ids are."""
         self._subjects_at = monotonic()
         self._suspects: AbstractSet[str] = frozenset()
         self._subject_modes: dict[tuple[str, str], str] = {}
@@ -373,19 +385,29 @@ class SchemasWorker:
 
     def _look_up(self) -> list[str]:
         """Ask both registries for schema ids; return what failed."""
-        until = self._monotonic() + LOOKUP_SECONDS
-        for schema in self._tracker.wanted(self._clock())[:LOOKUPS]:
-            if self._monotonic() > until:
+        until, failures = self._monotonic() + LOOKUP_SECONDS, 0
+        wanted = self._tracker.wanted(self._clock())
+        self._refused = {
+            s: self._refused[s] for s in wanted if s in self._refused
+        }
+        # Those that were refused before keep no others waiting.
+        for schema in sorted(wanted, key=self._refused.__contains__)[:LOOKUPS]:
+            if self._monotonic() > until or failures == REFUSALS:
                 break
             try:
                 there = self._registries["target"].look_up(schema)
                 here = self._registries["source"].look_up(schema)
-            except SourceError as e:
+            except SourceUnavailableError as e:
                 return [str(e)]
+            except SourceError as e:
+                self._refused[schema] = str(e)
+                failures += 1
+                continue
+            self._refused.pop(schema, None)
             self._tracker.resolve(
                 schema, compare_schemas(here, there), self._clock()
             )
-        return []
+        return list(self._refused.values())
 
     def _read_modes(self, problems: list[str]) -> dict[str, str]:
         """Ask for the modes, which shows that both registries answer, too."""

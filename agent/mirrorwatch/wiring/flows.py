@@ -69,6 +69,16 @@ __all__ = ["wire_flows", "wire_position"]
 def wire_lag(parts: FlowParts, around: WiringContext) -> WiredParts:
     """Wire what follows the lag of a flow."""
     flow = parts.config
+
+    def dropped() -> dict[TopicPartition, int]:
+        """Return where a filter drops what waits, as the skips found."""
+        return {
+            place: end
+            for watch in parts.listeners
+            if isinstance(watch, SkipsWorker)
+            for place, (_, end) in watch.missing().dropped.items()
+        }
+
     watch = LagWorker(
         flow=flow.name,
         tracker=LagTracker(
@@ -76,6 +86,8 @@ def wire_lag(parts: FlowParts, around: WiringContext) -> WiredParts:
             class_of=_class_finder(flow.classes),
             configs=lambda: parts.configs.get().source,
             refused=lambda: parts.configs.get().refused,
+            dropped=dropped,
+            filtered=cache(flow.filtered.matches),
         ),
         positions=parts.positions,
         source=around.clusters[flow.source],

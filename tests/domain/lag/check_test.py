@@ -330,6 +330,13 @@ def test_a_retention_that_is_not_known_is_not_called_long() -> None:
     assert verdict.health is Health.UNKNOWN
 
 
+def test_without_configs_nobody_waits_for_a_retention() -> None:
+    seen = replace(SEEN, configs_known=False)
+    verdict = judge_retention("f", seen, RetentionLimits(enabled=False), NOW)
+    assert verdict.health is Health.OFF
+    assert "limits.configs.enabled is false" in verdict.reason
+
+
 def test_a_retention_that_could_not_be_read_is_named() -> None:
     verdict = retention(replace(SEEN, configs_refused=("a", "b", "c")))
     assert verdict.health is Health.UNKNOWN

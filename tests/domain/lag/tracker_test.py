@@ -1,5 +1,6 @@
 """How a topic is doing."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
@@ -669,6 +670,34 @@ def test_a_topic_that_never_lost_records_by_size_waits_for_nothing() -> None:
     assert not lag.unmeasured
 
 
+@pytest.mark.parametrize(
+    ("retention_ms", "retention_bytes", "moves", "health"),
+    [
+        (-1, 1000, False, Health.UNKNOWN),
+        # It is copied; it keeps records for ever; the time says when.
+        (-1, 1000, True, Health.OK),
+        (-1, -1, False, Health.OK),
+        (24 * HOUR_MS, 1000, False, Health.OK),
+    ],
+)
+def test_a_log_that_has_not_reached_its_size_may_soon(
+    retention_ms: int, retention_bytes: int, *, moves: bool, health: Health
+) -> None:
+    tracker = a_tracker(
+        TopicConfigs(
+            retention_ms=retention_ms, retention_bytes=retention_bytes
+        )
+    )
+    for seconds in range(0, 600, 5):
+        committed = 1000 + 10 * (seconds if moves else 0)
+        view = a_view(seconds, end=1020 + 10 * seconds, committed=committed)
+        seen = tracker.take(view)
+    verdict = judge_retention("f", seen, RetentionLimits(), seen.at)
+    assert verdict.health is health
+    if health is Health.UNKNOWN:
+        assert verdict.reason.startswith("When t loses records cannot be ")
+
+
 def a_view_of_partitions(
     seconds: float, *logs: tuple[int, int, int]
 ) -> FlowView:
@@ -905,3 +934,147 @@ def test_a_committed_position_is_known_whatever_copies_prove() -> None:
     assert lag.records == 20
     lag = only(tracker.take(replace(view, at=view.at + timedelta(seconds=5))))
     assert lag.records == 10
+
+
+def lag_of_two(
+    committed: Callable[[int, int], int],
+) -> list[tuple[timedelta | None, Health]]:
+    """Judge a topic that keeps its records for a week: in one partition 40
+    wait since four days, the other gets ten every five seconds, which are
+    committed every minute.
+
+    Parameters
+    ----------
+    committed
+        Returns the position in the first by time and start.
+    """
+    configs = TopicConfigs(retention_ms=7 * 24 * HOUR_MS, retention_bytes=-1)
+    tracker, begin, found = a_tracker(configs), 4 * 86_400, []
+    tracker.take(a_view_of_partitions(0, (0, 1000, 1000), (0, 0, 0)))
+    for seconds in (5, *range(begin, begin + 600, 5)):
+        minute, written = seconds // 60 * 60, max(0, seconds - begin) * 2
+        seen = tracker.take(
+            a_view_of_partitions(
+                seconds,
+                (0, committed(minute, begin), 1040),
+                (0, max(0, minute - begin) * 2, written),
+            )
+        )
+        verdict = judge_retention("f", seen, RetentionLimits(), seen.at)
+        found.append((only(seen).drain, verdict.health))
+    return found[1:]
+
+
+def test_a_partition_that_stands_does_not_drain_with_the_others() -> None:
+    found = lag_of_two(lambda _now, _begin: 1000)
+    assert {*found} == {(None, Health.CRITICAL)}
+
+
+def test_partitions_that_all_move_drain() -> None:
+    found = lag_of_two(lambda now, begin: 1000 + max(0, now - begin) // 60)
+    assert any(drain for drain, _ in found)
+    assert Health.OK in {health for _, health in found}
+
+
+WEEK_MS = 7 * 24 * HOUR_MS
+DAY = 86_400
+
+
+@pytest.mark.parametrize(
+    ("until", "health"),
+    [
+        # A filter drops all that waits: its records may expire.
+        (1040, Health.OK),
+        # It is not known of any, or of those before only.
+        (0, Health.CRITICAL),
+        (1000, Health.CRITICAL),
+    ],
+)
+def test_what_a_filter_drops_may_expire(until: int, health: Health) -> None:
+    tracker = LagTracker(
+        flow="f",
+        class_of=lambda _: "",
+        configs=lambda: {"t": TopicConfigs(retention_ms=WEEK_MS)},
+        dropped=lambda: {("t", 0): until},
+    )
+    tracker.take(a_view_of_partitions(0, (0, 1000, 1000), (0, 10, 10)))
+    for seconds in (5, 600, 4 * DAY, 4 * DAY + 5, 6 * DAY + DAY // 2):
+        view = a_view_of_partitions(seconds, (0, 1000, 1040), (0, 10, 10))
+        seen = tracker.take(view)
+    verdict = judge_retention("f", seen, RetentionLimits(), seen.at)
+    assert verdict.health is health
+
+
+@pytest.mark.parametrize("filtered", [True, False])
+@pytest.mark.parametrize("found", [True, False])
+def test_an_agent_that_starts_has_yet_to_find_what_a_filter_drops(
+    *, filtered: bool, found: bool
+) -> None:
+    """40 records wait since four days; it is known after three minutes that
+    they were dropped, or it never is.
+    """
+    dropped: dict[tuple[str, int], int] = {}
+    tracker = LagTracker(
+        flow="f",
+        class_of=lambda _: "",
+        configs=lambda: {"t": TopicConfigs(retention_ms=WEEK_MS)},
+        dropped=lambda: dropped,
+        filtered=lambda _: filtered,
+    )
+    told = {}
+    for seconds in range(0, 600, 5):
+        seen = tracker.take(
+            a_view_of_partitions(4 * DAY + seconds, (0, 1000, 1040))
+        )
+        tracker.resolve(
+            FirstRecord(wanted, wanted.position, NOON)
+            for wanted in [*tracker.wanted()]
+        )
+        if seconds == 180 and found:
+            dropped["t", 0] = 1040
+        verdict = judge_retention("f", seen, RetentionLimits(), seen.at)
+        told[seconds] = verdict.health
+    assert told[60] is (Health.UNKNOWN if filtered else Health.CRITICAL)
+    assert told[595] is (Health.OK if found else Health.CRITICAL)
+    if filtered and found:
+        assert Health.CRITICAL not in told.values()
+
+
+def test_what_came_behind_what_a_filter_dropped_may_be_lost() -> None:
+    """The mirror stopped a day later, and the source got more."""
+    tracker = LagTracker(
+        flow="f",
+        class_of=lambda _: "",
+        configs=lambda: {"t": TopicConfigs(retention_ms=WEEK_MS)},
+        dropped=lambda: {("t", 0): 1040},
+    )
+    found = []
+    tracker.take(a_view_of_partitions(0, (0, 1000, 1000)))
+    tracker.take(a_view_of_partitions(5, (0, 1000, 1040)))
+    for day in range(1, 7):
+        view = a_view_of_partitions(day * DAY, (0, 1000, 1050))
+        seen = tracker.take(view)
+        verdict = judge_retention("f", seen, RetentionLimits(), seen.at)
+        found.append(verdict.health)
+    assert found == [Health.OK] * 4 + [Health.CRITICAL] * 2
+    assert verdict.reason.startswith("t loses records in 2 d: lag")
+
+
+@pytest.mark.parametrize("dropped", [0, 990])
+def test_what_a_filter_drops_may_go_by_size(dropped: int) -> None:
+    """Of a log of 1,000 records, 900 wait: 890 of them are dropped."""
+    tracker = LagTracker(
+        flow="f",
+        class_of=lambda _: "",
+        configs=lambda: {
+            "t": TopicConfigs(retention_ms=-1, retention_bytes=9)
+        },
+        dropped=lambda: {("t", 0): dropped + 10 * count},
+    )
+    for count in range(14):
+        end = 1000 + 10 * count
+        start = 10 * count
+        view = a_view_of_partitions(count * 5, (start + 1, 101, end))
+        seen = tracker.take(view)
+    verdict = judge_retention("f", seen, RetentionLimits(), seen.at)
+    assert verdict.health is (Health.OK if dropped else Health.CRITICAL)

@@ -39,13 +39,31 @@ def test_a_new_topic_is_missed_after_two_refreshes_until_it_is_there() -> None:
     assert world.figures() == [0, 0]
 
 
+@pytest.mark.parametrize("refreshes", [True, False])
+def test_a_mirror_that_never_refreshes_has_to_be_restarted(
+    *, refreshes: bool
+) -> None:
+    world = World(refreshes=refreshes)
+    world.survey({"a": 2, "b": 1}, {"a": 1})
+    world.now += 21 * MINUTE
+    verdict = world.survey({"a": 2, "b": 1}, {"a": 1})
+    assert verdict.health is Health.CRITICAL
+    texts = verdict.reason, str(verdict.evidence["also_1"])
+    for text in texts:
+        assert ("refresh.topics.enabled is false" in text) is not refreshes
+    assert ("every 10 min" in verdict.reason) is refreshes
+
+
 def test_a_topic_is_not_missed_before_the_target_was_asked_for_it() -> None:
     world = World()
     world.survey({"a": 1, "b": 1}, {"a": 1})
     world.now += 30 * MINUTE
     world.survey({"a": 1, "b": 1}, {"a": 1})
     world.parity.hidden.set({})
-    assert world.verdict().health is Health.OK
+    verdict = world.verdict()
+    assert verdict.health is Health.UNKNOWN
+    assert verdict.reason.startswith("Whether b exists at ldf is not known")
+    assert world.figures() == [0, 0]
     world.parity.hidden.set({"b": True})
     verdict = world.verdict()
     assert verdict.health is Health.UNKNOWN
@@ -64,6 +82,24 @@ def test_a_restart_forgets_nothing_and_makes_nothing_older() -> None:
     verdict = world.survey({"a": 1, "b": 1, "c": 1}, {"a": 1})
     assert verdict.health is Health.CRITICAL
     assert ": b. MirrorMaker" in verdict.reason
+
+
+def test_a_missing_topic_is_never_ok_after_a_restart() -> None:
+    """The target was not asked for it by name since then."""
+    world = World()
+    world.survey({"a": 1, "b": 1}, {"a": 1})
+    world.now += 30 * MINUTE
+    assert world.survey({"a": 1, "b": 1}, {"a": 1}).health is Health.CRITICAL
+    world.start()
+    world.survey({"a": 1, "b": 1, "new": 1}, {"a": 1})
+    world.parity.hidden.set({})
+    verdict = world.verdict()
+    assert verdict.health is Health.UNKNOWN
+    assert "Whether b exists" in verdict.reason
+    # What is not due yet waits for no answer.
+    world.survey({"a": 1, "new": 1}, {"a": 1})
+    world.parity.hidden.set({})
+    assert world.verdict().health is Health.OK
 
 
 def test_a_topic_that_was_made_anew_is_a_new_one() -> None:

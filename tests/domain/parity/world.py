@@ -63,6 +63,7 @@ class World:
         wants: str | None = ".*",
         chosen: bool = True,
         refresh: timedelta = 10 * MINUTE,
+        refreshes: bool = True,
         heartbeats_after: str | None = ".",
     ) -> None:
         self.database = Database(None)
@@ -73,6 +74,7 @@ class World:
         self.positions = MirrorState()
         self.now = NOON
         self.refresh = refresh
+        self.refreshes = refreshes
         self.heartbeats_after = heartbeats_after
         if wants is not None:
             self.configure(wants)
@@ -84,6 +86,7 @@ class World:
                 name="MirrorSourceConnector",
                 selection=Selection(include=(wants,)),
                 refresh=self.refresh,
+                refreshes=self.refreshes,
                 max_in_flight=1,
                 heartbeats_after=self.heartbeats_after,
             )

@@ -56,13 +56,14 @@ class Site:
         topic: str = "t",
         *,
         side: str = "target",
+        partition: int = 0,
         doubtful: bool = False,
     ) -> None:
         self.offset += 1
         self.tracker.note(
             topic,
             self.ids[topic],
-            (side, 0, self.offset),
+            (side, partition, self.offset),
             [SampledId("value", number(schema), doubtful)],
             self.now,
         )
@@ -370,6 +371,22 @@ def test_problems_end_with_their_records_and_their_topic(site: Site) -> None:
     assert site.look(SECOND * 40).health is Health.CRITICAL
     site.ids["t"] = "another"
     assert site.look().health is not Health.CRITICAL
+
+
+def test_a_problem_lasts_as_long_as_any_partition_has_its_records(
+    site: Site,
+) -> None:
+    site.write(2, partition=3)
+    site.write(2, partition=1)
+    site.look()
+    assert site.look(after=SECOND * 60).health is Health.CRITICAL
+    # The one that was sampled last is the older one.
+    site.starts = {("t", 1): site.offset + 1}
+    verdict = site.look()
+    assert verdict.health is Health.CRITICAL
+    assert "of partition 3 at the target" in str(verdict.evidence["schema_1"])
+    site.starts[("t", 3)] = site.offset
+    assert site.look().health is Health.OK
 
 
 def test_what_is_not_known_is_never_ok(site: Site) -> None:

@@ -336,14 +336,15 @@ class MirrorMetrics:
 
     silent: tuple[str, ...] = ()
     """Consumers that have fetched before and got no answer for a window; an
-    idle one gets an answer twice a second."""
+    idle one gets an answer twice a second. Those of paused tasks do not ask,
+    and are left out, here and below."""
 
     connections: Mapping[str, float] = field(default_factory=dict)
     """Open connections of all clients, by client as in `io`; absent where
-    they are not exported."""
+    they are not exported, or all tasks are paused."""
 
-    fetches: float | None = None
-    """Fetches that were answered since the start of the consumers."""
+    fetches: Mapping[str, float] = field(default_factory=dict)
+    """Fetches that were answered since its start, by consumer."""
 
     errors: Mapping[tuple[str, str, int], TaskErrors] = field(
         default_factory=dict
@@ -388,8 +389,8 @@ class FetchProgress:
     one is answered twice a second.
     """
 
-    fetches: float
-    """Those answered up to the last reading."""
+    fetches: Mapping[str, float]
+    """Those answered up to the last reading, by consumer."""
 
     read_at: datetime
     """When that began."""
@@ -400,12 +401,23 @@ class FetchProgress:
     answered_after: datetime | None = None
     """A time after which one was answered for certain; `None` for never."""
 
-    def note(self, fetches: float, at: datetime) -> "FetchProgress":
-        """Take a reading."""
+    def note(
+        self, fetches: Mapping[str, float], at: datetime
+    ) -> "FetchProgress":
+        """Take a reading.
+
+        Notes
+        -----
+        Only consumers that were in the reading before say anything: those of
+        a process that answers again have fetched whenever they did.
+        """
         if at <= self.read_at:
             return self  # it is the same
-        still = fetches == self.fetches
-        rose = fetches > self.fetches
+        both = [
+            (fetches[c], n) for c, n in self.fetches.items() if c in fetches
+        ]
+        still = bool(both) and all(now == before for now, before in both)
+        rose = any(now > before for now, before in both)
         return FetchProgress(
             fetches=fetches,
             read_at=at,

@@ -132,7 +132,7 @@ class TopicLag:
 
     drain: timedelta | None = None
     """How long until nothing waits, as fast as in the last minute; `None`
-    if nothing waits or it does not get less."""
+    if nothing waits, it does not get less, or a partition stands."""
 
     headroom: Headroom | None = None
     """What is left before records are lost; `None` if the source keeps them
@@ -149,6 +149,10 @@ class TopicLag:
     unmeasured: bool = False
     """Whether it loses records by its size, and it is not known yet how fast
     it is written."""
+
+    unfilled: bool = False
+    """Whether its records stand, and it will lose them by its size alone, of
+    which nothing is known before it has lost the first."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

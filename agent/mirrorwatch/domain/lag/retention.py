@@ -34,6 +34,9 @@ class RetentionLimits:
     long retention with days left.
     """
 
+    enabled: bool = True
+    """Whether topic configs are read."""
+
     critical: timedelta = field(
         default=timedelta(hours=6),
         metadata={"title": "Critical below", "gt": timedelta()},
@@ -95,22 +98,17 @@ def _find(
     limits: RetentionLimits,
     now: datetime,
 ) -> Iterator[CheckFinding]:
+    if not limits.enabled:
+        yield CheckFinding(
+            Health.OFF,
+            "Time to loss is not known: retention at the source is not read "
+            "(limits.configs.enabled is false)",
+        )
+        return
     if seen is None:
         yield CheckFinding(Health.UNKNOWN, "Topics have not been listed yet")
         return
-    if now - seen.at > STALE:
-        yield CheckFinding(
-            Health.UNKNOWN,
-            f"Topics were last listed {seconds(now - seen.at)} ago",
-        )
-    for problem in seen.problems:
-        yield CheckFinding(Health.UNKNOWN, problem)
-    if refused := seen.configs_refused:
-        yield CheckFinding(
-            Health.UNKNOWN,
-            f"Retention of {_name(refused)} at the source is not known: "
-            "mirrorwatch could not read its topic configs",
-        )
+    yield from _find_unread(seen, now)
     if not seen.configs_known:
         yield CheckFinding(
             Health.UNKNOWN,
@@ -137,6 +135,24 @@ def _find(
     )
 
 
+def _find_unread(
+    seen: LagObservation, now: datetime
+) -> Iterator[CheckFinding]:
+    if now - seen.at > STALE:
+        yield CheckFinding(
+            Health.UNKNOWN,
+            f"Topics were last listed {seconds(now - seen.at)} ago",
+        )
+    for problem in seen.problems:
+        yield CheckFinding(Health.UNKNOWN, problem)
+    if refused := seen.configs_refused:
+        yield CheckFinding(
+            Health.UNKNOWN,
+            f"Retention of {_name(refused)} at the source is not known: "
+            "mirrorwatch could not read its topic configs",
+        )
+
+
 def _find_unmeasured(
     seen: LagObservation, worst: FirstLoss | None
 ) -> Iterator[CheckFinding]:
@@ -154,6 +170,14 @@ def _find_unmeasured(
             f"When {_name(found)} loses records is not known yet: it is "
             "limited by size, and mirrorwatch has just begun to measure how "
             "fast it is written",
+        )
+    unfilled = [t.topic for t in seen.topics if t.unfilled]
+    if unfilled:
+        yield CheckFinding(
+            Health.UNKNOWN,
+            f"When {_name(unfilled)} loses records cannot be known: it is "
+            "limited by size alone (retention.bytes), and has deleted no "
+            "segment yet. Compare its size on disk",
         )
 
 

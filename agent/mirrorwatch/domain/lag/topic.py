@@ -4,7 +4,6 @@ from collections import deque
 from collections.abc import (
     Callable,
     Container,
-    Iterable,
     Iterator,
     Mapping,
 )
@@ -33,6 +32,7 @@ def find_headrooms(
     tracks: Mapping[int, PartitionLag],
     starts: Mapping[int, int],
     rates: Mapping[int, float],
+    dropped: Mapping[int, int],
 ) -> tuple[Headroom, ...]:
     """Return what is left before records are lost, by time and by size.
 
@@ -49,6 +49,8 @@ def find_headrooms(
         Their log starts.
     rates
         Records a second written to each of them, as far as known.
+    dropped
+        Offsets up to which a transform drops what waits, on purpose.
 
     Returns
     -------
@@ -60,7 +62,7 @@ def find_headrooms(
         return ()
     found = [
         *_by_time(configs, age),
-        *_by_size(configs, tracks, starts, rates),
+        *_by_size(configs, tracks, starts, rates, dropped),
     ]
     worst: list[Headroom] = []
     for each in sorted(found, key=lambda h: (h.remaining, h.share)):
@@ -84,6 +86,7 @@ def _by_size(
     tracks: Mapping[int, PartitionLag],
     starts: Mapping[int, int],
     rates: Mapping[int, float],
+    dropped: Mapping[int, int],
 ) -> Iterator[Headroom]:
     """Yield estimates: no broker shows sizes to everyone, but a log that was
     shortened before keeps about as many records as it does now.
@@ -96,7 +99,8 @@ def _by_size(
     for partition, track in _find_full(configs, tracks, starts):
         start, rate = starts[partition], rates.get(partition, 0.0)
         if rate > 0:
-            left = max(0, track.next_offset - start)
+            next_offset = max(track.next_offset, dropped.get(partition, 0))
+            left = max(0, next_offset - start)
             yield Headroom(
                 remaining=timedelta(seconds=left / rate),
                 share=left / (track.end - start),
@@ -275,6 +279,14 @@ class LagContext:
     """How long records wait, and a position stands, of a mirror that goes on:
     it may not have committed that they are copied."""
 
+    dropped: Mapping[int, int] = field(default_factory=dict)
+    """Source offsets up to which a transform drops what waits, by partition
+    and on purpose: none of it is lost when it expires."""
+
+    filtered: bool = False
+    """Whether a transform may drop records of the topic on purpose, which an
+    agent that has just started has yet to find."""
+
 
 def summarize(
     topic: str, tracks: Mapping[int, PartitionLag], around: LagContext
@@ -304,7 +316,7 @@ def summarize(
         if is_bounded_by_size(around.configs)
         else NO_ENDS,
     )
-    age, just_seen = _expiry_age(waiting.values(), around)
+    age, just_seen = _expiry_age(waiting, around)
     rates = trend.end_rates()
     headroom = find_headrooms(
         around.configs,
@@ -312,6 +324,7 @@ def summarize(
         tracks=tracks,
         starts=around.starts,
         rates=rates,
+        dropped=around.dropped,
     )
     lag = TopicLag(
         topic=topic,
@@ -332,8 +345,16 @@ def summarize(
     stood = {p: _stuck(t, around.now) for p, t in waiting.items()}
     worst = max(waiting, key=lambda p: (stood[p], waiting[p].records))
     track, stuck = waiting[worst], stood[worst]
+    stands = any(
+        stood[p] > around.patience and not _is_dropped(p, t, around)
+        for p, t in waiting.items()
+    )
     return replace(
         lag,
+        unfilled=stands
+        and not headroom
+        and is_bounded_by_size(around.configs)
+        and not any(around.starts.values()),
         status=_status(track, stuck, around),
         partition=worst,
         position=track.next_offset,
@@ -350,7 +371,8 @@ def summarize(
             for p, t in waiting.items()
             if stood[p] > LOOK_TWICE
         ),
-        drain=trend.drain(records),
+        # A partition that stands never drains, whatever the others gain.
+        drain=None if stands else trend.drain(records),
     )
 
 
@@ -366,7 +388,7 @@ def _age(
 
 
 def _expiry_age(
-    waiting: Iterable[PartitionLag], around: LagContext
+    waiting: Mapping[int, PartitionLag], around: LagContext
 ) -> tuple[float, bool]:
     """Return the age of the oldest record that waits as the source counts it,
     and whether the agent has only begun to follow it.
@@ -379,12 +401,21 @@ def _expiry_age(
     """
     now, patience = around.now.timestamp(), around.patience.total_seconds()
     ages = []
-    for track in waiting:
+    for partition, track in waiting.items():
+        if _is_dropped(partition, track, around):
+            # Those behind came while the agent looked.
+            found = track.ends.written_at(around.dropped[partition])
+            if found is not None:
+                ages.append((max(0.0, now - found[0]), False))
+            continue
         if (found := track.waiting_about()) is None:
             continue
         since, _ = found
+        seen_for = now - (track.seen_since() or now)
         followed = (
-            now - (track.seen_since() or now) > patience
+            seen_for > 2 * patience
+            if around.filtered
+            else seen_for > patience
             or _stuck(track, around.now) > around.patience
         )
         if followed and track.head_at is not None:
@@ -392,6 +423,12 @@ def _expiry_age(
         just_seen = not followed and now - since > patience
         ages.append((max(0.0, now - since), just_seen))
     return max(ages, default=(0.0, False))
+
+
+def _is_dropped(
+    partition: int, track: PartitionLag, around: LagContext
+) -> bool:
+    return around.dropped.get(partition, 0) > track.next_offset
 
 
 def _stuck(track: PartitionLag, now: datetime) -> timedelta:
@@ -464,10 +501,18 @@ class TopicSummaries:
     ----------
     class_of
         Class of a source topic, empty if it has none.
+    filtered
+        Returns whether a transform may drop records of a source topic on
+        purpose.
     """
 
-    def __init__(self, class_of: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        class_of: Callable[[str], str],
+        filtered: Callable[[str], bool],
+    ) -> None:
         self._class_of = class_of
+        self._filtered = filtered
         self._kept: dict[str, _Kept] = {}
 
     def take(
@@ -479,6 +524,7 @@ class TopicSummaries:
         patience: timedelta,
         *,
         changed: Container[str],
+        dropped: Mapping[TopicPartition, int],
     ) -> tuple[TopicLag, ...]:
         """Return the lag of every topic, by name.
 
@@ -496,6 +542,8 @@ class TopicSummaries:
             How long positions stand of a mirror that goes on.
         changed
             Topics of which anything was seen that was not so before.
+        dropped
+            Offsets up to which a transform drops what waits, on purpose.
         """
         moved_at = max(
             (t.moved_at for t in tracks.values() if t.begun), default=None
@@ -546,6 +594,10 @@ class TopicSummaries:
                 },
                 flow_moved_at=moved_at,
                 patience=patience,
+                dropped={
+                    p: dropped[topic, p] for p in own if (topic, p) in dropped
+                },
+                filtered=self._filtered(topic),
             )
             kept.marks, kept.configs = marks, around.configs
             kept.lag = summarize(topic, own, around)

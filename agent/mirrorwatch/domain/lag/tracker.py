@@ -47,6 +47,11 @@ class LagTracker:
         How source topics are configured, as far as that is known.
     refused
         Source topics of which that was asked in vain.
+    dropped
+        Source partitions at whose end a transform drops records on purpose,
+        with the offset up to which it does: they may expire.
+    filtered
+        Returns whether it may do so in a source topic.
     """
 
     def __init__(
@@ -56,12 +61,15 @@ class LagTracker:
         class_of: Callable[[str], str],
         configs: Callable[[], Mapping[str, TopicConfigs]],
         refused: Callable[[], Container[str]] = frozenset,
+        dropped: Callable[[], Mapping[TopicPartition, int]] = dict,
+        filtered: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self._flow = flow
         self._configs = configs
         self._refused = refused
+        self._dropped = dropped
         self._tracks: dict[TopicPartition, PartitionLag] = {}
-        self._summaries = TopicSummaries(class_of)
+        self._summaries = TopicSummaries(class_of, filtered)
         self._changed: set[str] = set()
         """Topics of which anything was seen that was not so before."""
 
@@ -122,6 +130,7 @@ class LagTracker:
                 self._configs(),
                 COMMITS * flush,
                 changed=self._changed,
+                dropped=self._dropped(),
             )
         else:
             self._missed = True

@@ -161,8 +161,9 @@ class ConfigsLimits:
     """Limits of the check `configs`."""
 
     enabled: bool = field(default=True, metadata={"title": "Enabled"})
-    """Whether topic configs are compared. Requires DESCRIBE_CONFIGS on all
-    replicated topics at both clusters."""
+    """Whether topic configs are read and compared. Requires DESCRIBE_CONFIGS
+    on all replicated topics at both clusters. Without them the check
+    `retention` is off, too."""
 
     every: timedelta = field(
         default=timedelta(minutes=5),

@@ -112,6 +112,9 @@ class TopicsObservation:
     patience: timedelta
     """How long it may take to make what is new."""
 
+    refreshes: bool = True
+    """Whether the mirror looks for it while it runs."""
+
     chosen: bool = True
     """Whether the flow's topics were configured: if not, it carries what its
     mirror wants."""
@@ -375,6 +378,12 @@ def _find_unwanted(seen: TopicsObservation) -> Iterator[CheckFinding]:
         )
 
 
+UNREFRESHED = (
+    "MirrorMaker finds new topics and partitions only when it starts "
+    "(refresh.topics.enabled is false). Restart it"
+)
+
+
 def _find_missing(seen: TopicsObservation) -> Iterator[CheckFinding]:
     there = seen.target_alias
     absent = [m for m in seen.late if m.hidden is False]
@@ -383,9 +392,13 @@ def _find_missing(seen: TopicsObservation) -> Iterator[CheckFinding]:
         yield CheckFinding(
             Health.CRITICAL,
             f"Missing at {there} for {seconds(seen.at - oldest)}: "
-            f"{names(m.topic for m in absent)}. MirrorMaker refreshes topics "
-            f"every {seconds(seen.refresh)}. Check that it runs, and that it "
-            "may read and create topics",
+            f"{names(m.topic for m in absent)}. "
+            + (
+                f"MirrorMaker refreshes topics every {seconds(seen.refresh)}. "
+                "Check that it runs, and that it may read and create topics"
+                if seen.refreshes
+                else UNREFRESHED
+            ),
         )
     hidden = [m.remote for m in seen.late if m.hidden]
     if hidden:
@@ -394,6 +407,15 @@ def _find_missing(seen: TopicsObservation) -> Iterator[CheckFinding]:
             f"Mirrorwatch cannot verify whether {names(hidden)} "
             f"{agree(len(hidden), 'exist')} at {there}. Grant it DESCRIBE on "
             "topics there",
+        )
+    # After a restart they are due at once, and the target was not asked yet.
+    unasked = [m.remote for m in seen.late if m.hidden is None]
+    if unasked:
+        yield CheckFinding(
+            Health.UNKNOWN,
+            f"Whether {names(unasked)} {agree(len(unasked), 'exist')} at "
+            f"{there} is not known yet: not listed there, and not looked up "
+            "by name since mirrorwatch started",
         )
 
 
@@ -409,8 +431,12 @@ def _find_mismatches(seen: TopicsObservation) -> Iterator[CheckFinding]:
             f"{first.topic} has {first.source} partitions at "
             f"{seen.source_alias} but only {first.target} at "
             f"{seen.target_alias} for {seconds(seen.at - first.since)}: "
-            "records of the other partitions are not copied. Check that "
-            "MirrorMaker runs and may ALTER the topic"
+            "records of the other partitions are not copied. "
+            + (
+                "Check that MirrorMaker runs and may ALTER the topic"
+                if seen.refreshes
+                else UNREFRESHED
+            )
             + _likewise_note(first, fewer),
         )
     more = [m for m in seen.divided if m.source < m.target]

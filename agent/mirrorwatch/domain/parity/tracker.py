@@ -1,6 +1,6 @@
 """What has been so without a break, and since when."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -38,12 +38,29 @@ class FirstSeen:
         self._since = dict(since)
 
     def update(
-        self, found: Iterable[Condition], at: datetime
+        self,
+        found: Iterable[Condition],
+        at: datetime,
+        *,
+        unseen: Callable[[Condition], bool] = lambda _: False,
     ) -> FirstSeenChanges:
-        """Take all conditions that hold now."""
+        """Take all conditions that hold now.
+
+        Parameters
+        ----------
+        found
+            The conditions.
+        at
+            The time.
+        unseen
+            Returns whether it is not known if a condition still holds: then
+            it is remembered until that is known.
+        """
         found = set(found)
         began = dict.fromkeys(found - self._since.keys(), at)
-        ended = frozenset(self._since.keys() - found)
+        ended = frozenset(
+            c for c in self._since.keys() - found if not unseen(c)
+        )
         self._since.update(began)
         for condition in ended:
             del self._since[condition]

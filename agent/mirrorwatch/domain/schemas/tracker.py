@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from ..cluster_view import ClusterView, FlowView
@@ -62,6 +62,9 @@ class _Facts:
     arrived: datetime | None
     newest: datetime
     at: tuple[str, int, int]
+    places: dict[tuple[str, int], int] = field(default_factory=dict)
+    """Offset of the newest record that is known, by side and partition."""
+
     copy_id: str = ""
     """Id of the topic at the target, once a record there was sampled."""
 
@@ -173,7 +176,7 @@ class SchemaTracker:
                 if self._resolution(use.schema) in _UNREGISTERED:
                     self._resolved.pop(use.schema)
                 self._judge(use, facts, at)
-            facts.newest = at
+            facts.newest, facts.places[place[:2]] = at, place[2]
             if place[0] == "target":
                 facts.at, facts.copy_id = place, copy_id
                 facts.arrived = facts.arrived or at
@@ -388,8 +391,8 @@ def _is_recreated(use: SchemaUse, facts: _Facts, view: FlowView) -> bool:
 
 
 def _has_expired(use: SchemaUse, facts: _Facts, view: FlowView) -> bool:
-    """Tell whether the newest record that is known of a use is gone: at the
-    target, where readers fail at it, if it was found there.
+    """Tell whether all records that are known of a use are gone: at the
+    target, where readers fail at them, if any was found there.
     """
     side, partition, offset = facts.at
     cluster: ClusterView | None = view.source
@@ -398,4 +401,12 @@ def _has_expired(use: SchemaUse, facts: _Facts, view: FlowView) -> bool:
         cluster, topic = view.target, view.names.get(use.topic)
     if cluster is None or topic is None:
         return False
-    return cluster.starts.get((topic, partition), 0) > offset
+    known = {(side, partition): offset, **facts.places}
+    left = [
+        (side, partition, newest)
+        for (at, partition), newest in known.items()
+        if at == side and newest >= cluster.starts.get((topic, partition), 0)
+    ]
+    if left and facts.at not in left:
+        facts.at = left[-1]
+    return not left

@@ -141,7 +141,7 @@ class JmxSource:
     ) -> None:
         """Note how many fetches were answered by the oldest reading."""
         fetches, at = metrics.fetches, min(read, default=None)
-        if fetches is None or at is None:
+        if not fetches or at is None:
             self._progress = None
         elif self._progress is None:
             self._progress = FetchProgress(
