@@ -290,6 +290,51 @@ def test_an_offset_beyond_the_end_is_unknown(target: Target) -> None:
     )
 
 
+@pytest.mark.parametrize("end", [None, 99])
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_group_that_stopped_has_not_gone_on_after_an_election(
+    target: Target, end: int | None, restarts: bool
+) -> None:
+    """There is no leader for a moment, or its end is an old one."""
+    assert target.run(20, written=10).health is Health.CRITICAL
+    assert list(target.tracker.wanted())
+    if restarts:
+        target.restart()
+    known = target.ends.pop(("t", 0))
+    if end is not None:
+        target.ends["t", 0] = end
+    assert target.look().health is Health.UNKNOWN
+    assert not list(target.tracker.wanted())
+    target.ends["t", 0] = known
+    found = target.look()
+    assert found.health is Health.CRITICAL
+    assert "t[0] stuck at offset 100 for 20 min" in found.reason
+
+
+def test_time_without_a_leader_does_not_count(target: Target) -> None:
+    target.run(4, written=10)
+    known = target.ends.pop(("t", 0))
+    for _ in range(40):
+        assert target.look().health is Health.UNKNOWN
+    # It committed what it had read before.
+    target.offsets[G] += 20
+    target.look()
+    target.ends["t", 0] = known
+    assert target.look().health is Health.OK
+    assert target.run(4).health is Health.OK
+    assert target.run(2).health is Health.CRITICAL
+
+
+def test_a_truncated_log_is_nothing_that_a_group_lacks(target: Target) -> None:
+    target.run(1, written=10)
+    target.ends["t", 0] = 90
+    for _ in range(40):
+        assert target.look().health is Health.UNKNOWN
+    del target.offsets[G]
+    target.look()
+    assert target.tracker.lost() == ()
+
+
 def test_offsets_of_other_topics_are_none_of_it(target: Target) -> None:
     target.offsets["h", "other", 0] = 1
     target.look()

@@ -66,6 +66,8 @@ class ReadersTracker:
             LagTrend
         )
         self._at: datetime | None = None
+        self._unknown: set[GroupPartition] = set()
+        """Those whose lag was not known in the last look."""
 
     def look(
         self,
@@ -113,6 +115,7 @@ class ReadersTracker:
         def is_read(group: str) -> bool:
             return group in listed or (is_whole and group not in unread)
 
+        self._unknown.clear()
         self._restore_others(wanted, target, now)
         for gone in self._tracks.keys() - wanted.keys():
             if not self._is_there(gone, target, topics):
@@ -128,13 +131,17 @@ class ReadersTracker:
             group, topic, partition = key
             end = target.ends.get((topic, partition))
             own = found[group].setdefault(topic, {})
-            if end is None or offset > end:
-                unknown[group] += 1
-                self._tracks.pop(key, None)
-                continue
             track = self._track(key, target.topics[topic].id, offset, now)
-            if gap > PAUSE:
+            is_known = end is not None and offset <= end
+            if gap > PAUSE or not is_known:
                 track.pass_over(gap, now)
+            if end is None or offset > end:
+                # Without a leader, or with one that was just elected and has
+                # an old end, a group that stopped before has not gone on.
+                self._unknown.add(key)
+                unknown[group] += 1
+                track.move(_at(offset), max(track.ends.last, offset), now)
+                continue
             track.move(_at(offset), end, now)
             own[partition] = track
         self._restored = {}
@@ -153,7 +160,8 @@ class ReadersTracker:
         """
         groups: defaultdict[str, list[GroupPartition]] = defaultdict(list)
         for key in sorted(self._missed):
-            groups[key[0]].append(key)
+            if self._tracks[key].records:
+                groups[key[0]].append(key)
         return tuple(
             LostOffsets(
                 group=group,
@@ -174,7 +182,7 @@ class ReadersTracker:
         waiting = sorted(
             (track.moved_at, key)
             for key, track in self._tracks.items()
-            if track.wants_head(self._at)
+            if key not in self._unknown and track.wants_head(self._at)
         )
         asked = set()
         for _, key in waiting:
