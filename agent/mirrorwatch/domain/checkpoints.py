@@ -153,10 +153,10 @@ class CheckpointTracker:
         now: datetime,
     ) -> Iterator[StaleCheckpoint]:
         for found in readings:
+            if _translated(found) <= found.checkpoint:
+                continue
             due = before.get(found.place)
             if due is None or due.checkpoint != found.checkpoint:
-                if _translated(found) <= found.checkpoint:
-                    continue
                 due = _Due(found.checkpoint, now, found.committed)
             self._due[found.place] = due
             if now - due.since > patience and found.committed > due.committed:
