@@ -291,6 +291,59 @@ def test_a_checkpoint_that_stays_behind_is_found(world: World) -> None:
     assert world.verdict().health is Health.WARNING
 
 
+def test_a_source_that_was_silent_gives_checkpoints_time(
+    world: World,
+) -> None:
+    flow = world.flows[0]
+    flow.checkpoint("a", upstream=1)
+    flow.positions.note(
+        Sync(topic="t", partition=0, upstream=4, downstream=4, written_at=NOON)
+    )
+
+    def read(minute: float, committed: int) -> Health:
+        world.source.committed = {"a": {("t", 0): committed}}
+        world.now = NOON + timedelta(minutes=minute)
+        world.worker.step()
+        return world.verdict().health
+
+    assert read(0, 5) is Health.OK
+    world.source.up = False
+    assert read(1, 5) is Health.UNKNOWN
+    assert read(9, 5) is Health.UNKNOWN
+    # The mirror has not reached it either: its next checkpoint is due soon.
+    world.source.up = True
+    assert read(10, 6) is Health.OK
+    assert read(13, 7) is Health.OK
+    assert read(15, 8) is Health.WARNING
+    # What was stale before is so after.
+    world.source.up = False
+    assert read(16, 8) is Health.UNKNOWN
+    world.source.up = True
+    assert read(17, 9) is Health.WARNING
+
+
+def test_topics_that_are_never_read_to_their_ends_make_the_check_unknown(
+    world: World,
+) -> None:
+    world.source.committed = {"a": {("t", 0): 5}}
+    world.flows[0].checkpoint("a")
+    world.worker.step()
+    positions = world.flows[0].positions
+    for minute, health in (
+        (1, Health.OK),
+        (5, Health.OK),
+        (7, Health.UNKNOWN),
+    ):
+        positions.catch_up("mm2-offsets.summit.internal", 1)
+        world.now = NOON + timedelta(minutes=minute)
+        world.worker.step()
+        assert world.verdict().health is health
+    assert "topic is still being read" in world.verdict().reason
+    positions.catch_up("mm2-offsets.summit.internal", 0)
+    world.worker.step()
+    assert world.verdict().health is Health.OK
+
+
 def test_a_store_that_fails_keeps_nobody_from_learning(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

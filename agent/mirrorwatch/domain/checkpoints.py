@@ -1,7 +1,7 @@
 """Facts about the checkpoints of consumer groups."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from .report import (
@@ -16,6 +16,7 @@ from .report import (
 )
 
 __all__ = [
+    "STALE",
     "CheckpointTracker",
     "CheckpointsObservation",
     "GroupOffsets",
@@ -144,6 +145,13 @@ class CheckpointTracker:
         """Return what is due for longer than one is patient."""
         before, self._due = self._due, {}
         return tuple(self._judge(readings, before, patience, now))
+
+    def pass_over(self, gap: timedelta) -> None:
+        """Count a time in which no checkpoint could come as none."""
+        self._due = {
+            place: replace(due, since=due.since + gap)
+            for place, due in self._due.items()
+        }
 
     def _judge(
         self,

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from ..domain.checkpoints import (
+    STALE,
     CheckpointsObservation,
     CheckpointTracker,
     GroupOffsets,
@@ -65,6 +66,10 @@ class CheckpointsSource:
         self._naming = naming
         self._positions = positions
         self._watch = CheckpointTracker()
+        self._compared_at: datetime | None = None
+        self._silent = False
+        """Whether the source did not answer since."""
+        self._behind_since: datetime | None = None
         self._seen = Latest[CheckpointsObservation | None](None)
 
     def named(self) -> set[str]:
@@ -103,18 +108,42 @@ class CheckpointsSource:
             or not read
             or (groups and later)
         ):
-            # One that has just come up says nothing against what was seen.
-            still = replace(blank, problems=(STILL_READING,))
-            return replace(self._seen.get() or still, at=reading.at)
+            return self._keep(blank)
+        self._behind_since = None
         if interval is None or topic.absent:
             why = NO_CONNECTOR if interval is None else NO_TOPIC
             return replace(blank, absent=why)
+        return self._judge(reading, blank, interval)
+
+    def _keep(self, blank: CheckpointsObservation) -> CheckpointsObservation:
+        """Return what was seen before, for a while: a topic that has just
+        come up says nothing against it.
+        """
+        seen = self._seen.get()
+        if seen is not None:
+            self._behind_since = self._behind_since or seen.at
+            if blank.at - self._behind_since <= STALE:
+                return replace(seen, at=blank.at)
+        return replace(blank, problems=(STILL_READING,))
+
+    def _judge(
+        self,
+        reading: GroupReading,
+        blank: CheckpointsObservation,
+        interval: timedelta,
+    ) -> CheckpointsObservation:
+        groups = self.named()
         if groups and reading.problem is not None:
+            self._silent = True
             return replace(blank, problems=(reading.problem,))
         denied = groups & reading.denied
         known = groups & {group for group, _, _ in reading.offsets}
         if denied and not known:
             return replace(blank, absent=self._not_allowed())
+        if self._silent and self._compared_at is not None:
+            # MirrorMaker may not have reached it either.
+            self._watch.pass_over(reading.at - self._compared_at)
+        self._compared_at, self._silent = reading.at, False
         offsets = list(self._compare(reading, groups))
         return replace(
             blank,
