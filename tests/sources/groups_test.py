@@ -322,6 +322,25 @@ def test_a_source_that_was_silent_gives_checkpoints_time(
     assert read(17, 9) is Health.WARNING
 
 
+def test_a_mirror_that_nobody_knows_makes_the_check_unknown() -> None:
+    flow = Flow("f", Database(None))
+    for positions in (flow.positions, MirrorState()):
+        positions.fail("mm2-configs", "The configs topic does not exist")
+        positions.optional.miss("checkpoints")
+        source = CheckpointsSource(
+            flow="f",
+            source="summit",
+            naming=IdentityNaming(alias="summit"),
+            positions=positions,
+        )
+        source.take_groups(GroupReading(at=NOON))
+        (seen,) = source.observe(NOON)
+        verdict = judge_checkpoints("f", seen, NOON)
+        # A connector that was seen before is still known.
+        known = positions is flow.positions
+        assert verdict.health is (Health.OFF if known else Health.UNKNOWN)
+
+
 def test_topics_that_are_never_read_to_their_ends_make_the_check_unknown(
     world: World,
 ) -> None:

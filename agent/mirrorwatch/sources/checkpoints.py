@@ -110,6 +110,9 @@ class CheckpointsSource:
         ):
             return self._keep(blank)
         self._behind_since = None
+        unconfigured = self._positions.configs_problems()
+        if unconfigured:
+            return replace(blank, problems=unconfigured)
         if interval is None or topic.absent:
             why = NO_CONNECTOR if interval is None else NO_TOPIC
             return replace(blank, absent=why)
