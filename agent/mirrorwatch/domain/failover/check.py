@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from heapq import nsmallest
 
@@ -302,9 +302,12 @@ class FailoverTracker:
         moved, self._moved = self._moved, set()
         for name, (_, start) in missing.items():
             committed = start.place.committed
-            first = self._committed[name] = before.get(name, committed)
+            first = before.get(name)
+            if first is None:
+                first = committed
+            self._committed[name] = first
             yield name
-            if name + _MOVED in moved or committed != first:
+            if name + _MOVED in moved or _differ(first, committed):
                 self._moved.add(name + _MOVED)
                 yield name + _MOVED
 
@@ -321,8 +324,10 @@ class FailoverTracker:
             due = before.get(name)
             if due is None or due.offset != chosen.offset:
                 due = _Due(chosen.offset, now, place.committed)
+            elif due.committed is None:
+                due = replace(due, committed=place.committed)
             self._due[name] = due
-            if due.moved or place.committed != due.committed:
+            if due.moved or _differ(due.committed, place.committed):
                 yield (
                     f"{name} start {chosen.offset}",
                     OldStart(
@@ -334,6 +339,13 @@ class FailoverTracker:
                         since=due.since,
                     ),
                 )
+
+
+def _differ(before: int | None, now: int | None) -> bool:
+    """Return whether a group moved: one whose offset expired, or may not be
+    read, did not.
+    """
+    return before is not None and now is not None and before != now
 
 
 def _name(group: str, start: Start) -> str:
