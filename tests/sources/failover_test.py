@@ -261,6 +261,15 @@ def test_a_group_that_was_deleted_needs_no_start(site: Site) -> None:
     )
     (seen,) = site.failover.observe(NOON)
     assert {m.group for m in seen.missing} == {"g"}
+    # Nor while the source is lost; it does when it is there again.
+    site.lists = False
+    site.worker.step()
+    (seen,) = site.failover.observe(NOON)
+    assert {m.group for m in seen.missing} == {"g"}
+    offsets = {("g", "t", 0): 5, ("gone", "t", 0): 1}
+    site.failover.take_groups(replace(reading, offsets=offsets))
+    (seen,) = site.failover.observe(NOON)
+    assert {m.group for m in seen.missing} == {"g", "gone"}
 
 
 @pytest.mark.parametrize("groups", [(".*",), ("efd",)])

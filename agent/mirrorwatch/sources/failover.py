@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime
 
@@ -100,6 +101,8 @@ class FailoverSource:
         kept = store.load()
         self._kept = {name: found.offsets for name, found in kept.items()}
         self._read_at = next((g.read_at for g in kept.values()), None)
+        self._deleted: AbstractSet[str] = frozenset()
+        """Groups without offsets at the source, by the last answer."""
 
     def take(self, view: FlowView) -> None:
         """Learn which topics the flow carries, and the target's ends."""
@@ -246,6 +249,8 @@ class FailoverSource:
         # Of a group that was deleted, checkpoints may be left.
         answered = reading.asked - reading.denied
         deleted = answered - {group for group, _, _ in reading.offsets}
+        # One of which nothing was learned now is as it was before.
+        self._deleted = deleted | (self._deleted - answered)
         copied = self._copied(
             {(o.topic, o.partition) for g in self._kept.values() for o in g}
         )
@@ -253,7 +258,7 @@ class FailoverSource:
         for group, offsets in self._kept.items():
             for each in offsets:
                 remote = names.get(each.topic)
-                if remote is None or group in deleted:
+                if remote is None or group in self._deleted:
                     continue
                 key = each.topic, each.partition
                 known = copied.get(key, CopiedPartition())
