@@ -185,14 +185,18 @@ def test_a_source_that_is_lost_after_it_listed_takes_nothing_away(
     assert site.kept() == a_group("g", NOON, 5)
 
 
-def view(target_end: int | None, problems: tuple[str, ...] = ()) -> FlowView:
+def view(
+    target_end: int | None,
+    problems: tuple[str, ...] = (),
+    at: datetime = NOON,
+) -> FlowView:
     side = None
     if target_end is not None:
         ends = {("summit.t", 0): target_end}
-        side = ClusterView(alias="ldf", id="", at=NOON, topics={}, ends=ends)
+        side = ClusterView(alias="ldf", id="", at=at, topics={}, ends=ends)
     return FlowView(
         flow="f",
-        at=NOON,
+        at=at,
         committed={},
         syncs={},
         caught_up=True,
@@ -219,6 +223,7 @@ def test_starts_are_judged_by_copies_and_the_end_of_the_target(
     for minute in range(12):
         site.groups["g"]["t", 0] = 6 + minute % 2
         site.now = NOON + timedelta(minutes=minute)
+        site.failover.take(view(2, at=site.now))
         found = verdict(site)
     assert found.health is Health.CRITICAL
     assert "beyond the target's end (2)" in found.reason
@@ -226,11 +231,43 @@ def test_starts_are_judged_by_copies_and_the_end_of_the_target(
     site.worker = site.start()
     site.worker.step()
     assert not site.failover.observe(site.now)
-    site.failover.take(view(2))
+    site.failover.take(view(2, at=site.now))
     assert verdict(site).health is Health.CRITICAL
-    site.failover.take(view(None, problems=("ldf is lost",)))
+    site.failover.take(view(None, problems=("ldf is lost",), at=site.now))
     site.now += timedelta(minutes=1)
     assert verdict(site).health is Health.CRITICAL
+
+
+def test_a_start_that_cannot_be_looked_for_is_not_missed(site: Site) -> None:
+    """A group has just begun when the target is lost."""
+    site.failover.take(view(9))
+    for minute in range(15):
+        site.now = NOON + timedelta(minutes=minute)
+        site.groups["g"]["t", 0] = 6 + minute
+        if minute > 1:
+            site.failover.take(view(None, problems=("ldf is lost",)))
+        found = verdict(site)
+    assert found.health is Health.UNKNOWN
+    assert found.reason == "ldf is lost"
+    # It has none since it began, and the target answers.
+    site.failover.take(view(9, at=site.now))
+    assert verdict(site).health is Health.CRITICAL
+
+
+def test_ends_that_nobody_reads_any_more_prove_nothing(site: Site) -> None:
+    """Checkpoints go on beyond them."""
+    site.failover.take(view(9))
+    for minute in range(15):
+        site.now = NOON + timedelta(minutes=minute)
+        site.groups["g"]["t", 0] = 6 + 10 * minute
+        site.checkpoint("g", 6 + 10 * minute, 6 + 10 * minute)
+        found = verdict(site)
+    assert found.health is Health.UNKNOWN
+    assert found.reason == (
+        "Log end offsets were last read 14 min ago: mirrorwatch hangs"
+    )
+    site.failover.take(view(200, at=site.now))
+    assert verdict(site).health is Health.OK
 
 
 def test_a_lost_source_makes_starts_unknown_also_after_a_restart(

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from ..domain.cluster_view import ClusterView, FlowView, TopicPartition
 from ..domain.failover.check import (
+    STALE,
     FailoverObservation,
     FailoverTracker,
     GroupStart,
@@ -25,6 +26,7 @@ from ..domain.failover.translation import (
     merge,
     translate,
 )
+from ..domain.report import seconds
 from ..state.documents import DocumentStore, FirstSeenStore
 from ..state.failover import GroupStore, SourceEndStore
 from ..threads import Latest
@@ -202,6 +204,14 @@ class FailoverSource:
     def _judge(self, reading: GroupReading, names: Mapping[str, str]) -> None:
         view = self._view.get()
         problems = [reading.problem, *(() if view is None else view.problems)]
+        target = None if view is None else view.target
+        if target is not None and reading.at - target.at > STALE:
+            # Starts move on, and seem to be beyond an end that is old.
+            problems.append(
+                "Log end offsets were last read "
+                f"{seconds(reading.at - target.at)} ago: mirrorwatch hangs"
+            )
+            view = None
         seen = replace(
             self._seen.get()
             or FailoverObservation(flow=self._flow, at=reading.at),
@@ -221,6 +231,7 @@ class FailoverSource:
             costs = [(g, s.chosen.repeated) for g, s in starts if s.chosen]
             seen = replace(
                 seen,
+                compared_at=reading.at,
                 groups=len({group for group, _ in starts}),
                 missing=missing,
                 old=old,

@@ -22,6 +22,7 @@ from .recovery import RecoveryPoint
 from .translation import Start
 
 __all__ = [
+    "STALE",
     "FailoverLimits",
     "FailoverObservation",
     "FailoverTracker",
@@ -151,6 +152,10 @@ class FailoverObservation:
 
     read_at: datetime | None = None
     """When their offsets were last read at the source; `None` for never."""
+
+    compared_at: datetime | None = None
+    """When their starts were last held to the target; `None` if that was when
+    they were judged."""
 
     groups: int = 0
     """Groups that read topics of the flow."""
@@ -417,12 +422,14 @@ def _find(
             "Where consumer groups would start was last judged "
             f"{seconds(now - seen.at)} ago: mirrorwatch hangs",
         )
-    missing = [m for m in seen.missing if now - m.since > limits.rpo]
+    # What nobody looks at grows no older.
+    until = seen.compared_at or now
+    missing = [m for m in seen.missing if until - m.since > limits.rpo]
     yield from _find_missing(missing, now)
     old = [
         o
         for o in seen.old
-        if now - o.since > limits.rpo
+        if until - o.since > limits.rpo
         and (o.repeated is None or o.repeated > limits.repeated)
     ]
     if old:
