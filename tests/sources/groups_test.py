@@ -322,6 +322,54 @@ def test_a_source_that_was_silent_gives_checkpoints_time(
     assert read(17, 9) is Health.WARNING
 
 
+def test_checkpoints_of_another_flow_of_the_pair_are_none_of_it(
+    world: World,
+) -> None:
+    flow = world.flows[0]
+    flow.checkpoint("a", upstream=1)
+    sync = Sync(
+        topic="t", partition=0, upstream=4, downstream=4, written_at=NOON
+    )
+    flow.positions.note(sync)
+
+    def read(topic: str) -> Verdict:
+        flow.checkpoints.take(
+            FlowView(
+                flow="f",
+                at=NOON,
+                committed={},
+                syncs={},
+                caught_up=True,
+                target=None,
+                source=None,
+                names={topic: topic},
+            )
+        )
+        for minute in range(6):
+            world.source.committed = {"a": {("t", 0): 5 + minute}}
+            world.now = NOON + timedelta(minutes=minute)
+            world.worker.step()
+        return world.verdict()
+
+    assert read("t").health is Health.WARNING
+    found = read("u")
+    assert found.health is Health.OFF
+    assert found.reason == "No consumer group of this flow has a checkpoint"
+
+
+def test_checkpoints_that_are_held_to_nothing_are_not_current(
+    world: World,
+) -> None:
+    """They are of a topic that the group does not read at the source."""
+    world.flows[0].checkpoint("a")
+    world.source.committed = {"a": {("u", 0): 5}}
+    world.worker.step()
+    assert world.verdict().health is Health.OFF
+    world.source.committed["a"]["t", 0] = 5
+    world.worker.step()
+    assert world.verdict().health is Health.OK
+
+
 def test_a_mirror_that_nobody_knows_makes_the_check_unknown() -> None:
     flow = Flow("f", Database(None))
     for positions in (flow.positions, MirrorState()):

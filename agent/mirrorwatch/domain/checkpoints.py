@@ -90,7 +90,7 @@ class CheckpointsObservation:
     """How often the mirror emits checkpoints; `None` if it emits none."""
 
     groups: int = 0
-    """Groups with checkpoints whose offsets at the source are known."""
+    """Groups whose checkpoints were held to their offsets at the source."""
 
     unasked: int = 0
     """More groups with checkpoints, which were not asked for."""

@@ -1,6 +1,6 @@
 """Holds the checkpoints of a mirror to the groups that they are of."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -11,6 +11,7 @@ from ..domain.checkpoints import (
     CheckpointTracker,
     GroupOffsets,
 )
+from ..domain.cluster_view import FlowView
 from ..domain.topics import Naming
 from ..threads import Latest
 from .groups import GroupReading
@@ -70,7 +71,13 @@ class CheckpointsSource:
         self._silent = False
         """Whether the source did not answer since."""
         self._behind_since: datetime | None = None
+        self._carried = Latest[Collection[str] | None](None)
         self._seen = Latest[CheckpointsObservation | None](None)
+
+    def take(self, view: FlowView) -> None:
+        """Learn which topics the flow carries."""
+        if view.names:
+            self._carried.set(view.names.keys())
 
     def named(self) -> set[str]:
         """Return the groups that have checkpoints."""
@@ -150,7 +157,7 @@ class CheckpointsSource:
         offsets = list(self._compare(reading, groups))
         return replace(
             blank,
-            groups=len(known),
+            groups=len({found.place[0] for found in offsets}),
             denied=len(denied),
             unasked=len(groups - reading.asked) if reading.is_full else 0,
             overdue=self._watch.look(
@@ -168,7 +175,7 @@ class CheckpointsSource:
     def _compare(
         self, reading: GroupReading, groups: AbstractSet[str]
     ) -> Iterator[GroupOffsets]:
-        syncs = self._positions.all_syncs()
+        syncs, carried = self._positions.all_syncs(), self._carried.get()
         checkpoints = {
             (c.group, c.topic, c.partition): c.upstream
             for c in self._positions.checkpoints()
@@ -177,6 +184,8 @@ class CheckpointsSource:
             group, topic, partition = place
             if group not in groups:
                 continue
+            if carried is not None and topic not in carried:
+                continue  # flows of one pair share the checkpoints topic
             remote = self._naming.remote(topic)
             checkpoint = checkpoints.get((group, remote, partition))
             if checkpoint is None:
