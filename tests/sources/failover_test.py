@@ -238,6 +238,27 @@ def test_starts_are_judged_by_copies_and_the_end_of_the_target(
     assert verdict(site).health is Health.CRITICAL
 
 
+def test_groups_that_no_broker_lists_may_have_no_start(site: Site) -> None:
+    site.copied["t", 0] = CopiedPartition(copies=OffsetMap([(0, 0, 9)]))
+    site.failover.take(view(9))
+    site.whole = False
+    found = verdict(site)
+    assert found.health is Health.UNKNOWN
+    assert found.reason.startswith("Not every broker of the source lists its")
+    site.whole = True
+    assert verdict(site).health is Health.OK
+    # A broker that is restarted takes nothing away of what was listed.
+    site.whole = False
+    for minute, health in (
+        (1, Health.OK),
+        (5, Health.OK),
+        (6, Health.UNKNOWN),
+    ):
+        site.now = NOON + timedelta(minutes=minute)
+        site.failover.take(view(9, at=site.now))
+        assert verdict(site).health is health
+
+
 def test_a_start_that_cannot_be_looked_for_is_not_missed(site: Site) -> None:
     """A group has just begun when the target is lost."""
     site.failover.take(view(9))

@@ -35,6 +35,11 @@ from .mirror_state import MirrorState
 
 __all__ = ["FailoverSource"]
 
+UNLISTED = (
+    "Not every broker of the source lists its consumer groups: whether others "
+    "have a start at the target is not known"
+)
+
 Offsets = Mapping[str, tuple[GroupOffset, ...]]
 """Offsets of groups, by name."""
 
@@ -103,6 +108,9 @@ class FailoverSource:
         kept = store.load()
         self._kept = {name: found.offsets for name, found in kept.items()}
         self._read_at = next((g.read_at for g in kept.values()), None)
+        self._whole_at: datetime | None = None
+        """When every broker of the source listed its groups."""
+
         self._deleted: AbstractSet[str] = frozenset()
         """Groups without offsets at the source, by the last answer."""
 
@@ -204,6 +212,8 @@ class FailoverSource:
     def _judge(self, reading: GroupReading, names: Mapping[str, str]) -> None:
         view = self._view.get()
         problems = [reading.problem, *(() if view is None else view.problems)]
+        if reading.problem is None and not self._knows_all(reading):
+            problems.append(UNLISTED)
         target = None if view is None else view.target
         if target is not None and reading.at - target.at > STALE:
             # Starts move on, and seem to be beyond an end that is old.
@@ -252,6 +262,13 @@ class FailoverSource:
         elif self._seen.get() is None and not seen.problems:
             return  # nothing was judged yet
         self._seen.set(seen)
+
+    def _knows_all(self, reading: GroupReading) -> bool:
+        """Return whether all groups were listed, not long ago."""
+        if reading.is_whole:
+            self._whole_at = reading.at
+        whole_at = self._whole_at
+        return whole_at is not None and reading.at - whole_at <= STALE
 
     def _start(
         self, reading: GroupReading, view: FlowView, names: Mapping[str, str]
