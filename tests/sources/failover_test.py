@@ -238,6 +238,33 @@ def test_starts_are_judged_by_copies_and_the_end_of_the_target(
     assert verdict(site).health is Health.CRITICAL
 
 
+@pytest.mark.parametrize("hides", ["leader", "topic"])
+def test_a_group_without_a_start_has_none_after_an_election(
+    site: Site, hides: str
+) -> None:
+    """Its partition has no leader for a moment, or its topic is not listed."""
+    site.copied["t", 0] = CopiedPartition(copies=OffsetMap([(0, 0, 9)]))
+    for minute in range(12):
+        site.groups["g"]["t", 0] = 6 + minute % 2
+        site.now = NOON + timedelta(minutes=minute)
+        site.failover.take(view(2, at=site.now))
+        found = verdict(site)
+    assert found.health is Health.CRITICAL
+    seen = view(2, at=site.now)
+    assert seen.target is not None
+    hidden = replace(
+        seen,
+        target=replace(seen.target, ends={}),
+        names=seen.names if hides == "leader" else {"u": "summit.u"},
+    )
+    for after, health in ((0.25, Health.CRITICAL), (2, Health.OFF)):
+        at = site.now + timedelta(minutes=after)
+        site.failover.take(replace(hidden, at=at))
+        found = verdict(site)
+        known = hides == "leader"
+        assert found.health is (Health.CRITICAL if known else health)
+
+
 def test_groups_that_no_broker_lists_may_have_no_start(site: Site) -> None:
     site.copied["t", 0] = CopiedPartition(copies=OffsetMap([(0, 0, 9)]))
     site.failover.take(view(9))

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from ..domain.cluster_view import ClusterView, FlowView, TopicPartition
 from ..domain.failover.check import (
@@ -47,6 +47,30 @@ Copied = Callable[
     [Iterable[TopicPartition]], Mapping[TopicPartition, CopiedPartition]
 ]
 """Returns where the copies of source partitions are, as far as known."""
+
+
+LISTED_FOR = timedelta(minutes=1)
+"""How long a topic that is not listed is taken to be there: a broker that has
+just started may not know it."""
+
+
+class ListedNames:
+    """Names at the target of the topics that a flow carries, also of those
+    that were not listed for a moment.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[str, tuple[datetime, str]] = {}
+
+    def take(self, names: Mapping[str, str], at: datetime) -> dict[str, str]:
+        """Take the names in a survey; return all that are there."""
+        self._seen |= {topic: (at, name) for topic, name in names.items()}
+        self._seen = {
+            topic: (seen, name)
+            for topic, (seen, name) in self._seen.items()
+            if at - seen <= LISTED_FOR
+        }
+        return {topic: name for topic, (_, name) in self._seen.items()}
 
 
 class FailoverSource:
@@ -104,6 +128,8 @@ class FailoverSource:
         self._tracker = FailoverTracker(first_seen.load())
         self._view = Latest[FlowView | None](None)
         self._names = Latest[Mapping[str, str]]({})
+        self._listed = ListedNames()
+        self._target_ends: Mapping[TopicPartition, int] = {}
         self._seen = Latest[FailoverObservation | None](None)
         kept = store.load()
         self._kept = {name: found.offsets for name, found in kept.items()}
@@ -122,7 +148,7 @@ class FailoverSource:
             replace(self._copy_facts(), syncs=self._positions.all_syncs()),
         )
         if view.names:
-            self._names.set(view.names)
+            self._names.set(self._listed.take(view.names, view.at))
         if view.source is not None:
             self._source.set(view.source)
 
@@ -282,16 +308,21 @@ class FailoverSource:
         copied = self._copied(
             {(o.topic, o.partition) for g in self._kept.values() for o in g}
         )
-        ends = {} if view.target is None else view.target.ends
+        known = set(names.values())
+        ends = self._target_ends = {
+            # What has no leader now has the end that it had.
+            **{p: e for p, e in self._target_ends.items() if p[0] in known},
+            **({} if view.target is None else view.target.ends),
+        }
         for group, offsets in self._kept.items():
             for each in offsets:
                 remote = names.get(each.topic)
                 if remote is None or group in self._deleted:
                     continue
                 key = each.topic, each.partition
-                known = copied.get(key, CopiedPartition())
                 end = ends.get((remote, each.partition))
-                yield group, translate(each, replace(known, end=end))
+                copies = copied.get(key, CopiedPartition())
+                yield group, translate(each, replace(copies, end=end))
 
     def _excluded(self, group: str) -> bool:
         """Return whether the mirror emits no checkpoints of a group."""
