@@ -67,6 +67,20 @@ def test_a_group_far_behind_may_keep_its_checkpoint_for_long() -> None:
     )
 
 
+def test_a_group_that_a_burst_left_behind_may_keep_its_checkpoint() -> None:
+    """The task forgot the sync that the group had passed before its next
+    round: 200 records a second came, and the group reads 10 of them.
+    """
+    watch = CheckpointTracker()
+    assert not look(watch, 0, 17900, 17764, 17850)
+    assert not any(
+        look(watch, m, 17900 + 600 * m, 17764, 22427) for m in range(1, 5)
+    )
+    # A newer one is due once the group has caught up.
+    assert not look(watch, 8, 22400, 17764, 22427)
+    assert look(watch, 13, 22500, 17764, 22427)
+
+
 def test_the_wait_begins_anew_with_each_checkpoint() -> None:
     watch = CheckpointTracker()
     assert not any(

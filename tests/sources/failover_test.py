@@ -185,14 +185,18 @@ def test_a_source_that_is_lost_after_it_listed_takes_nothing_away(
     assert site.kept() == a_group("g", NOON, 5)
 
 
-def view(target_end: int | None, problems: tuple[str, ...] = ()) -> FlowView:
+def view(
+    target_end: int | None,
+    problems: tuple[str, ...] = (),
+    at: datetime = NOON,
+) -> FlowView:
     side = None
     if target_end is not None:
         ends = {("summit.t", 0): target_end}
-        side = ClusterView(alias="ldf", id="", at=NOON, topics={}, ends=ends)
+        side = ClusterView(alias="ldf", id="", at=at, topics={}, ends=ends)
     return FlowView(
         flow="f",
-        at=NOON,
+        at=at,
         committed={},
         syncs={},
         caught_up=True,
@@ -219,6 +223,7 @@ def test_starts_are_judged_by_copies_and_the_end_of_the_target(
     for minute in range(12):
         site.groups["g"]["t", 0] = 6 + minute % 2
         site.now = NOON + timedelta(minutes=minute)
+        site.failover.take(view(2, at=site.now))
         found = verdict(site)
     assert found.health is Health.CRITICAL
     assert "beyond the target's end (2)" in found.reason
@@ -226,11 +231,91 @@ def test_starts_are_judged_by_copies_and_the_end_of_the_target(
     site.worker = site.start()
     site.worker.step()
     assert not site.failover.observe(site.now)
-    site.failover.take(view(2))
+    site.failover.take(view(2, at=site.now))
     assert verdict(site).health is Health.CRITICAL
-    site.failover.take(view(None, problems=("ldf is lost",)))
+    site.failover.take(view(None, problems=("ldf is lost",), at=site.now))
     site.now += timedelta(minutes=1)
     assert verdict(site).health is Health.CRITICAL
+
+
+@pytest.mark.parametrize("hides", ["leader", "topic"])
+def test_a_group_without_a_start_has_none_after_an_election(
+    site: Site, hides: str
+) -> None:
+    """Its partition has no leader for a moment, or its topic is not listed."""
+    site.copied["t", 0] = CopiedPartition(copies=OffsetMap([(0, 0, 9)]))
+    for minute in range(12):
+        site.groups["g"]["t", 0] = 6 + minute % 2
+        site.now = NOON + timedelta(minutes=minute)
+        site.failover.take(view(2, at=site.now))
+        found = verdict(site)
+    assert found.health is Health.CRITICAL
+    seen = view(2, at=site.now)
+    assert seen.target is not None
+    hidden = replace(
+        seen,
+        target=replace(seen.target, ends={}),
+        names=seen.names if hides == "leader" else {"u": "summit.u"},
+    )
+    for after, health in ((0.25, Health.CRITICAL), (2, Health.OFF)):
+        at = site.now + timedelta(minutes=after)
+        site.failover.take(replace(hidden, at=at))
+        found = verdict(site)
+        known = hides == "leader"
+        assert found.health is (Health.CRITICAL if known else health)
+
+
+def test_groups_that_no_broker_lists_may_have_no_start(site: Site) -> None:
+    site.copied["t", 0] = CopiedPartition(copies=OffsetMap([(0, 0, 9)]))
+    site.failover.take(view(9))
+    site.whole = False
+    found = verdict(site)
+    assert found.health is Health.UNKNOWN
+    assert found.reason.startswith("Not every broker of the source lists its")
+    site.whole = True
+    assert verdict(site).health is Health.OK
+    # A broker that is restarted takes nothing away of what was listed.
+    site.whole = False
+    for minute, health in (
+        (1, Health.OK),
+        (5, Health.OK),
+        (6, Health.UNKNOWN),
+    ):
+        site.now = NOON + timedelta(minutes=minute)
+        site.failover.take(view(9, at=site.now))
+        assert verdict(site).health is health
+
+
+def test_a_start_that_cannot_be_looked_for_is_not_missed(site: Site) -> None:
+    """A group has just begun when the target is lost."""
+    site.failover.take(view(9))
+    for minute in range(15):
+        site.now = NOON + timedelta(minutes=minute)
+        site.groups["g"]["t", 0] = 6 + minute
+        if minute > 1:
+            site.failover.take(view(None, problems=("ldf is lost",)))
+        found = verdict(site)
+    assert found.health is Health.UNKNOWN
+    assert found.reason == "ldf is lost"
+    # It has none since it began, and the target answers.
+    site.failover.take(view(9, at=site.now))
+    assert verdict(site).health is Health.CRITICAL
+
+
+def test_ends_that_nobody_reads_any_more_prove_nothing(site: Site) -> None:
+    """Checkpoints go on beyond them."""
+    site.failover.take(view(9))
+    for minute in range(15):
+        site.now = NOON + timedelta(minutes=minute)
+        site.groups["g"]["t", 0] = 6 + 10 * minute
+        site.checkpoint("g", 6 + 10 * minute, 6 + 10 * minute)
+        found = verdict(site)
+    assert found.health is Health.UNKNOWN
+    assert found.reason == (
+        "Log end offsets were last read 14 min ago: mirrorwatch hangs"
+    )
+    site.failover.take(view(200, at=site.now))
+    assert verdict(site).health is Health.OK
 
 
 def test_a_lost_source_makes_starts_unknown_also_after_a_restart(
@@ -261,6 +346,15 @@ def test_a_group_that_was_deleted_needs_no_start(site: Site) -> None:
     )
     (seen,) = site.failover.observe(NOON)
     assert {m.group for m in seen.missing} == {"g"}
+    # Nor while the source is lost; it does when it is there again.
+    site.lists = False
+    site.worker.step()
+    (seen,) = site.failover.observe(NOON)
+    assert {m.group for m in seen.missing} == {"g"}
+    offsets = {("g", "t", 0): 5, ("gone", "t", 0): 1}
+    site.failover.take_groups(replace(reading, offsets=offsets))
+    (seen,) = site.failover.observe(NOON)
+    assert {m.group for m in seen.missing} == {"g", "gone"}
 
 
 @pytest.mark.parametrize("groups", [(".*",), ("efd",)])

@@ -291,6 +291,126 @@ def test_a_checkpoint_that_stays_behind_is_found(world: World) -> None:
     assert world.verdict().health is Health.WARNING
 
 
+def test_a_source_that_was_silent_gives_checkpoints_time(
+    world: World,
+) -> None:
+    flow = world.flows[0]
+    flow.checkpoint("a", upstream=1)
+    flow.positions.note(
+        Sync(topic="t", partition=0, upstream=4, downstream=4, written_at=NOON)
+    )
+
+    def read(minute: float, committed: int) -> Health:
+        world.source.committed = {"a": {("t", 0): committed}}
+        world.now = NOON + timedelta(minutes=minute)
+        world.worker.step()
+        return world.verdict().health
+
+    assert read(0, 5) is Health.OK
+    world.source.up = False
+    assert read(1, 5) is Health.UNKNOWN
+    assert read(9, 5) is Health.UNKNOWN
+    # The mirror has not reached it either: its next checkpoint is due soon.
+    world.source.up = True
+    assert read(10, 6) is Health.OK
+    assert read(13, 7) is Health.OK
+    assert read(15, 8) is Health.WARNING
+    # What was stale before is so after.
+    world.source.up = False
+    assert read(16, 8) is Health.UNKNOWN
+    world.source.up = True
+    assert read(17, 9) is Health.WARNING
+
+
+def test_checkpoints_of_another_flow_of_the_pair_are_none_of_it(
+    world: World,
+) -> None:
+    flow = world.flows[0]
+    flow.checkpoint("a", upstream=1)
+    sync = Sync(
+        topic="t", partition=0, upstream=4, downstream=4, written_at=NOON
+    )
+    flow.positions.note(sync)
+
+    def read(topic: str) -> Verdict:
+        flow.checkpoints.take(
+            FlowView(
+                flow="f",
+                at=NOON,
+                committed={},
+                syncs={},
+                caught_up=True,
+                target=None,
+                source=None,
+                names={topic: topic},
+            )
+        )
+        for minute in range(6):
+            world.source.committed = {"a": {("t", 0): 5 + minute}}
+            world.now = NOON + timedelta(minutes=minute)
+            world.worker.step()
+        return world.verdict()
+
+    assert read("t").health is Health.WARNING
+    found = read("u")
+    assert found.health is Health.OFF
+    assert found.reason == "No consumer group of this flow has a checkpoint"
+
+
+def test_checkpoints_that_are_held_to_nothing_are_not_current(
+    world: World,
+) -> None:
+    """They are of a topic that the group does not read at the source."""
+    world.flows[0].checkpoint("a")
+    world.source.committed = {"a": {("u", 0): 5}}
+    world.worker.step()
+    assert world.verdict().health is Health.OFF
+    world.source.committed["a"]["t", 0] = 5
+    world.worker.step()
+    assert world.verdict().health is Health.OK
+
+
+def test_a_mirror_that_nobody_knows_makes_the_check_unknown() -> None:
+    flow = Flow("f", Database(None))
+    for positions in (flow.positions, MirrorState()):
+        positions.fail("mm2-configs", "The configs topic does not exist")
+        positions.optional.miss("checkpoints")
+        source = CheckpointsSource(
+            flow="f",
+            source="summit",
+            naming=IdentityNaming(alias="summit"),
+            positions=positions,
+        )
+        source.take_groups(GroupReading(at=NOON))
+        (seen,) = source.observe(NOON)
+        verdict = judge_checkpoints("f", seen, NOON)
+        # A connector that was seen before is still known.
+        known = positions is flow.positions
+        assert verdict.health is (Health.OFF if known else Health.UNKNOWN)
+
+
+def test_topics_that_are_never_read_to_their_ends_make_the_check_unknown(
+    world: World,
+) -> None:
+    world.source.committed = {"a": {("t", 0): 5}}
+    world.flows[0].checkpoint("a")
+    world.worker.step()
+    positions = world.flows[0].positions
+    for minute, health in (
+        (1, Health.OK),
+        (5, Health.OK),
+        (7, Health.UNKNOWN),
+    ):
+        positions.catch_up("mm2-offsets.summit.internal", 1)
+        world.now = NOON + timedelta(minutes=minute)
+        world.worker.step()
+        assert world.verdict().health is health
+    assert "topic is still being read" in world.verdict().reason
+    positions.catch_up("mm2-offsets.summit.internal", 0)
+    world.worker.step()
+    assert world.verdict().health is Health.OK
+
+
 def test_a_store_that_fails_keeps_nobody_from_learning(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -164,6 +164,23 @@ def test_heartbeats_that_nobody_could_read_are_not_missed() -> None:
     assert source.observe(late)
 
 
+def test_heartbeats_of_a_mirror_that_nobody_knows_are_unknown() -> None:
+    board, limits = MirrorState(), HeartbeatsLimits()
+    for kind in ("carried", "beats", "heartbeats"):
+        board.optional.miss(kind)
+    source = HeartbeatsSource("f", board, ("summit", "ldf"))
+
+    def judge() -> Health:
+        (seen,) = source.observe(NOON)
+        return judge_heartbeats("f", seen, limits, NOON).health
+
+    board.fail("mm2-configs", "MirrorMaker's configs topic does not exist")
+    assert judge() is Health.UNKNOWN
+    # Another topic says nothing of what is configured.
+    board.note(Companion(name="c", role="checkpoints"))
+    assert judge() is Health.OFF
+
+
 @pytest.mark.parametrize(
     ("problem", "health"),
     [

@@ -1,7 +1,7 @@
 """Facts about the checkpoints of consumer groups."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from .report import (
@@ -16,6 +16,7 @@ from .report import (
 )
 
 __all__ = [
+    "STALE",
     "CheckpointTracker",
     "CheckpointsObservation",
     "GroupOffsets",
@@ -89,7 +90,7 @@ class CheckpointsObservation:
     """How often the mirror emits checkpoints; `None` if it emits none."""
 
     groups: int = 0
-    """Groups with checkpoints whose offsets at the source are known."""
+    """Groups whose checkpoints were held to their offsets at the source."""
 
     unasked: int = 0
     """More groups with checkpoints, which were not asked for."""
@@ -145,6 +146,13 @@ class CheckpointTracker:
         before, self._due = self._due, {}
         return tuple(self._judge(readings, before, patience, now))
 
+    def pass_over(self, gap: timedelta) -> None:
+        """Count a time in which no checkpoint could come as none."""
+        self._due = {
+            place: replace(due, since=due.since + gap)
+            for place, due in self._due.items()
+        }
+
     def _judge(
         self,
         readings: Iterable[GroupOffsets],
@@ -153,10 +161,10 @@ class CheckpointTracker:
         now: datetime,
     ) -> Iterator[StaleCheckpoint]:
         for found in readings:
+            if _translated(found) <= found.checkpoint:
+                continue
             due = before.get(found.place)
             if due is None or due.checkpoint != found.checkpoint:
-                if _translated(found) <= found.checkpoint:
-                    continue
                 due = _Due(found.checkpoint, now, found.committed)
             self._due[found.place] = due
             if now - due.since > patience and found.committed > due.committed:

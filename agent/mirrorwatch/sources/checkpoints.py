@@ -1,15 +1,17 @@
 """Holds the checkpoints of a mirror to the groups that they are of."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from ..domain.checkpoints import (
+    STALE,
     CheckpointsObservation,
     CheckpointTracker,
     GroupOffsets,
 )
+from ..domain.cluster_view import FlowView
 from ..domain.topics import Naming
 from ..threads import Latest
 from .groups import GroupReading
@@ -65,7 +67,17 @@ class CheckpointsSource:
         self._naming = naming
         self._positions = positions
         self._watch = CheckpointTracker()
+        self._compared_at: datetime | None = None
+        self._silent = False
+        """Whether the source did not answer since."""
+        self._behind_since: datetime | None = None
+        self._carried = Latest[Collection[str] | None](None)
         self._seen = Latest[CheckpointsObservation | None](None)
+
+    def take(self, view: FlowView) -> None:
+        """Learn which topics the flow carries."""
+        if view.names:
+            self._carried.set(view.names.keys())
 
     def named(self) -> set[str]:
         """Return the groups that have checkpoints."""
@@ -103,22 +115,49 @@ class CheckpointsSource:
             or not read
             or (groups and later)
         ):
-            # One that has just come up says nothing against what was seen.
-            still = replace(blank, problems=(STILL_READING,))
-            return replace(self._seen.get() or still, at=reading.at)
+            return self._keep(blank)
+        self._behind_since = None
+        unconfigured = self._positions.configs_problems()
+        if unconfigured:
+            return replace(blank, problems=unconfigured)
         if interval is None or topic.absent:
             why = NO_CONNECTOR if interval is None else NO_TOPIC
             return replace(blank, absent=why)
+        return self._judge(reading, blank, interval)
+
+    def _keep(self, blank: CheckpointsObservation) -> CheckpointsObservation:
+        """Return what was seen before, for a while: a topic that has just
+        come up says nothing against it.
+        """
+        seen = self._seen.get()
+        if seen is not None:
+            self._behind_since = self._behind_since or seen.at
+            if blank.at - self._behind_since <= STALE:
+                return replace(seen, at=blank.at)
+        return replace(blank, problems=(STILL_READING,))
+
+    def _judge(
+        self,
+        reading: GroupReading,
+        blank: CheckpointsObservation,
+        interval: timedelta,
+    ) -> CheckpointsObservation:
+        groups = self.named()
         if groups and reading.problem is not None:
+            self._silent = True
             return replace(blank, problems=(reading.problem,))
         denied = groups & reading.denied
         known = groups & {group for group, _, _ in reading.offsets}
         if denied and not known:
             return replace(blank, absent=self._not_allowed())
+        if self._silent and self._compared_at is not None:
+            # MirrorMaker may not have reached it either.
+            self._watch.pass_over(reading.at - self._compared_at)
+        self._compared_at, self._silent = reading.at, False
         offsets = list(self._compare(reading, groups))
         return replace(
             blank,
-            groups=len(known),
+            groups=len({found.place[0] for found in offsets}),
             denied=len(denied),
             unasked=len(groups - reading.asked) if reading.is_full else 0,
             overdue=self._watch.look(
@@ -136,7 +175,7 @@ class CheckpointsSource:
     def _compare(
         self, reading: GroupReading, groups: AbstractSet[str]
     ) -> Iterator[GroupOffsets]:
-        syncs = self._positions.all_syncs()
+        syncs, carried = self._positions.all_syncs(), self._carried.get()
         checkpoints = {
             (c.group, c.topic, c.partition): c.upstream
             for c in self._positions.checkpoints()
@@ -145,6 +184,8 @@ class CheckpointsSource:
             group, topic, partition = place
             if group not in groups:
                 continue
+            if carried is not None and topic not in carried:
+                continue  # flows of one pair share the checkpoints topic
             remote = self._naming.remote(topic)
             checkpoint = checkpoints.get((group, remote, partition))
             if checkpoint is None:

@@ -2,11 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from ..domain.cluster_view import ClusterView, FlowView, TopicPartition
 from ..domain.failover.check import (
+    STALE,
     FailoverObservation,
     FailoverTracker,
     GroupStart,
@@ -24,6 +26,7 @@ from ..domain.failover.translation import (
     merge,
     translate,
 )
+from ..domain.report import seconds
 from ..state.documents import DocumentStore, FirstSeenStore
 from ..state.failover import GroupStore, SourceEndStore
 from ..threads import Latest
@@ -32,6 +35,11 @@ from .mirror_state import MirrorState
 
 __all__ = ["FailoverSource"]
 
+UNLISTED = (
+    "Not every broker of the source lists its consumer groups: whether others "
+    "have a start at the target is not known"
+)
+
 Offsets = Mapping[str, tuple[GroupOffset, ...]]
 """Offsets of groups, by name."""
 
@@ -39,6 +47,30 @@ Copied = Callable[
     [Iterable[TopicPartition]], Mapping[TopicPartition, CopiedPartition]
 ]
 """Returns where the copies of source partitions are, as far as known."""
+
+
+LISTED_FOR = timedelta(minutes=1)
+"""How long a topic that is not listed is taken to be there: a broker that has
+just started may not know it."""
+
+
+class ListedNames:
+    """Names at the target of the topics that a flow carries, also of those
+    that were not listed for a moment.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[str, tuple[datetime, str]] = {}
+
+    def take(self, names: Mapping[str, str], at: datetime) -> dict[str, str]:
+        """Take the names in a survey; return all that are there."""
+        self._seen |= {topic: (at, name) for topic, name in names.items()}
+        self._seen = {
+            topic: (seen, name)
+            for topic, (seen, name) in self._seen.items()
+            if at - seen <= LISTED_FOR
+        }
+        return {topic: name for topic, (_, name) in self._seen.items()}
 
 
 class FailoverSource:
@@ -96,10 +128,17 @@ class FailoverSource:
         self._tracker = FailoverTracker(first_seen.load())
         self._view = Latest[FlowView | None](None)
         self._names = Latest[Mapping[str, str]]({})
+        self._listed = ListedNames()
+        self._target_ends: Mapping[TopicPartition, int] = {}
         self._seen = Latest[FailoverObservation | None](None)
         kept = store.load()
         self._kept = {name: found.offsets for name, found in kept.items()}
         self._read_at = next((g.read_at for g in kept.values()), None)
+        self._whole_at: datetime | None = None
+        """When every broker of the source listed its groups."""
+
+        self._deleted: AbstractSet[str] = frozenset()
+        """Groups without offsets at the source, by the last answer."""
 
     def take(self, view: FlowView) -> None:
         """Learn which topics the flow carries, and the target's ends."""
@@ -109,7 +148,7 @@ class FailoverSource:
             replace(self._copy_facts(), syncs=self._positions.all_syncs()),
         )
         if view.names:
-            self._names.set(view.names)
+            self._names.set(self._listed.take(view.names, view.at))
         if view.source is not None:
             self._source.set(view.source)
 
@@ -199,6 +238,16 @@ class FailoverSource:
     def _judge(self, reading: GroupReading, names: Mapping[str, str]) -> None:
         view = self._view.get()
         problems = [reading.problem, *(() if view is None else view.problems)]
+        if reading.problem is None and not self._knows_all(reading):
+            problems.append(UNLISTED)
+        target = None if view is None else view.target
+        if target is not None and reading.at - target.at > STALE:
+            # Starts move on, and seem to be beyond an end that is old.
+            problems.append(
+                "Log end offsets were last read "
+                f"{seconds(reading.at - target.at)} ago: mirrorwatch hangs"
+            )
+            view = None
         seen = replace(
             self._seen.get()
             or FailoverObservation(flow=self._flow, at=reading.at),
@@ -218,6 +267,7 @@ class FailoverSource:
             costs = [(g, s.chosen.repeated) for g, s in starts if s.chosen]
             seen = replace(
                 seen,
+                compared_at=reading.at,
                 groups=len({group for group, _ in starts}),
                 missing=missing,
                 old=old,
@@ -239,6 +289,13 @@ class FailoverSource:
             return  # nothing was judged yet
         self._seen.set(seen)
 
+    def _knows_all(self, reading: GroupReading) -> bool:
+        """Return whether all groups were listed, not long ago."""
+        if reading.is_whole:
+            self._whole_at = reading.at
+        whole_at = self._whole_at
+        return whole_at is not None and reading.at - whole_at <= STALE
+
     def _start(
         self, reading: GroupReading, view: FlowView, names: Mapping[str, str]
     ) -> Iterator[tuple[str, Start]]:
@@ -246,19 +303,26 @@ class FailoverSource:
         # Of a group that was deleted, checkpoints may be left.
         answered = reading.asked - reading.denied
         deleted = answered - {group for group, _, _ in reading.offsets}
+        # One of which nothing was learned now is as it was before.
+        self._deleted = deleted | (self._deleted - answered)
         copied = self._copied(
             {(o.topic, o.partition) for g in self._kept.values() for o in g}
         )
-        ends = {} if view.target is None else view.target.ends
+        known = set(names.values())
+        ends = self._target_ends = {
+            # What has no leader now has the end that it had.
+            **{p: e for p, e in self._target_ends.items() if p[0] in known},
+            **({} if view.target is None else view.target.ends),
+        }
         for group, offsets in self._kept.items():
             for each in offsets:
                 remote = names.get(each.topic)
-                if remote is None or group in deleted:
+                if remote is None or group in self._deleted:
                     continue
                 key = each.topic, each.partition
-                known = copied.get(key, CopiedPartition())
                 end = ends.get((remote, each.partition))
-                yield group, translate(each, replace(known, end=end))
+                copies = copied.get(key, CopiedPartition())
+                yield group, translate(each, replace(copies, end=end))
 
     def _excluded(self, group: str) -> bool:
         """Return whether the mirror emits no checkpoints of a group."""

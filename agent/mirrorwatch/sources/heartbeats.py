@@ -80,6 +80,10 @@ class HeartbeatsSource:
             self._expected_since = now
         # Of one side that cannot be read, the newest one known is old.
         both = not (topics["source"].problem or topics["carried"].problem)
+        carried = self._tracker.carried() if both else ()
+        if not carried:
+            # Only the configuration says whether there should be any.
+            problems += self._positions.configs_problems()
         return [
             HeartbeatsObservation(
                 flow=self._flow,
@@ -87,7 +91,7 @@ class HeartbeatsSource:
                 interval=interval,
                 worker=self._tracker.worker(self._aliases),
                 expected_since=self._expected_since,
-                carried=self._tracker.carried() if both else (),
+                carried=carried,
                 problems=problems,
             )
         ]

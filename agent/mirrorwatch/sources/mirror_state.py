@@ -317,6 +317,15 @@ class MirrorState:
                 for found in self._connectors.values()
             )
 
+    def configs_problems(self) -> tuple[str, ...]:
+        """Return what keeps it from being known which connectors there are:
+        nothing once one was seen.
+        """
+        with self._lock:
+            if self._connectors or self._companions:
+                return ()
+            return tuple(self._problems.values())
+
     def emits_syncs(self) -> bool:
         """Return whether any connector writes syncs; yes if not known."""
         with self._lock:

@@ -265,6 +265,7 @@ def wire_heartbeats(parts: FlowParts, _: WiringContext) -> WiredParts:
         naming=flow.topic_naming,
         positions=parts.positions,
     )
+    parts.listeners.append(checkpoints)
     parts.group_listeners.append(checkpoints)
     return WiredParts(sources=(heartbeats, checkpoints))
 

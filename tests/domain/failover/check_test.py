@@ -209,6 +209,27 @@ def test_a_start_that_stays_while_the_group_rests_is_not_old(
     assert run(flow, 30).health is Health.OK
 
 
+@pytest.mark.parametrize("order", [(150, None), (None, 150)])
+def test_a_group_whose_offset_is_not_known_does_not_read_on(
+    flow: Flow, order: tuple[int | None, ...]
+) -> None:
+    """Its offset expired, or mirrorwatch was not allowed to read it."""
+    flow.copied = CopiedPartition(copies=None, end=5000)
+    for committed in order:
+        flow.put("efd", committed, (120, 110))
+        assert run(flow, 12).health is Health.OK
+    flow.put("efd", 151, (120, 110))
+    assert flow.step().health is Health.WARNING
+    # The same of one without a start, which rests.
+    flow.copied = CopiedPartition(copies=None, end=50)
+    for committed in (*order, 150):
+        flow.put("efd", committed, (120, 110))
+        found = run(flow, 12)
+        assert found.health is Health.WARNING
+    flow.put("efd", 152, (120, 110))
+    assert flow.step().health is Health.CRITICAL
+
+
 def test_a_start_that_is_a_few_records_early_is_not_old(flow: Flow) -> None:
     # MirrorMaker writes a sync every hundred records.
     flow.copied = CopiedPartition(copies=OffsetMap([(100, 90, 1)]), end=5000)

@@ -35,7 +35,7 @@ class Site:
     """Topics of one partition each, and a mirror of them."""
 
     def __init__(self) -> None:
-        self.now = NOON - TICK
+        self.now = self.said = NOON - TICK
         self.written = {PLACE: 100}
         self.copied = {PLACE: 100}
         self.ids = {"t": ("s1", "d1")}
@@ -54,9 +54,15 @@ class Site:
         self.written[topic, 0], self.copied[topic, 0] = written, copied
         self.ids[topic] = (f"s-{topic}", f"d-{topic}")
 
-    def tick(self, **live: tuple[int, int]) -> RecoveryPoint:
-        """Look once; syncs by topic are read after the ends."""
+    def tick(
+        self, *, said: datetime | None = None, **live: tuple[int, int]
+    ) -> RecoveryPoint:
+        """Look once; syncs by topic are read after the ends.
+
+        What the mirror says it may have said before.
+        """
         self.now += TICK
+        self.said = said or self.now
         newest = self._syncs(self.syncs | {(t, 0): s for t, s in live.items()})
         self.tracker.take(self._view(), replace(self.facts, syncs=newest))
         assert self.tracker.point is not None
@@ -71,7 +77,7 @@ class Site:
                 partition=p,
                 upstream=up,
                 downstream=down,
-                written_at=self.now,
+                written_at=self.said,
             )
             for (topic, p), (up, down) in syncs.items()
         }
@@ -104,7 +110,7 @@ class Site:
                     topic=topic,
                     partition=p,
                     position=offset,
-                    written_at=self.now,
+                    written_at=self.said,
                 )
                 for (topic, p), offset in self.committed.items()
             },
@@ -357,6 +363,59 @@ def test_a_recreated_source_topic_is_proved_by_what_was_said_after(
     site.written[PLACE] = 90
     point = site.tick()
     assert (point.complete_until, point.records) == (whole, 90)
+
+
+def test_a_restart_does_not_believe_what_was_said_of_a_former_topic(
+    site: Site,
+) -> None:
+    site.committed[PLACE] = 100
+    whole = site.tick().at
+    said = site.now
+    site.ids["t"] = ("s2", "d1")
+    assert site.tick(said=said).records == 100
+    site.restart()
+    point = site.tick(said=said)
+    assert (point.complete_until, point.records) == (whole, 100)
+    # Of the next one it is not known when it was made.
+    site.restart()
+    site.ids["t"] = ("s3", "d1")
+    assert site.tick(said=said).records == 0
+    site.restart()
+    # Once the mirror has said something new, that counts.
+    site.ids["t"] = ("s2", "d1")
+    assert site.tick().records == 0
+
+
+@pytest.mark.parametrize("looks", [1, 3])
+def test_a_topic_that_is_not_listed_for_a_moment_is_the_same(
+    site: Site, looks: int
+) -> None:
+    """A broker that has just started may not know it."""
+    whole = site.tick().at
+    site.written[PLACE] = 150
+    site.tick()
+    ids = site.ids.pop("t")
+    for _ in range(looks):
+        site.tick()
+    site.ids["t"] = ids
+    point = site.tick()
+    assert (point.complete_until, point.records) == (whole, 50)
+    # The same of copies that are gone.
+    site.ids["t"] = (ids[0], "d2")
+    site.copied[PLACE] = 0
+    assert site.tick().records == 150
+    ids = site.ids.pop("t")
+    site.tick()
+    site.ids["t"] = ids
+    point = site.tick()
+    assert (point.complete_until, point.records) == (None, 150)
+    # One that comes back as another one is that.
+    site.ids.pop("t")
+    before = site.tick().at
+    site.ids["t"] = ("s2", "d3")
+    site.written[PLACE] = 5
+    point = site.tick()
+    assert (point.complete_until, point.records) == (before, 5)
 
 
 def test_a_recreated_target_topic_is_not_complete(site: Site) -> None:

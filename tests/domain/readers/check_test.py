@@ -33,6 +33,7 @@ class Target:
         self.offsets = {G: 100}
         self.facts = {"g": GroupFacts(state="stable", members=2)}
         self.id = "first"
+        self.listed = self.carried = True
         self.is_whole = True
         self.unread: frozenset[str] = frozenset()
         self.tracker = ReadersTracker(ReadersState())
@@ -46,14 +47,16 @@ class Target:
             at=self.now,
             topics={
                 "t": TopicFacts(id=self.id, partitions=2, replication_factor=1)
-            },
-            ends=self.ends,
+            }
+            if self.listed
+            else {},
+            ends=self.ends if self.listed and self.carried else {},
         )
         groups = self.tracker.look(
             self.offsets,
             self.facts,
             view,
-            {"t"},
+            {"t"} if self.carried else {"u"},
             is_whole=self.is_whole,
             unread=self.unread,
         )
@@ -271,6 +274,20 @@ def test_a_recreated_topic_is_another_one_after_a_restart(
     assert target.run(4).health is Health.OK
 
 
+def test_offsets_that_are_deleted_with_their_topic_are_not_missed(
+    target: Target,
+) -> None:
+    target.run(4, written=10)
+    target.listed = False
+    target.offsets = {H: 0}
+    for _ in range(8):
+        target.look()
+        assert target.tracker.lost() == ()
+    target.listed, target.id = True, "second"
+    target.look()
+    assert target.tracker.lost() == ()
+
+
 def test_time_without_an_answer_of_the_target_does_not_count(
     target: Target,
 ) -> None:
@@ -288,6 +305,71 @@ def test_an_offset_beyond_the_end_is_unknown(target: Target) -> None:
         "Lag of consumer group g is unknown on 1 partition at the target: no "
         "leader, or its committed offset is beyond the log end offset"
     )
+
+
+@pytest.mark.parametrize("end", [None, 99])
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_group_that_stopped_has_not_gone_on_after_an_election(
+    target: Target, end: int | None, restarts: bool
+) -> None:
+    """There is no leader for a moment, or its end is an old one."""
+    assert target.run(20, written=10).health is Health.CRITICAL
+    assert list(target.tracker.wanted())
+    if restarts:
+        target.restart()
+    known = target.ends.pop(("t", 0))
+    if end is not None:
+        target.ends["t", 0] = end
+    assert target.look().health is Health.UNKNOWN
+    assert not list(target.tracker.wanted())
+    target.ends["t", 0] = known
+    found = target.look()
+    assert found.health is Health.CRITICAL
+    assert "t[0] stuck at offset 100 for 20 min" in found.reason
+
+
+@pytest.mark.parametrize("side", ["listed", "carried"])
+def test_a_group_that_stopped_has_not_gone_on_while_its_topic_is_hidden(
+    target: Target, side: str
+) -> None:
+    """A broker that has just started does not list it, at either side."""
+    assert target.run(20, written=10).health is Health.CRITICAL
+    setattr(target, side, False)
+    found = target.look()
+    assert found.health is Health.UNKNOWN
+    assert "Lag of consumer group g is unknown on 1 partition" in found.reason
+    setattr(target, side, True)
+    assert target.look().health is Health.CRITICAL
+    # One that stays away was deleted, or is of the flow no more.
+    setattr(target, side, False)
+    for _ in range(5):
+        target.look()
+    assert (target.seen.groups, target.seen.lost) == ((), ())
+    assert target.tracker.to_state() == ReadersState()
+
+
+def test_time_without_a_leader_does_not_count(target: Target) -> None:
+    target.run(4, written=10)
+    known = target.ends.pop(("t", 0))
+    for _ in range(40):
+        assert target.look().health is Health.UNKNOWN
+    # It committed what it had read before.
+    target.offsets[G] += 20
+    target.look()
+    target.ends["t", 0] = known
+    assert target.look().health is Health.OK
+    assert target.run(4).health is Health.OK
+    assert target.run(2).health is Health.CRITICAL
+
+
+def test_a_truncated_log_is_nothing_that_a_group_lacks(target: Target) -> None:
+    target.run(1, written=10)
+    target.ends["t", 0] = 90
+    for _ in range(40):
+        assert target.look().health is Health.UNKNOWN
+    del target.offsets[G]
+    target.look()
+    assert target.tracker.lost() == ()
 
 
 def test_offsets_of_other_topics_are_none_of_it(target: Target) -> None:

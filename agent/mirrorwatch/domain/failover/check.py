@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from heapq import nsmallest
 
@@ -22,6 +22,7 @@ from .recovery import RecoveryPoint
 from .translation import Start
 
 __all__ = [
+    "STALE",
     "FailoverLimits",
     "FailoverObservation",
     "FailoverTracker",
@@ -151,6 +152,10 @@ class FailoverObservation:
 
     read_at: datetime | None = None
     """When their offsets were last read at the source; `None` for never."""
+
+    compared_at: datetime | None = None
+    """When their starts were last held to the target; `None` if that was when
+    they were judged."""
 
     groups: int = 0
     """Groups that read topics of the flow."""
@@ -302,9 +307,12 @@ class FailoverTracker:
         moved, self._moved = self._moved, set()
         for name, (_, start) in missing.items():
             committed = start.place.committed
-            first = self._committed[name] = before.get(name, committed)
+            first = before.get(name)
+            if first is None:
+                first = committed
+            self._committed[name] = first
             yield name
-            if name + _MOVED in moved or committed != first:
+            if name + _MOVED in moved or _differ(first, committed):
                 self._moved.add(name + _MOVED)
                 yield name + _MOVED
 
@@ -321,8 +329,10 @@ class FailoverTracker:
             due = before.get(name)
             if due is None or due.offset != chosen.offset:
                 due = _Due(chosen.offset, now, place.committed)
+            elif due.committed is None:
+                due = replace(due, committed=place.committed)
             self._due[name] = due
-            if due.moved or place.committed != due.committed:
+            if due.moved or _differ(due.committed, place.committed):
                 yield (
                     f"{name} start {chosen.offset}",
                     OldStart(
@@ -334,6 +344,13 @@ class FailoverTracker:
                         since=due.since,
                     ),
                 )
+
+
+def _differ(before: int | None, now: int | None) -> bool:
+    """Return whether a group moved: one whose offset expired, or may not be
+    read, did not.
+    """
+    return before is not None and now is not None and before != now
 
 
 def _name(group: str, start: Start) -> str:
@@ -405,12 +422,14 @@ def _find(
             "Where consumer groups would start was last judged "
             f"{seconds(now - seen.at)} ago: mirrorwatch hangs",
         )
-    missing = [m for m in seen.missing if now - m.since > limits.rpo]
+    # What nobody looks at grows no older.
+    until = seen.compared_at or now
+    missing = [m for m in seen.missing if until - m.since > limits.rpo]
     yield from _find_missing(missing, now)
     old = [
         o
         for o in seen.old
-        if now - o.since > limits.rpo
+        if until - o.since > limits.rpo
         and (o.repeated is None or o.repeated > limits.repeated)
     ]
     if old:

@@ -26,6 +26,10 @@ HELD = 3
 """Surveys until others know that a range is to be read, of a sync that shows
 that it is."""
 
+GONE_FOR = timedelta(hours=1)
+"""How long a partition is remembered that is not carried any more: a broker
+that has just started may not list its topic."""
+
 NOTHING = 1 << 63
 """Above every offset."""
 
@@ -87,6 +91,21 @@ class Hole:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class RecreatedTopic:
+    """A partition of a topic that was recreated, at either side: what
+    MirrorMaker said before is not of these.
+    """
+
+    topic: str
+    partition: int
+    source_id: str
+    """Id of the source topic since."""
+
+    since: datetime
+    """When that was seen."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class RecoveryState:
     """What must outlive the agent."""
 
@@ -95,6 +114,9 @@ class RecoveryState:
 
     holes: tuple[Hole, ...] = ()
     """Where copies are gone."""
+
+    recreated: tuple[RecreatedTopic, ...] = ()
+    """Where what was said before does not count."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -343,6 +365,12 @@ class RecoveryTracker:
         self._partitions: dict[TopicPartition, _PartitionRecovery] = {}
         self._kept = kept
         self._holes = {(h.topic, h.partition): h.end for h in kept.holes}
+        self._recreated = {(r.topic, r.partition): r for r in kept.recreated}
+        self._gone: dict[
+            TopicPartition, tuple[datetime, _PartitionRecovery]
+        ] = {}
+        """Partitions that are not carried any more, and since when."""
+
         self._at: datetime | None = None
         self._topics: Mapping[str, int] = {}
         """Partitions of all topics in the survey before."""
@@ -356,7 +384,12 @@ class RecoveryTracker:
         if source is None or view.target is None or not view.caught_up:
             return
         for gone in self._partitions.keys() - view.partitions.keys():
-            del self._partitions[gone]
+            self._gone[gone] = source.at, self._partitions.pop(gone)
+        self._gone = {
+            place: (at, part)
+            for place, (at, part) in self._gone.items()
+            if source.at - at <= GONE_FOR
+        }
         records = unknown = 0
         least: tuple[datetime | None, TopicPartition | None] = (
             source.at,
@@ -414,12 +447,23 @@ class RecoveryTracker:
         if self.point is None:
             return self._kept
         # Copied at once: surveys go on in another thread.
+        partitions = list(self._partitions.items())
         return RecoveryState(
             complete_until=self.point.complete_until,
             holes=tuple(
                 Hole(topic=topic, partition=partition, end=part.hole)
-                for (topic, partition), part in list(self._partitions.items())
+                for (topic, partition), part in partitions
                 if part.hole
+            ),
+            recreated=tuple(
+                RecreatedTopic(
+                    topic=topic,
+                    partition=partition,
+                    source_id=part.source_id,
+                    since=part.since,
+                )
+                for (topic, partition), part in partitions
+                if part.since is not None
             ),
         )
 
@@ -431,9 +475,15 @@ class RecoveryTracker:
         at: datetime,
     ) -> _PartitionRecovery:
         part = self._partitions.get(place)
+        if part is None and place in self._gone:
+            _, part = self._gone.pop(place)
+            self._partitions[place] = part
         if part is None:
             part = self._partitions[place] = _PartitionRecovery(
-                source_id, self._floor(place), hole=self._holes.get(place, 0)
+                source_id,
+                self._floor(place),
+                since=self._recreated_at(place, source_id),
+                hole=self._holes.get(place, 0),
             )
         elif part.source_id != source_id:
             # Its records were written after the survey before.
@@ -449,6 +499,15 @@ class RecoveryTracker:
         if part.hole <= seen.log_start:
             part.hole = 0
         return part
+
+    def _recreated_at(
+        self, place: TopicPartition, source_id: str
+    ) -> datetime | None:
+        """Return when a topic was recreated, as kept over a restart."""
+        found = self._recreated.get(place)
+        if found is None or found.source_id != source_id:
+            return None
+        return found.since
 
     def _floor(self, place: TopicPartition) -> datetime | None:
         """Return until when a partition that was not seen before is complete.

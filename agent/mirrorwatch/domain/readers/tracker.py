@@ -24,6 +24,10 @@ PAUSE = timedelta(minutes=1)
 the target does not answer, nobody can commit either. There is a look every
 15 s."""
 
+LISTED_FOR = timedelta(minutes=1)
+"""How long a topic that is not listed is taken to be there: a broker that has
+just started may not know it."""
+
 LOOK_TWICE = timedelta(seconds=10)
 """How long an offset stands before that is kept: there is a look every 15 s,
 so it was seen twice."""
@@ -66,6 +70,11 @@ class ReadersTracker:
             LagTrend
         )
         self._at: datetime | None = None
+        self._listed: dict[str, tuple[datetime, str]] = {}
+        """When each topic was last listed, and its id."""
+
+        self._unknown: set[GroupPartition] = set()
+        """Those whose lag was not known in the last look."""
 
     def look(
         self,
@@ -103,21 +112,24 @@ class ReadersTracker:
         now = target.at
         gap = timedelta() if self._at is None else now - self._at
         self._at = now
+        ids = self._list(target, topics)
         wanted = {
             key: offset
             for key, offset in sorted(offsets.items())
-            if key[1] in topics and key[1] in target.topics
+            if key[1] in ids
         }
         listed = {group for group, _, _ in offsets}
 
         def is_read(group: str) -> bool:
             return group in listed or (is_whole and group not in unread)
 
-        self._restore_others(wanted, target, now)
+        self._unknown.clear()
+        self._restore_others(wanted, target, ids)
         for gone in self._tracks.keys() - wanted.keys():
-            if not self._is_there(gone, target, topics):
+            if ids.get(gone[1]) != self._tracks[gone].epoch[0]:
                 del self._tracks[gone]
-            elif is_read(gone[0]):
+            elif is_read(gone[0]) and gone[1] in target.topics:
+                # With a topic its offsets are deleted, too.
                 self._miss(gone, target, now)
         self._find_again(wanted)
         found: defaultdict[str, dict[str, dict[int, PartitionLag]]] = (
@@ -128,13 +140,17 @@ class ReadersTracker:
             group, topic, partition = key
             end = target.ends.get((topic, partition))
             own = found[group].setdefault(topic, {})
-            if end is None or offset > end:
-                unknown[group] += 1
-                self._tracks.pop(key, None)
-                continue
-            track = self._track(key, target.topics[topic].id, offset, now)
-            if gap > PAUSE:
+            track = self._track(key, ids[topic], offset, now)
+            is_known = end is not None and offset <= end
+            if gap > PAUSE or not is_known:
                 track.pass_over(gap, now)
+            if end is None or offset > end:
+                # Without a leader, or with one that was just elected and has
+                # an old end, a group that stopped before has not gone on.
+                self._unknown.add(key)
+                unknown[group] += 1
+                track.move(_at(offset), max(track.ends.last, offset), now)
+                continue
             track.move(_at(offset), end, now)
             own[partition] = track
         self._restored = {}
@@ -153,7 +169,8 @@ class ReadersTracker:
         """
         groups: defaultdict[str, list[GroupPartition]] = defaultdict(list)
         for key in sorted(self._missed):
-            groups[key[0]].append(key)
+            if self._tracks[key].records:
+                groups[key[0]].append(key)
         return tuple(
             LostOffsets(
                 group=group,
@@ -174,7 +191,7 @@ class ReadersTracker:
         waiting = sorted(
             (track.moved_at, key)
             for key, track in self._tracks.items()
-            if track.wants_head(self._at)
+            if key not in self._unknown and track.wants_head(self._at)
         )
         asked = set()
         for _, key in waiting:
@@ -216,35 +233,40 @@ class ReadersTracker:
             )
         )
 
+    def _list(
+        self, target: ClusterView, topics: Collection[str]
+    ) -> Mapping[str, str]:
+        """Return the ids of the topics that groups may read: also of those
+        that were not listed for a moment.
+        """
+        now = target.at
+        self._listed |= {
+            topic: (now, target.topics[topic].id)
+            for topic in topics
+            if topic in target.topics
+        }
+        self._listed = {
+            topic: (at, id_)
+            for topic, (at, id_) in self._listed.items()
+            if now - at <= LISTED_FOR
+        }
+        return {topic: id_ for topic, (_, id_) in self._listed.items()}
+
     def _restore_others(
         self,
         wanted: Collection[GroupPartition],
         target: ClusterView,
-        now: datetime,
+        ids: Mapping[str, str],
     ) -> None:
         """Follow on what is remembered and has no committed offset."""
+        now = target.at
         for key, stood in self._restored.items():
-            facts = target.topics.get(key[1])
-            if key in wanted or facts is None or facts.id != stood.topic_id:
+            if key in wanted or ids.get(key[1]) != stood.topic_id:
                 continue
             # At least one record waited.
             end = target.ends.get((key[1], key[2]), stood.offset + 1)
-            track = self._track(key, facts.id, stood.offset, now)
+            track = self._track(key, stood.topic_id, stood.offset, now)
             track.move(_at(stood.offset), end, now)
-
-    def _is_there(
-        self,
-        key: GroupPartition,
-        target: ClusterView,
-        topics: Collection[str],
-    ) -> bool:
-        """Return whether the topic is the one that the group read."""
-        facts = target.topics.get(key[1])
-        return (
-            facts is not None
-            and key[1] in topics
-            and facts.id == self._tracks[key].epoch[0]
-        )
 
     def _miss(
         self, key: GroupPartition, target: ClusterView, now: datetime
