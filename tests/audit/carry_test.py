@@ -63,6 +63,26 @@ def test_above_the_position_missing_is_in_flight_and_below_it_dropped(
     assert second.carry(WAITING) == []
 
 
+BEGUN = CASES.add(
+    "begun", TEN, [*records(4, 6), *records(7, 10)], {"asked_from": 9}
+)
+NEVER = CASES.add("never", TEN, [], {"asked_from": 8})
+KEYED = CASES.add("keyed", TEN, [], {"asked_from": 8, "compacted": True})
+
+
+def test_what_is_missing_before_the_first_copy_may_have_been_skipped(
+    nights: list[Audited],
+) -> None:
+    first, _ = nights
+    assert first.found(BEGUN) == [("dropped", 1, ((6, 6),), ())]
+    assert first.unverifiable(BEGUN) == [4]
+    assert first.found(NEVER) == [("dropped", 2, ((8, 9),), ())]
+    assert first.unverifiable(NEVER) == [8]
+    # Of three keys, the newest records.
+    assert first.found(KEYED) == [("dropped", 2, ((8, 9),), ())]
+    assert first.unverifiable(KEYED) == [1]
+
+
 LOST = CASES.add(
     "lost",
     TEN,

@@ -53,6 +53,7 @@ def test_a_night_that_was_frozen_before_goes_on_and_is_kept_alike() -> None:
         '"filtered":[],',
         ',"exact_start":false',
         ',"skipped":[]',
+        ',"asked_from":0',
         ',"partial":false',
         ',"shared":[],"of_flow":null',
         ',"absent":[]',

@@ -27,7 +27,12 @@ from mirrorwatch.domain.audit.plan import (
     TimeWindow,
     ends_after,
 )
-from mirrorwatch.domain.audit.ranges import AlignedOffsets, align, settled_of
+from mirrorwatch.domain.audit.ranges import (
+    AlignedOffsets,
+    PlanningOutcome,
+    align,
+    settled_of,
+)
 from mirrorwatch.domain.mirror_records import Sync
 from tests.domain.audit.plan_test import NOW, merged_plan, minutes
 from tests.support.audit import FROZEN_AT, a_pair, a_plan
@@ -284,6 +289,61 @@ def test_what_may_be_lost_or_skipped_is_unverifiable() -> None:
     assert gap.records == 4
     assert "auto.offset.reset" in gap.reason
     assert world.night().unverifiable == ()
+
+
+def a_world_that_only_committed(*, starts_at_end: bool | None) -> World:
+    """Return one whose consumer group is at the log end, and copied nothing:
+    a consumer commits where it begins.
+    """
+    world = World(starts_at_end=starts_at_end)
+    world.write(30)
+    world.position = world.committed = 30
+    world.now = a_copied_world().now
+    return world
+
+
+def asked_from(outcome: PlanningOutcome) -> int:
+    (source,) = pair_of(outcome).sources
+    return source.asked_from
+
+
+@pytest.mark.parametrize("starts_at_end", [None, True])
+@pytest.mark.parametrize("there", [True, False])
+def test_what_a_group_passed_before_its_first_copy_may_be_skipped(
+    *, starts_at_end: bool | None, there: bool
+) -> None:
+    world = a_world_that_only_committed(starts_at_end=starts_at_end)
+    assert asked_from(world.night(there=there)) == 30
+    # From there on it is to copy all.
+    world.write(3)
+    world.position = world.committed = 33
+    world.now += HOUR
+    outcome = world.night(there=there)
+    assert pair_of(outcome).sources[0].span == AuditSpan(30, 33)
+    assert asked_from(outcome) == 0
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_what_a_group_passed_that_begins_at_the_start_is_missing(
+    *, there: bool
+) -> None:
+    world = a_world_that_only_committed(starts_at_end=False)
+    assert asked_from(world.night(there=there)) == 0
+
+
+def test_what_was_audited_before_the_mirror_ran_may_be_skipped() -> None:
+    """It was left to the next night, which knows a position."""
+    world = World(starts_at_end=True, syncs_every=1)
+    world.write(30)
+    world.now += HOUR
+    outcome = world.night()
+    assert pair_of(outcome).sources[0].position is None
+    world.position = 30
+    world.write(5)
+    world.copy(5)
+    world.commit()
+    world.now += HOUR
+    assert asked_from(world.night()) == 30
 
 
 @pytest.mark.parametrize("starts_at_end", [None, False, True])

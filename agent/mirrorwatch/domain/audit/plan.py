@@ -167,6 +167,11 @@ class SourceRange:
     skipped: tuple[int, ...] = ()
     """Offsets that are not read, as Spark cannot represent their records."""
 
+    asked_from: int = 0
+    """Offset from which the mirror is known to have been asked for records.
+    One that is missing before it was dropped, or skipped by a mirror that
+    begins at the log end."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PartitionPair:
