@@ -129,7 +129,11 @@ def find_topics(
     )
     for flow in flows:
         mirror, seen = mirrors[flow.name], topics[flow.source]
-        audited = {end.topic for end in ends.ends if end.flow == flow.name}
+        audited = {
+            end.topic
+            for end in ends.ends
+            if end.flow == flow.name and end.source_id
+        }
         _note_unseen(
             mirror,
             request,

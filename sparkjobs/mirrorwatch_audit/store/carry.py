@@ -92,7 +92,9 @@ def missing_carry(
     That is of all topics that were ever audited: what was left of those that
     this night does not compare would have waited on.
     """
-    topics = sorted({(end.flow, end.topic) for end in before.ends})
+    topics = sorted(
+        {(end.flow, end.topic) for end in before.ends if end.source_id}
+    )
     reason = MISSING.format(folder=folder)
     return tuple(
         Unverifiable(flow=flow, topic=topic, partition=None, reason=reason)
@@ -380,7 +382,8 @@ def _goes_on(
         if (end := known.get((source.flow, source.topic, source.partition)))
     ]
     # What was left of a topic that was deleted since has no position.
-    gone = any((*of, pair.partition) in known for of in pair.absent)
+    absent = [known.get((*of, pair.partition)) for of in pair.absent]
+    gone = any(end is not None and end.source_id for end in absent)
     return (
         bool(ends)
         and not gone

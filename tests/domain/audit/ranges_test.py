@@ -390,9 +390,31 @@ def test_a_window_moves_nothing() -> None:
     assert ends_after(plan, before) is before
 
 
-def test_ends_of_topics_that_are_no_more_are_forgotten() -> None:
+def test_ends_of_topics_that_are_no_more_are_of_none() -> None:
     plan = replace(a_plan(a_pair("a")), gone=(("summit->ldf", "b"),))
-    assert named(ends_after(plan, ends_of("a", "b"))) == {"a": 10}
+    after = ends_after(plan, ends_of("a", "b"))
+    ids = {end.topic: end.source_id for end in after.ends}
+    assert ids == {"a": "a at summit", "b": ""}
+    later = replace(plan, at=FROZEN_AT + 100 * DAY, gone=())
+    assert named(ends_after(later, after)) == {"a": 10}
+
+
+def test_a_topic_that_comes_back_begins_behind_the_copies_of_the_old() -> None:
+    """They are no records that were never at the source."""
+    world = a_copied_world()
+    world.night()
+    gone = replace(a_plan(), at=world.now, gone=(("flow", "t"),))
+    world.ends = ends_after(replace(gone, pairs=()), world.ends)
+    world.now += DAY
+    world.source, world.position, world.ids = [], 0, ("another", "target")
+    world.write(10)
+    world.copy(10)
+    world.now += HOUR
+    world.syncs, world.committed = [(0, 30), (9, 39)], 10
+    outcome = world.night()
+    assert outcome.pair is None or pair_of(outcome).span.start >= 30
+    (gap,) = outcome.unverifiable
+    assert "at the source was deleted and recreated" in gap.reason
 
 
 @pytest.mark.parametrize(
