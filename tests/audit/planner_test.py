@@ -28,6 +28,7 @@ from mirrorwatch.domain.cluster_view import (
     TopicPartition,
 )
 from mirrorwatch.domain.topics import ReplicatedTopics
+from mirrorwatch.exceptions import AuditError
 from mirrorwatch.sources.mirror_state import MirrorState
 from tests.support.builders import NOON
 from tests.support.logs import make_pair, make_plan
@@ -458,6 +459,18 @@ def test_a_plan_says_whether_it_is_of_named_topics(
         config, Request(topics=topics), AuditedEnds(), clock=lambda: NOON
     )
     assert plan.partial is (topics is not None)
+
+
+@pytest.mark.parametrize("ends", [AuditedEnds(), AuditedEnds((END,))])
+def test_a_night_of_no_topic_at_all_is_refused(
+    monkeypatch: pytest.MonkeyPatch, ends: AuditedEnds
+) -> None:
+    """It would be clean, of others that were audited before."""
+    monkeypatch.setattr(planner, "AuditedSites", lambda _: nullcontext({}))
+    config = Config.model_construct(clusters={}, flows=(), audit=None)
+    request = Request(topics="evnets")
+    with pytest.raises(AuditError, match="no topic that is carried and"):
+        planner.freeze(config, request, ends, clock=lambda: NOON)
 
 
 def test_a_topic_that_was_deleted_is_told_once() -> None:
