@@ -1,5 +1,6 @@
 """Which ranges a nightly run has."""
 
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -7,7 +8,7 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from mirrorwatch.config import AuditConfig
 from mirrorwatch.domain.audit.plan import (
@@ -18,10 +19,14 @@ from mirrorwatch.domain.audit.plan import (
 )
 from mirrorwatch.domain.audit.result import FinishedAudit
 from mirrorwatch.exceptions import AuditError
-from mirrorwatch.state.audits import from_versioned, to_versioned
+from mirrorwatch.state.audits import (
+    from_versioned,
+    latest_audit,
+    to_versioned,
+)
 from mirrorwatch_audit.job import AuditJob, SideDigest
 from mirrorwatch_audit.nights import Nights
-from mirrorwatch_audit.store.store import FrozenRun, RunStore
+from mirrorwatch_audit.store.store import FrozenRun, HadoopFolder, RunStore
 from mirrorwatch_audit.tools import Quiet, Settings, Tools
 from tests.support.audit import (
     FROZEN_AT,
@@ -264,6 +269,28 @@ def test_a_finished_night_that_is_compared_again_keeps_its_ranges() -> None:
     with pytest.raises(AuditError, match="full"):
         job.compare({"source": given, "target": given})
     assert store.plan(plan.id) == run
+
+
+def saved(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Save a result, and return what is written for the next night."""
+    written: list[str] = []
+    store = RunStore(cast("SparkSession", None), str(folder))
+    monkeypatch.setattr(
+        HadoopFolder, "write_text", lambda _, name, __: written.append(name)
+    )
+    with suppress(AuditError):
+        store.save_result(a_finished(a_result(at=FROZEN_AT)))
+    return written
+
+
+def test_no_night_goes_on_behind_one_that_nobody_can_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert saved(tmp_path, monkeypatch)
+    assert latest_audit(tmp_path) is not None
+    # The disk is full, say.
+    (tmp_path / "file").touch()
+    assert saved(tmp_path / "file", monkeypatch) == []
 
 
 def test_a_plan_is_kept_under_the_name_that_it_is_looked_for_by() -> None:
