@@ -13,9 +13,12 @@ from pyspark.sql import DataFrame, SparkSession
 from mirrorwatch.config import AuditConfig
 from mirrorwatch.domain.audit.plan import (
     AuditedEnds,
+    AuditSpan,
+    CopyProfile,
     Plan,
     Request,
     Unverifiable,
+    ends_after,
 )
 from mirrorwatch.domain.audit.result import FinishedAudit
 from mirrorwatch.exceptions import AuditError
@@ -26,6 +29,7 @@ from mirrorwatch.state.audits import (
 )
 from mirrorwatch_audit.job import AuditJob, SideDigest
 from mirrorwatch_audit.nights import Nights
+from mirrorwatch_audit.store.carry import begun
 from mirrorwatch_audit.store.store import FrozenRun, HadoopFolder, RunStore
 from mirrorwatch_audit.tools import Quiet, Settings, Tools
 from tests.support.audit import (
@@ -269,6 +273,48 @@ def test_a_finished_night_that_is_compared_again_keeps_its_ranges() -> None:
     with pytest.raises(AuditError, match="full"):
         job.compare({"source": given, "target": given})
     assert store.plan(plan.id) == run
+
+
+@pytest.mark.parametrize("timestamps", [True, False])
+def test_copies_of_a_source_that_joined_may_lie_before_the_range(
+    *, timestamps: bool
+) -> None:
+    """The mirror may have copied it for days before it was configured."""
+    pair = replace(a_pair(), timestamps=timestamps)
+    (one,) = pair.sources
+    other = replace(one, flow="other->ldf")
+    merged = replace(pair, sources=(one, other))
+    before = ends_after(a_plan(pair), AuditedEnds())
+    both = ends_after(a_plan(merged), AuditedEnds())
+    at_the_ends = [
+        replace(
+            part,
+            span=AuditSpan(part.span.end, 20),
+            sources=tuple(
+                replace(s, span=AuditSpan(s.span.end, 20))
+                for s in part.sources
+            ),
+        )
+        for part in (pair, merged)
+    ]
+    for part, ends, exact in (
+        (at_the_ends[0], before, True),
+        (at_the_ends[1], both, True),
+        (at_the_ends[1], before, False),
+    ):
+        (begins,) = begun(a_plan(part), ends).pairs
+        assert begins.exact_start is exact
+
+
+@pytest.mark.parametrize("partitions", [True, False])
+def test_copies_lie_before_a_cut_at_positions_of_which_nothing_is_left(
+    *, partitions: bool
+) -> None:
+    """What the night before left is missing, so nothing is taken up."""
+    copies = CopyProfile(partitions=partitions)
+    pair = replace(a_pair(), timestamps=False, copies=copies)
+    (begins,) = begun(a_plan(pair), AuditedEnds()).pairs
+    assert begins.exact_start is partitions
 
 
 def saved(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:

@@ -362,14 +362,35 @@ def begun(plan: Plan, before: AuditedEnds) -> Plan:
     return replace(
         plan,
         pairs=tuple(
-            # Without timestamps the planner cuts by offset syncs only.
             replace(
                 pair,
-                exact_start=not pair.timestamps or _goes_on(pair, known),
+                exact_start=not _was_joined(pair, known)
+                and (_is_cut_by_syncs(pair) or _goes_on(pair, known)),
             )
             for pair in plan.pairs
         ),
     )
+
+
+def _is_cut_by_syncs(pair: PartitionPair) -> bool:
+    """Return whether the planner cuts a pair at the same record of both sides:
+    without timestamps by offset syncs only, but a topic whose partitions are
+    not kept at the mirror's positions.
+    """
+    return not pair.timestamps and pair.copies.partitions
+
+
+def _was_joined(
+    pair: PartitionPair, known: Mapping[PartitionKey, AuditedEnd]
+) -> bool:
+    """Return whether some sources of a pair were audited, and others not: the
+    copies of these may lie before the range of the target.
+    """
+    audited = {
+        (source.flow, source.topic, source.partition) in known
+        for source in pair.sources
+    }
+    return len(audited) > 1
 
 
 def _goes_on(
