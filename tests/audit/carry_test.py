@@ -383,6 +383,34 @@ def test_a_range_that_goes_on_takes_up_what_was_left(
     assert usable(spark, GOES_ON, nothing_there) == (2, [])
 
 
+def test_what_a_merged_topic_was_left_is_found_by_any_of_its_flows(
+    spark: SparkSession,
+) -> None:
+    """The first flow that feeds it names it, and may be another by now."""
+    (end,) = BEFORE.ends
+    (one,) = GOES_ON.sources
+    other = replace(one, flow="other")
+    both = AuditedEnds((end, replace(end, flow="other")))
+    place = (GOES_ON.flow, "events", 0, GOES_ON.flow, "events")
+    carry = small_table(
+        spark,
+        [
+            (*place, 9, *[0] * 6, "source", "carried"),
+            (*place, 8, *[0] * 6, "target", "carried"),
+        ],
+        CARRY,
+    )
+    for flow in ("other", GOES_ON.flow):
+        pair = replace(GOES_ON, flow=flow, sources=(other, one))
+        kept, gaps = usable_carry(carry, a_plan(pair), both)
+        rows = kept.select("side", "flow", "origin").collect()
+        assert sorted(map(tuple, rows)) == [
+            ("source", flow, GOES_ON.flow),
+            ("target", flow, flow),
+        ]
+        assert gaps == ()
+
+
 @pytest.mark.parametrize(
     "pair",
     [

@@ -213,6 +213,7 @@ def usable_carry(
     was left may lie between, so that it is not found proves nothing.
     """
     known = before.by_partition()
+    carry = _named_now(carry, plan.pairs)
     broken = {
         name(pair): pair for pair in plan.pairs if not _goes_on(pair, known)
     }
@@ -237,6 +238,34 @@ def usable_carry(
         for flow, target_topic, partition, records in sums
     )
     return carry.join(names, [*PAIR], "left_anti"), gaps
+
+
+def _named_now(carry: DataFrame, pairs: Iterable[PartitionPair]) -> DataFrame:
+    """Return what was left under the names that its pairs have by now: a
+    merged one has that of the first of its flows, and another may have come
+    before that in the configuration.
+    """
+    rows = [
+        (source.flow, *name(pair)[1:], pair.flow)
+        for pair in pairs
+        for source in pair.sources
+        if source.flow != pair.flow
+    ]
+    if not rows:
+        return carry
+    names = small_table(carry.sparkSession, rows, f"{NAMES}, flow_now string")
+    now = sf.coalesce("flow_now", "flow")
+    at_source = sf.col("side") == "source"
+    return (
+        carry.join(sf.broadcast(names.distinct()), [*PAIR], "left")
+        .withColumns(
+            {
+                "flow": now,
+                "origin": sf.when(at_source, sf.col("origin")).otherwise(now),
+            }
+        )
+        .select(*carry.columns)
+    )
 
 
 def _compared_otherwise(
