@@ -331,6 +331,26 @@ def test_what_a_group_passed_that_begins_at_the_start_is_missing(
     assert asked_from(world.night(there=there)) == 0
 
 
+@pytest.mark.parametrize("copies", [0, 3])
+def test_what_was_not_settled_when_a_group_began_may_be_skipped(
+    copies: int,
+) -> None:
+    world = World(starts_at_end=None, syncs_every=None)
+    world.write(30)
+    world.position = world.committed = 30
+    assert len(pair_of(world.night()).sources[0].span) == 0
+    world.write(3)
+    world.copy(copies)
+    world.position = world.committed = 33
+    world.now += HOUR
+    outcome = world.night()
+    assert pair_of(outcome).sources[0].span == AuditSpan(0, 33)
+    assert asked_from(outcome) == 30
+    # Then all that follows is asked for.
+    world.write(3)
+    assert asked_from(world.night()) == 0
+
+
 def test_what_was_audited_before_the_mirror_ran_may_be_skipped() -> None:
     """It was left to the next night, which knows a position."""
     world = World(starts_at_end=True, syncs_every=1)

@@ -441,29 +441,31 @@ def asked_from_of(
     A mirror that begins at the log end skips what a partition held when it
     found it. What is `slack` younger than its first copy came later, as did
     the record of the first sync. Where there is no copy, a position proves
-    nothing: a consumer group commits where it begins. Once a position was
-    known to an audit, what came behind that is asked for.
+    nothing: a consumer group commits where it begins. What comes behind the
+    position of an earlier audit is asked for.
     """
-    first = None
     asked_from = []
+    first = None
     for source in sources:
-        end = ends.get(source.key)
-        known = end is not None and end.source_id == source.log.topic_id
-        if starts_at_end is False or (
-            known and end is not None and end.position is not None
-        ):
+        end, retained = ends.get(source.key), source.log.retained
+        known = None
+        if end is not None and end.source_id == source.log.topic_id:
+            known = end.position
+            if known is not None and known <= end.source_end:
+                known = 0
+        if starts_at_end is False or known == 0:
             asked_from.append(0)
             continue
         if first is None:
             first = yield from _first_copy(targets)
-        if first is NEVER:
-            retained, position = source.log.retained, source.position or 0
-            asked_from.append(max(retained.start, position))
-            continue
-        since = yield from ask(FirstSince(source.log, later(first, slack)))
-        begin = since.within(source.log.retained)
-        sync = oldest_sync(source.syncs, (source.log.retained.start, 0))
-        asked_from.append(begin if sync is None else min(begin, sync[0]))
+        begin = max(retained.start, source.position or 0)
+        if first != NEVER:
+            since = yield from ask(FirstSince(source.log, later(first, slack)))
+            begin = since.within(retained)
+        sync = oldest_sync(source.syncs, (retained.start, 0))
+        if sync is not None:
+            begin = min(begin, sync[0])
+        asked_from.append(begin if known is None else min(begin, known))
     return asked_from
 
 
