@@ -340,13 +340,6 @@ CLOCKS = timedelta(minutes=1)
 AHEAD = timedelta(hours=1)
 """By how much the clock of an audit may be ahead."""
 
-YET_TO_COME = (
-    "Audit {run} compared records up to {end:%Y-%m-%d %H:%M} UTC, which is "
-    "yet to come here, so it does not count. Compare the clocks: if that of "
-    "the audit was ahead, delete the folder runs/{run} in audit.out, or no "
-    "audit follows until then"
-)
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FlowAudits:
@@ -558,13 +551,18 @@ class AuditWorker:
                 problems=(
                     *self._problems,
                     *((unreadable,) if unreadable else ()),
-                    *(
-                        YET_TO_COME.format(
-                            run=run.shown, end=run.end.astimezone(UTC)
-                        )
-                        for run in known.ahead
-                    ),
+                    *(_yet_to_come(run) for run in known.ahead),
                 ),
             )
             for flow, known in self._flows.items()
         )
+
+
+def _yet_to_come(night: FlowResult) -> str:
+    end = f"{night.end.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    return (
+        f"Audit {night.shown} compared records up to {end}, which is yet to "
+        "come here, so it does not count. Compare the clocks: if that of the "
+        f"audit was ahead, delete the folder runs/{night.shown} in audit.out, "
+        "or no audit follows until then"
+    )
