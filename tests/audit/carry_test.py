@@ -63,6 +63,26 @@ def test_above_the_position_missing_is_in_flight_and_below_it_dropped(
     assert second.carry(WAITING) == []
 
 
+BEGUN = CASES.add(
+    "begun", TEN, [*records(4, 6), *records(7, 10)], {"asked_from": 9}
+)
+NEVER = CASES.add("never", TEN, [], {"asked_from": 8})
+KEYED = CASES.add("keyed", TEN, [], {"asked_from": 8, "compacted": True})
+
+
+def test_what_is_missing_before_the_first_copy_may_have_been_skipped(
+    nights: list[Audited],
+) -> None:
+    first, _ = nights
+    assert first.found(BEGUN) == [("dropped", 1, ((6, 6),), ())]
+    assert first.unverifiable(BEGUN) == [4]
+    assert first.found(NEVER) == [("dropped", 2, ((8, 9),), ())]
+    assert first.unverifiable(NEVER) == [8]
+    # Of three keys, the newest records.
+    assert first.found(KEYED) == [("dropped", 2, ((8, 9),), ())]
+    assert first.unverifiable(KEYED) == [1]
+
+
 LOST = CASES.add(
     "lost",
     TEN,
@@ -363,6 +383,34 @@ def test_a_range_that_goes_on_takes_up_what_was_left(
     assert usable(spark, GOES_ON, nothing_there) == (2, [])
 
 
+def test_what_a_merged_topic_was_left_is_found_by_any_of_its_flows(
+    spark: SparkSession,
+) -> None:
+    """The first flow that feeds it names it, and may be another by now."""
+    (end,) = BEFORE.ends
+    (one,) = GOES_ON.sources
+    other = replace(one, flow="other")
+    both = AuditedEnds((end, replace(end, flow="other")))
+    place = (GOES_ON.flow, "events", 0, GOES_ON.flow, "events")
+    carry = small_table(
+        spark,
+        [
+            (*place, 9, *[0] * 6, "source", "carried"),
+            (*place, 8, *[0] * 6, "target", "carried"),
+        ],
+        CARRY,
+    )
+    for flow in ("other", GOES_ON.flow):
+        pair = replace(GOES_ON, flow=flow, sources=(other, one))
+        kept, gaps = usable_carry(carry, a_plan(pair), both)
+        rows = kept.select("side", "flow", "origin").collect()
+        assert sorted(map(tuple, rows)) == [
+            ("source", flow, GOES_ON.flow),
+            ("target", flow, flow),
+        ]
+        assert gaps == ()
+
+
 @pytest.mark.parametrize(
     "pair",
     [
@@ -392,5 +440,7 @@ def test_neither_does_one_that_a_topic_fed_that_was_deleted_since(
     merged = replace(GOES_ON, absent=(("other", "events"),))
     gone = AuditedEnds((end, replace(end, flow="other")))
     assert usable(spark, merged, gone) == (0, [1])
-    # The night after has forgotten it.
-    assert usable(spark, merged, BEFORE) == (2, [])
+    # By the night after, nothing is left of it.
+    known = AuditedEnds((end, replace(end, flow="other", source_id="")))
+    for before in (known, BEFORE):
+        assert usable(spark, merged, before) == (2, [])

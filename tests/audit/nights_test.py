@@ -1,5 +1,6 @@
 """Which ranges a nightly run has."""
 
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -7,21 +8,29 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from mirrorwatch.config import AuditConfig
 from mirrorwatch.domain.audit.plan import (
     AuditedEnds,
+    AuditSpan,
+    CopyProfile,
     Plan,
     Request,
     Unverifiable,
+    ends_after,
 )
 from mirrorwatch.domain.audit.result import FinishedAudit
 from mirrorwatch.exceptions import AuditError
-from mirrorwatch.state.audits import from_versioned, to_versioned
+from mirrorwatch.state.audits import (
+    from_versioned,
+    latest_audit,
+    to_versioned,
+)
 from mirrorwatch_audit.job import AuditJob, SideDigest
 from mirrorwatch_audit.nights import Nights
-from mirrorwatch_audit.store.store import FrozenRun, RunStore
+from mirrorwatch_audit.store.carry import begun
+from mirrorwatch_audit.store.store import FrozenRun, HadoopFolder, RunStore
 from mirrorwatch_audit.tools import Quiet, Settings, Tools
 from tests.support.audit import (
     FROZEN_AT,
@@ -53,6 +62,7 @@ def test_a_night_that_was_frozen_before_goes_on_and_is_kept_alike() -> None:
         '"filtered":[],',
         ',"exact_start":false',
         ',"skipped":[]',
+        ',"asked_from":0',
         ',"partial":false',
         ',"shared":[],"of_flow":null',
         ',"absent":[]',
@@ -263,6 +273,70 @@ def test_a_finished_night_that_is_compared_again_keeps_its_ranges() -> None:
     with pytest.raises(AuditError, match="full"):
         job.compare({"source": given, "target": given})
     assert store.plan(plan.id) == run
+
+
+@pytest.mark.parametrize("timestamps", [True, False])
+def test_copies_of_a_source_that_joined_may_lie_before_the_range(
+    *, timestamps: bool
+) -> None:
+    """The mirror may have copied it for days before it was configured."""
+    pair = replace(a_pair(), timestamps=timestamps)
+    (one,) = pair.sources
+    other = replace(one, flow="other->ldf")
+    merged = replace(pair, sources=(one, other))
+    before = ends_after(a_plan(pair), AuditedEnds())
+    both = ends_after(a_plan(merged), AuditedEnds())
+    at_the_ends = [
+        replace(
+            part,
+            span=AuditSpan(part.span.end, 20),
+            sources=tuple(
+                replace(s, span=AuditSpan(s.span.end, 20))
+                for s in part.sources
+            ),
+        )
+        for part in (pair, merged)
+    ]
+    for part, ends, exact in (
+        (at_the_ends[0], before, True),
+        (at_the_ends[1], both, True),
+        (at_the_ends[1], before, False),
+    ):
+        (begins,) = begun(a_plan(part), ends).pairs
+        assert begins.exact_start is exact
+
+
+@pytest.mark.parametrize("partitions", [True, False])
+def test_copies_lie_before_a_cut_at_positions_of_which_nothing_is_left(
+    *, partitions: bool
+) -> None:
+    """What the night before left is missing, so nothing is taken up."""
+    copies = CopyProfile(partitions=partitions)
+    pair = replace(a_pair(), timestamps=False, copies=copies)
+    (begins,) = begun(a_plan(pair), AuditedEnds()).pairs
+    assert begins.exact_start is partitions
+
+
+def saved(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Save a result, and return what is written for the next night."""
+    written: list[str] = []
+    store = RunStore(cast("SparkSession", None), str(folder))
+    monkeypatch.setattr(
+        HadoopFolder, "write_text", lambda _, name, __: written.append(name)
+    )
+    with suppress(AuditError):
+        store.save_result(a_finished(a_result(at=FROZEN_AT)))
+    return written
+
+
+def test_no_night_goes_on_behind_one_that_nobody_can_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert saved(tmp_path, monkeypatch)
+    assert latest_audit(tmp_path) is not None
+    # The disk is full, say.
+    (tmp_path / "file").touch()
+    assert saved(tmp_path / "file", monkeypatch) == []
 
 
 def test_a_plan_is_kept_under_the_name_that_it_is_looked_for_by() -> None:

@@ -28,6 +28,7 @@ from mirrorwatch.domain.cluster_view import (
     TopicPartition,
 )
 from mirrorwatch.domain.topics import ReplicatedTopics
+from mirrorwatch.exceptions import AuditError
 from mirrorwatch.sources.mirror_state import MirrorState
 from tests.support.builders import NOON
 from tests.support.logs import make_pair, make_plan
@@ -450,11 +451,58 @@ def test_a_plan_says_whether_it_is_of_named_topics(
     monkeypatch: pytest.MonkeyPatch, topics: str | None
 ) -> None:
     monkeypatch.setattr(planner, "AuditedSites", lambda _: nullcontext({}))
+    gap = Unverifiable(flow="f", topic="t", partition=None, reason="hidden")
+    found = AuditedTopics(pairs=[], unverifiable=[gap])
+    monkeypatch.setattr(planner, "find_topics", lambda *_: found)
     config = Config.model_construct(clusters={}, flows=(), audit=None)
     plan = planner.freeze(
         config, Request(topics=topics), AuditedEnds(), clock=lambda: NOON
     )
     assert plan.partial is (topics is not None)
+
+
+@pytest.mark.parametrize("ends", [AuditedEnds(), AuditedEnds((END,))])
+def test_a_night_of_no_topic_at_all_is_refused(
+    monkeypatch: pytest.MonkeyPatch, ends: AuditedEnds
+) -> None:
+    """It would be clean, of others that were audited before."""
+    monkeypatch.setattr(planner, "AuditedSites", lambda _: nullcontext({}))
+    config = Config.model_construct(clusters={}, flows=(), audit=None)
+    request = Request(topics="evnets")
+    with pytest.raises(AuditError, match="no topic that is carried and"):
+        planner.freeze(config, request, ends, clock=lambda: NOON)
+
+
+def test_a_topic_that_was_deleted_is_told_once() -> None:
+    flow = {"source": "a", "target": "hub", "mirror": {}}
+    config = Config.from_mapping(
+        {
+            "clusters": {
+                alias: {"kafka": {"bootstrap.servers": f"{alias}:9092"}}
+                for alias in ("a", "hub")
+            },
+            "flows": [flow],
+        }
+    )
+    (known,) = config.flows
+    copied = Copied(
+        flow=known,
+        replicated=ReplicatedTopics(
+            selection=known.selection,
+            naming=known.topic_naming,
+            target_alias="hub",
+        ),
+    )
+    deleted = replace(END, flow=known.name, topic="deleted")
+    for end, told in ((deleted, 1), (replace(deleted, source_id=""), 0)):
+        found = planner.find_topics(
+            config,
+            Request(topics="deleted"),
+            AuditedEnds((end,)),
+            cast("AuditedSites", {a: TopicsNow() for a in ("a", "hub")}),
+            cast("Mapping[str, MirrorReader]", {known.name: copied}),
+        )
+        assert len(found.gone) == len(found.unverifiable) == told
 
 
 def test_the_ends_of_compacted_topics_are_read_again_to_compare_them(

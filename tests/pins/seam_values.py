@@ -57,6 +57,7 @@ from mirrorwatch.domain.skips.model import (
 from mirrorwatch.domain.skips.partition import PartitionState
 from mirrorwatch.domain.skips.settle import RangeContent
 from mirrorwatch.domain.tasks.model import TasksObservation
+from mirrorwatch.sources.audit.worker import FlowAudits
 
 from .neutral import Codec, in_order
 
@@ -100,6 +101,7 @@ CODEC.leave_out(
 CODEC.leave_out(PartitionPosition, "source_end", "target_end")
 CODEC.leave_out(LastNotified, "cause")
 CODEC.leave_out(ErrorCounters, "last_errors")
+CODEC.leave_out(FlowAudits, "ahead")
 CODEC.leave_out(PositionObservation, "moved_at")
 CODEC.leave_out(CheckpointsObservation, "denied")
 CODEC.leave_out(LagObservation, "configs_refused")

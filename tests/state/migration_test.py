@@ -69,9 +69,16 @@ ADDED_TO_RESETS = {
     "unseen",
 }
 ADDED_TO_ERROR_COUNTERS = {"last_errors"}
+ADDED_TO_AUDITS = {"ahead"}
 ADDED_TO_LAST_NOTIFIED = {"cause"}
 ADDED_TO_POSITIONS = {"source_end", "target_end"}
 """Fields that an older file has not."""
+
+
+ADDED_TO_DOCUMENTS: Mapping[type[Any], set[str]] = {
+    ErrorCounters: ADDED_TO_ERROR_COUNTERS,
+    FlowAudits: ADDED_TO_AUDITS,
+}
 
 
 def known(value: Any, added: set[str]) -> Any:
@@ -104,7 +111,7 @@ def contents(database: Database) -> dict[str, Any]:
         "documents": {
             name: known(
                 DocumentStore(database, flow, name, kind).load(),
-                ADDED_TO_ERROR_COUNTERS if kind is ErrorCounters else set(),
+                ADDED_TO_DOCUMENTS.get(kind, set()),
             )
             for name, (flow, kind) in DOCUMENTS.items()
         },

@@ -8,7 +8,7 @@ import subprocess
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
@@ -542,8 +542,11 @@ class World:
         write: int = 0,
         copy: int = 0,
         early: timedelta = timedelta(),
+        there: bool = True,
     ) -> PlanningOutcome:
-        """Plan a night, and take it for carried out."""
+        """Plan a night, and take it for carried out; whether the target is
+        `there`.
+        """
         night = NightlyInputs(
             now=self.now,
             settle=SETTLE,
@@ -551,6 +554,8 @@ class World:
             ends=self.ends.by_partition(),
         )
         pair = self.freeze(write=write, copy=copy, early=early)
+        if not there:
+            pair = replace(pair, target=None)
         (outcome,) = run_batched([plan_night(pair, night)], self.answer)
         plan = Plan(
             id="night",

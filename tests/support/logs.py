@@ -210,6 +210,7 @@ def make_pair(
     read_committed: bool | None = False,
     decided: int | None = None,
     exact_start: bool = False,
+    asked_from: int = 0,
     copies: CopyProfile = AS_THEY_ARE,
 ) -> PartitionPair:
     """Return a pair of one topic; what is retained is what is compared.
@@ -235,6 +236,7 @@ def make_pair(
                 position=position,
                 read_committed=read_committed,
                 decided=decided,
+                asked_from=asked_from,
             ),
         ),
         span=AuditSpan(*target),

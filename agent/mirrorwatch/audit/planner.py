@@ -35,6 +35,7 @@ from ..domain.audit.window import AdHoc, plan_window
 from ..domain.cluster_view import TopicConfigs, TopicFacts, TopicPartition
 from ..domain.record_matching import Unproved
 from ..domain.topics import Selection
+from ..exceptions import AuditError
 from ..kafka.errors import denial
 from .mirror import MirrorReader
 from .offsets import (
@@ -49,6 +50,11 @@ __all__ = ["AuditedTopics", "freeze", "join_offsets", "recheck", "renew"]
 
 
 GONE = "deleted at the source since the last audit"
+
+NOTHING_ASKED = (
+    "There is nothing to compare: the source has no topic that is carried and "
+    "was asked for"
+)
 
 
 @dataclass(kw_only=True, slots=True)
@@ -129,7 +135,11 @@ def find_topics(
     )
     for flow in flows:
         mirror, seen = mirrors[flow.name], topics[flow.source]
-        audited = {end.topic for end in ends.ends if end.flow == flow.name}
+        audited = {
+            end.topic
+            for end in ends.ends
+            if end.flow == flow.name and end.source_id
+        }
         _note_unseen(
             mirror,
             request,
@@ -513,6 +523,8 @@ def freeze(
 
     Raises
     ------
+    AuditError
+        Raised if no topic is carried and asked for.
     SourceUnavailableError
         Raised if a cluster cannot be reached.
     SourceError
@@ -538,6 +550,9 @@ def freeze(
         for mirror in mirrors.values():
             mirror.read_configs()
         topics = find_topics(config, request, ends, sites, mirrors)
+        if not (topics.pairs or topics.surplus or topics.unverifiable):
+            # It would be clean, by a slip in the name of a topic.
+            raise AuditError(NOTHING_ASKED)
         offsets = freeze_offsets(
             [*topics.pairs, *topics.surplus], mirrors, sites, known
         )

@@ -5,8 +5,8 @@ Where the folder is local, each run leaves the same as one JSON file beside it:
 
 ``<out>/runs/<id>/result.json``
     ``{"schema_version": 1, "value": {...}}``, where the value is a
-    `FinishedAudit` as `to_json` writes it. It is written last, and is what
-    makes a run count.
+    `FinishedAudit` as `to_json` writes it. It is written last, just before
+    the store's own, which is what makes a run count.
 ``<out>/runs/<id>/hours.json``
     `Hours` in the same form, for the report.
 ``<out>/runs/<id>/report.html``

@@ -164,7 +164,8 @@ def stretches(digest: DataFrame, differing: DataFrame) -> DataFrame:
 
 
 def matched_ends(source: DataFrame, equal: DataFrame) -> DataFrame:
-    """Return the last source offset that equal buckets prove to be copied.
+    """Return the first and the last source offset that equal buckets prove to
+    be copied.
 
     Parameters
     ----------
@@ -176,12 +177,15 @@ def matched_ends(source: DataFrame, equal: DataFrame) -> DataFrame:
     Returns
     -------
     DataFrame
-        `PAIR`, `origin`, `topic` and `matched`.
+        `PAIR`, `origin`, `topic`, `first` and `matched`.
     """
     return (
         source.join(equal, [*PAIR, "bucket"], "left_semi")
         .groupBy(*PAIR, "origin", "topic")
-        .agg(sf.max("last_offset").alias("matched"))
+        .agg(
+            sf.min("first_offset").alias("first"),
+            sf.max("last_offset").alias("matched"),
+        )
     )
 
 

@@ -289,6 +289,7 @@ def _kind() -> Column:
     waits = (
         sf.when(sf.isnull("bound"), "unknown")
         .when(s["offset"] >= sf.col("bound"), "in_flight")
+        .when(s["offset"] < sf.col("asked_from"), "skipped")
         .otherwise("dropped")
     )
     alone_at_source = (

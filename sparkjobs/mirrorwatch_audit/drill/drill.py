@@ -37,6 +37,7 @@ from .corrupted import with_corrupted
 from .explain import (
     HASH,
     SOURCE,
+    asked_since,
     bounds,
     copies_outside,
     explained_missing,
@@ -136,6 +137,9 @@ def drill(read: Read, case: SuspectBuckets) -> DataFrame:
         _side(seen, "source").unionByName(later[0]),
         _side(seen, "target").unionByName(later[1]),
     ).transform(checkpointed)
+    if any(source.asked_from for pair in pairs for source in pair.sources):
+        limits = asked_since(limits, case.ends, matches)
+        limits = limits.transform(checkpointed)
     counts = copies_outside(outside_span, limits).transform(checkpointed)
     missing = explained_missing(matches, counts, limits)
     oldest = [

@@ -21,6 +21,7 @@ __all__ = [
     "HASH",
     "OUTCOME",
     "SOURCE",
+    "asked_since",
     "bounds",
     "copies_outside",
     "explained_missing",
@@ -86,21 +87,23 @@ SOURCE = (*PAIR, "origin", "topic")
 """One of the source partitions that feed a pair."""
 
 _POSITIONS = f"{NAMES}, origin string, topic string, position bigint, "
-_POSITIONS += "oldest bigint, decided bigint, exact_start boolean"
+_POSITIONS += "oldest bigint, decided bigint, exact_start boolean, "
+_POSITIONS += "asked_from bigint"
 
 
 def positions(
     session: SparkSession, pairs: Sequence[PartitionPair]
 ) -> DataFrame:
     """Return the mirror's position in every source partition, if known,
-    between which offsets it is known what was aborted, and whether copies may
-    lie before the spans.
+    between which offsets it is known what was aborted, whether copies may
+    lie before the spans, and from where the mirror was asked for records.
     """
     rows = [
         (
             *(*name(pair), source.flow, log_name(pair, source.topic)),
             source.position,
             *(source.retained.start, source.decided, pair.exact_start),
+            source.asked_from,
         )
         for pair in pairs
         for source in pair.sources
@@ -132,7 +135,7 @@ def bounds(
     -------
     DataFrame
         `SOURCE` and `bound`, which is null if nothing is known; and `oldest`,
-        `decided` and `exact_start` as they are in `known`.
+        `decided`, `exact_start` and `asked_from` as they are in `known`.
 
     Notes
     -----
@@ -164,6 +167,50 @@ def bounds(
         "oldest",
         "decided",
         "exact_start",
+        "asked_from",
+    )
+
+
+def asked_since(
+    bounds: DataFrame, ends: DataFrame, matches: DataFrame
+) -> DataFrame:
+    """Return the bounds, with `asked_from` no later than the first record that
+    is known to be copied: what comes behind that one was asked for.
+
+    Parameters
+    ----------
+    bounds
+        As `bounds` returns them.
+    ends
+        First offsets of buckets that are equal on both sides, as `first`.
+    matches
+        Records of both sides.
+
+    Notes
+    -----
+    Of equal records any may be the one that was copied, so the last counts.
+    """
+    copied = (
+        matches.groupBy(*HASH)
+        .agg(
+            sf.max("s_offset").alias("first"),
+            sf.min("s_origin").alias("origin"),
+            sf.min("s_topic").alias("topic"),
+            sf.count_distinct("s_origin", "s_topic").alias("topics"),
+            sf.count("t_offset").alias("copies"),
+        )
+        .where("topics = 1 AND copies > 0")
+    )
+    firsts = (
+        copied.select(*SOURCE, "first")
+        .unionByName(ends.select(*SOURCE, "first"))
+        .groupBy(*SOURCE)
+        .agg(sf.min("first").alias("first"))
+    )
+    return bounds.join(firsts, [*SOURCE], "left").select(
+        *(name for name in bounds.columns if name != "asked_from"),
+        # A null is passed over.
+        sf.least("asked_from", "first").alias("asked_from"),
     )
 
 
@@ -253,7 +300,8 @@ OUTCOME = (
 """Columns of what became of a record: `kind` is that of a finding, or
 `carried` (its copy is after the range of the other side), `settled` (just
 before it), `in_flight`, or `unknown` (missing, and it is not known how far
-the mirror has come). Where it is not known how the mirror reads, it may be
+the mirror has come), or `skipped` (missing, and before what the mirror was
+surely asked for). Where it is not known how the mirror reads, it may be
 `aborted`, `open` (of a transaction that was open) or `undecided`."""
 
 _COUNTS = [f"{when}_{side}" for when in ("before", "after") for side in SIDES]
@@ -315,6 +363,7 @@ def explained_missing(
         .when(sf.isnull("bound"), "unknown")
         .when(sf.col("s_offset") >= sf.col("bound"), "in_flight")
         .when(sf.col("s_aborted"), _left_out())
+        .when(sf.col("s_offset") < sf.col("asked_from"), "skipped")
         .otherwise("dropped")
     )
     return _outcome(found, "s", kind)

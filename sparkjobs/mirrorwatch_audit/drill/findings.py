@@ -199,6 +199,11 @@ _REASONS = {
         "records are missing at the target, and it is not known how far the "
         "mirror has come: they are lost or in flight"
     ),
+    "skipped": (
+        "records are missing at the target from before what the mirror is "
+        "known to have copied: lost, or skipped as it began at the log end "
+        "(auto.offset.reset is latest, or unknown)"
+    ),
     "open": (
         "records are missing at the target, and at the source a transaction "
         "is open before them: they are lost, or will be aborted; "

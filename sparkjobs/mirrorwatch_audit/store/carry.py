@@ -92,7 +92,9 @@ def missing_carry(
     That is of all topics that were ever audited: what was left of those that
     this night does not compare would have waited on.
     """
-    topics = sorted({(end.flow, end.topic) for end in before.ends})
+    topics = sorted(
+        {(end.flow, end.topic) for end in before.ends if end.source_id}
+    )
     reason = MISSING.format(folder=folder)
     return tuple(
         Unverifiable(flow=flow, topic=topic, partition=None, reason=reason)
@@ -211,6 +213,7 @@ def usable_carry(
     was left may lie between, so that it is not found proves nothing.
     """
     known = before.by_partition()
+    carry = _named_now(carry, plan.pairs)
     broken = {
         name(pair): pair for pair in plan.pairs if not _goes_on(pair, known)
     }
@@ -235,6 +238,34 @@ def usable_carry(
         for flow, target_topic, partition, records in sums
     )
     return carry.join(names, [*PAIR], "left_anti"), gaps
+
+
+def _named_now(carry: DataFrame, pairs: Iterable[PartitionPair]) -> DataFrame:
+    """Return what was left under the names that its pairs have by now: a
+    merged one has that of the first of its flows, and another may have come
+    before that in the configuration.
+    """
+    rows = [
+        (source.flow, *name(pair)[1:], pair.flow)
+        for pair in pairs
+        for source in pair.sources
+        if source.flow != pair.flow
+    ]
+    if not rows:
+        return carry
+    names = small_table(carry.sparkSession, rows, f"{NAMES}, flow_now string")
+    now = sf.coalesce("flow_now", "flow")
+    at_source = sf.col("side") == "source"
+    return (
+        carry.join(sf.broadcast(names.distinct()), [*PAIR], "left")
+        .withColumns(
+            {
+                "flow": now,
+                "origin": sf.when(at_source, sf.col("origin")).otherwise(now),
+            }
+        )
+        .select(*carry.columns)
+    )
 
 
 def _compared_otherwise(
@@ -360,14 +391,35 @@ def begun(plan: Plan, before: AuditedEnds) -> Plan:
     return replace(
         plan,
         pairs=tuple(
-            # Without timestamps the planner cuts by offset syncs only.
             replace(
                 pair,
-                exact_start=not pair.timestamps or _goes_on(pair, known),
+                exact_start=not _was_joined(pair, known)
+                and (_is_cut_by_syncs(pair) or _goes_on(pair, known)),
             )
             for pair in plan.pairs
         ),
     )
+
+
+def _is_cut_by_syncs(pair: PartitionPair) -> bool:
+    """Return whether the planner cuts a pair at the same record of both sides:
+    without timestamps by offset syncs only, but a topic whose partitions are
+    not kept at the mirror's positions.
+    """
+    return not pair.timestamps and pair.copies.partitions
+
+
+def _was_joined(
+    pair: PartitionPair, known: Mapping[PartitionKey, AuditedEnd]
+) -> bool:
+    """Return whether some sources of a pair were audited, and others not: the
+    copies of these may lie before the range of the target.
+    """
+    audited = {
+        (source.flow, source.topic, source.partition) in known
+        for source in pair.sources
+    }
+    return len(audited) > 1
 
 
 def _goes_on(
@@ -380,7 +432,8 @@ def _goes_on(
         if (end := known.get((source.flow, source.topic, source.partition)))
     ]
     # What was left of a topic that was deleted since has no position.
-    gone = any((*of, pair.partition) in known for of in pair.absent)
+    absent = [known.get((*of, pair.partition)) for of in pair.absent]
+    gone = any(end is not None and end.source_id for end in absent)
     return (
         bool(ends)
         and not gone

@@ -435,7 +435,15 @@ class RunStore:
         return self._one(Hours, f"runs/{run}/hours") or Hours()
 
     def save_result(self, audit: FinishedAudit) -> None:
-        """Keep what a run found. From now on it counts."""
+        """Keep what a run found. From now on it counts.
+
+        First for people and the agent: the next night goes on behind a run
+        that counts, so nobody would ever see what one found that was killed
+        in between. One that does not count is carried out again.
+        """
+        if self._local is not None:
+            self._still_held()
+            write_audit(self._local, audit)
         name = f"runs/{audit.result.id}/result"
         self._writable().write_text(name, to_versioned(audit))
         if self._ended is not None:
@@ -447,8 +455,6 @@ class RunStore:
                 ended_at=result.ended_at,
                 partial=result.partial,
             )
-        if self._local is not None:
-            write_audit(self._local, audit)
 
     def result(self, run: str) -> FinishedAudit | None:
         """Return what a run found; `None` if it did not come to its end."""

@@ -212,6 +212,26 @@ def test_where_it_began_is_not_known_the_oldest_copy_shows_it() -> None:
     assert gaps(night) == [(0, 6), (1, 5)]
 
 
+def asked_from(outcomes: list[PlanningOutcome]) -> list[int]:
+    return [s.asked_from for p in pairs(outcomes) for s in p.sources]
+
+
+def test_what_a_group_had_passed_before_its_first_copy_may_be_skipped() -> (
+    None
+):
+    topic = Topic()
+    topic.write(10, copy=False)
+    # A consumer group commits where it begins.
+    topic.copied, topic.committed = [5, 5], [5, 5]
+    topic.now += timedelta(hours=1)
+    night = topic.night()
+    assert [s[:2] for s in spans(night)] == [(0, 5), (0, 5), (0, 0)]
+    assert asked_from(night) == [5, 5, 0]
+    topic.write(10)
+    topic.now += timedelta(hours=1)
+    assert asked_from(topic.night()) == [0, 0, 0]
+
+
 def test_without_timestamps_it_is_cut_at_the_positions() -> None:
     topic = Topic(timestamps=False, starts_at_end=False)
     topic.write(60)
@@ -258,6 +278,22 @@ def test_what_cannot_be_compared() -> None:
     topic = Topic(timestamps=False)
     topic.write(60)
     assert gaps(topic.night(steady=False)) == [(0, 30), (1, 30)]
+
+
+def test_what_may_have_been_skipped_of_a_window_need_not_be_copied() -> None:
+    topic = Topic()
+    topic.write(10, copy=False)
+    topic.copied = [5, 5]
+    topic.write(20)
+    window = TimeWindow(NOON, NOON + timedelta(hours=1))
+    adhoc = AdHoc(now=topic.now, window=window, slack=timedelta())
+    for starts_at_end, due in ((None, [5, 5, 0]), (False, [0, 0, 0])):
+        topic.starts_at_end = starts_at_end
+        (outcomes,) = run_batched(
+            [plan_topic_window(topic.parts(), adhoc)], topic.answer
+        )
+        assert [s[:2] for s in spans(outcomes)][:2] == [(0, 15), (0, 15)]
+        assert asked_from(outcomes) == due
 
 
 def test_a_window_is_that_of_each_log() -> None:

@@ -437,7 +437,11 @@ def test_pieces_of_one_night_are_one_audit() -> None:
     assert both.end == second.end
     assert not both.more
     assert both.topics[0].source_records == 2000
-    assert add_flow_result((first,), second, None) == (second,)
+    # So they are where the hourly schedule was due meanwhile.
+    for since in (second.end - ONE_HOUR / 60, None):
+        assert add_flow_result((first,), second, since) == (first, second)
+    third = of(a_result(at=NIGHT + DAY))
+    assert add_flow_result((first, second), third, third.end) == (third,)
 
 
 def test_the_next_night_takes_the_place_of_the_last() -> None:

@@ -238,6 +238,54 @@ def test_without_a_target_only_what_was_read_is_compared() -> None:
     assert [gap.records for gap in outcome.unverifiable] == [8]
 
 
+def a_world_that_began_late(*, starts_at_end: bool | None) -> World:
+    """Return one whose mirror began an hour within the window, at the end."""
+    world = a_world(starts_at_end=starts_at_end, syncs_every=1)
+    del world.target[:11], world.stamps[:11]
+    world.syncs = [(u, d - 11) for u, d in world.syncs[11:]]
+    return world
+
+
+def asked_from(outcome: PlanningOutcome) -> tuple[int, int]:
+    """Return from where copies are due, and where the range begins."""
+    (source,) = pair_of(outcome).sources
+    return source.asked_from, source.span.start
+
+
+@pytest.mark.parametrize("starts_at_end", [None, True])
+def test_what_a_mirror_may_have_skipped_of_a_window_need_not_be_copied(
+    *, starts_at_end: bool | None
+) -> None:
+    world = a_world_that_began_late(starts_at_end=starts_at_end)
+    assert asked_from(plan(world)) == (11, 10)
+    # Without a sync, what is older than its first copy may come behind it.
+    world.syncs = []
+    assert asked_from(plan(world)) == (17, 10)
+    # Where there is no copy, all that it has passed.
+    world.target, world.stamps = [], []
+    facts = world.freeze()
+    for target in (facts.target, None):
+        assert asked_from(plan(world, replace(facts, target=target)))[0] == 48
+
+
+def test_what_one_that_begins_at_the_start_lacks_of_a_window_is_missing() -> (
+    None
+):
+    assert asked_from(plan(a_world_that_began_late(starts_at_end=False))) == (
+        0,
+        10,
+    )
+
+
+@pytest.mark.parametrize("starts_at_end", [None, True])
+def test_a_window_behind_the_first_copy_is_due_whole(
+    *, starts_at_end: bool | None
+) -> None:
+    world = a_world(starts_at_end=starts_at_end, syncs_every=None)
+    due, start = asked_from(plan(world))
+    assert due <= start == 10
+
+
 TODAY = date(2026, 11, 21)
 LOCAL_NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 

@@ -27,7 +27,12 @@ from mirrorwatch.domain.audit.plan import (
     TimeWindow,
     ends_after,
 )
-from mirrorwatch.domain.audit.ranges import AlignedOffsets, align, settled_of
+from mirrorwatch.domain.audit.ranges import (
+    AlignedOffsets,
+    PlanningOutcome,
+    align,
+    settled_of,
+)
 from mirrorwatch.domain.mirror_records import Sync
 from tests.domain.audit.plan_test import NOW, merged_plan, minutes
 from tests.support.audit import FROZEN_AT, a_pair, a_plan
@@ -286,6 +291,81 @@ def test_what_may_be_lost_or_skipped_is_unverifiable() -> None:
     assert world.night().unverifiable == ()
 
 
+def a_world_that_only_committed(*, starts_at_end: bool | None) -> World:
+    """Return one whose consumer group is at the log end, and copied nothing:
+    a consumer commits where it begins.
+    """
+    world = World(starts_at_end=starts_at_end)
+    world.write(30)
+    world.position = world.committed = 30
+    world.now = a_copied_world().now
+    return world
+
+
+def asked_from(outcome: PlanningOutcome) -> int:
+    (source,) = pair_of(outcome).sources
+    return source.asked_from
+
+
+@pytest.mark.parametrize("starts_at_end", [None, True])
+@pytest.mark.parametrize("there", [True, False])
+def test_what_a_group_passed_before_its_first_copy_may_be_skipped(
+    *, starts_at_end: bool | None, there: bool
+) -> None:
+    world = a_world_that_only_committed(starts_at_end=starts_at_end)
+    assert asked_from(world.night(there=there)) == 30
+    # From there on it is to copy all.
+    world.write(3)
+    world.position = world.committed = 33
+    world.now += HOUR
+    outcome = world.night(there=there)
+    assert pair_of(outcome).sources[0].span == AuditSpan(30, 33)
+    assert asked_from(outcome) == 0
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_what_a_group_passed_that_begins_at_the_start_is_missing(
+    *, there: bool
+) -> None:
+    world = a_world_that_only_committed(starts_at_end=False)
+    assert asked_from(world.night(there=there)) == 0
+
+
+@pytest.mark.parametrize("copies", [0, 3])
+def test_what_was_not_settled_when_a_group_began_may_be_skipped(
+    copies: int,
+) -> None:
+    world = World(starts_at_end=None, syncs_every=None)
+    world.write(30)
+    world.position = world.committed = 30
+    assert len(pair_of(world.night()).sources[0].span) == 0
+    world.write(3)
+    world.copy(copies)
+    world.position = world.committed = 33
+    world.now += HOUR
+    outcome = world.night()
+    assert pair_of(outcome).sources[0].span == AuditSpan(0, 33)
+    assert asked_from(outcome) == 30
+    # Then all that follows is asked for.
+    world.write(3)
+    assert asked_from(world.night()) == 0
+
+
+def test_what_was_audited_before_the_mirror_ran_may_be_skipped() -> None:
+    """It was left to the next night, which knows a position."""
+    world = World(starts_at_end=True, syncs_every=1)
+    world.write(30)
+    world.now += HOUR
+    outcome = world.night()
+    assert pair_of(outcome).sources[0].position is None
+    world.position = 30
+    world.write(5)
+    world.copy(5)
+    world.commit()
+    world.now += HOUR
+    assert asked_from(world.night()) == 30
+
+
 @pytest.mark.parametrize("starts_at_end", [None, False, True])
 def test_a_mirror_that_skipped_nothing_is_compared_whole(
     starts_at_end: bool | None,
@@ -330,9 +410,31 @@ def test_a_window_moves_nothing() -> None:
     assert ends_after(plan, before) is before
 
 
-def test_ends_of_topics_that_are_no_more_are_forgotten() -> None:
+def test_ends_of_topics_that_are_no_more_are_of_none() -> None:
     plan = replace(a_plan(a_pair("a")), gone=(("summit->ldf", "b"),))
-    assert named(ends_after(plan, ends_of("a", "b"))) == {"a": 10}
+    after = ends_after(plan, ends_of("a", "b"))
+    ids = {end.topic: end.source_id for end in after.ends}
+    assert ids == {"a": "a at summit", "b": ""}
+    later = replace(plan, at=FROZEN_AT + 100 * DAY, gone=())
+    assert named(ends_after(later, after)) == {"a": 10}
+
+
+def test_a_topic_that_comes_back_begins_behind_the_copies_of_the_old() -> None:
+    """They are no records that were never at the source."""
+    world = a_copied_world()
+    world.night()
+    gone = replace(a_plan(), at=world.now, gone=(("flow", "t"),))
+    world.ends = ends_after(replace(gone, pairs=()), world.ends)
+    world.now += DAY
+    world.source, world.position, world.ids = [], 0, ("another", "target")
+    world.write(10)
+    world.copy(10)
+    world.now += HOUR
+    world.syncs, world.committed = [(0, 30), (9, 39)], 10
+    outcome = world.night()
+    assert outcome.pair is None or pair_of(outcome).span.start >= 30
+    (gap,) = outcome.unverifiable
+    assert "at the source was deleted and recreated" in gap.reason
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """When audits are started, and what becomes of them."""
 
 import os
+import shutil
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -321,6 +322,53 @@ def test_a_run_of_named_topics_is_not_the_night_that_was_due(
     assert see(agent, named) is Health.WARNING
     reason = agent.verdict().reason
     assert "since the one due at 2026-11-22 02:00" in reason
+
+
+YEAR = timedelta(days=365)
+
+
+def test_a_night_of_the_future_counts_for_none_and_hides_none(
+    tmp_path: Path, database: Database
+) -> None:
+    agent = Agent(tmp_path, database, act=None)
+    assert see(agent, a_result(at=NIGHT)) is Health.OK
+    future = a_result(at=NIGHT + YEAR)
+    write_audit(tmp_path / "out", a_finished(future))
+    agent.look(NIGHT + HOUR)
+    assert agent.verdict().health is Health.UNKNOWN
+    assert "up to 2027-11-21 02:00 UTC, which is yet" in agent.verdict().reason
+    found = a_result(a_finding(), at=NIGHT + DAY)
+    assert see(agent, found) is Health.CRITICAL
+    agent.look(NIGHT + 2 * DAY + 3 * HOUR)
+    assert "since the one due at 2026-11-23" in str(agent.verdict())
+    # It is told as long as it is there, by the next agent too.
+    late = Agent(tmp_path, database, act=None, now=NIGHT + 3 * DAY)
+    assert see(late, a_result(at=NIGHT + 3 * DAY)) is Health.UNKNOWN
+    shutil.rmtree(tmp_path / "out" / "runs" / future.id)
+    late.look(NIGHT + 3 * DAY + HOUR)
+    assert late.verdict().health is Health.OK
+
+
+def test_nights_of_a_clock_that_was_put_back_are_of_the_future(
+    tmp_path: Path, database: Database
+) -> None:
+    ahead = Agent(tmp_path, database, act=None, now=NIGHT + YEAR)
+    assert see(ahead, a_result(at=NIGHT + YEAR)) is Health.OK
+    agent = Agent(tmp_path, database, act=None, now=NIGHT)
+    found = a_result(a_finding(), at=NIGHT + HOUR)
+    assert see(agent, found) is Health.CRITICAL
+    # By then they count again.
+    agent.look(NIGHT + YEAR + HOUR)
+    assert agent.verdict().health is Health.OK
+
+
+def test_a_clock_that_is_a_little_ahead_makes_no_night_of_the_future(
+    tmp_path: Path, database: Database
+) -> None:
+    agent = Agent(tmp_path, database, act=None)
+    write_audit(tmp_path / "out", a_finished(a_result(at=NIGHT + HOUR)))
+    agent.look(NIGHT + MINUTE)
+    assert agent.verdict().health is Health.OK
 
 
 @pytest.mark.slow

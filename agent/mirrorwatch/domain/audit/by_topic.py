@@ -6,7 +6,7 @@ that all of a topic is compared as one. There are no offset-syncs.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from .facts import FirstSince, Log, PairedLogs, PlanSteps, SourceLog, ask
 from .nightly import UNCUT, UNPAIRED, NightlyInputs, waiting
@@ -24,6 +24,7 @@ from .ranges import (
     AlignedOffsets,
     PlanningOutcome,
     Settled,
+    asked_from_of,
     find_loss,
     first_record,
     hides_its_time,
@@ -33,7 +34,13 @@ from .ranges import (
     to_gap,
     to_pair,
 )
-from .window import EXPIRED, UNTIMED, AdHoc, has_expired, window_span
+from .window import (
+    EXPIRED,
+    UNTIMED,
+    AdHoc,
+    has_expired,
+    window_span,
+)
 
 __all__ = ["plan_topic_night", "plan_topic_window"]
 
@@ -72,6 +79,22 @@ class _Topic:
         unsure = {part.starts_at_end for part in parts if part.sources}
         self.starts_at_end = next(iter(unsure)) if len(unsure) == 1 else None
 
+    def asked_from(
+        self,
+        ends: Mapping[tuple[str, str, int], AuditedEnd],
+        slack: timedelta,
+    ) -> PlanSteps[Mapping[tuple[str, str, int], int]]:
+        """Return from which offset of each source copies are due."""
+        found = yield from asked_from_of(
+            self.sources,
+            [*self.targets.values()],
+            ends,
+            slack,
+            starts_at_end=self.starts_at_end,
+        )
+        keys = [source.key for source in self.sources]
+        return dict(zip(keys, found, strict=True))
+
     @property
     def logs(self) -> list[Log]:
         return [*(s.log for s in self.sources), *self.targets.values()]
@@ -92,6 +115,7 @@ class _Topic:
         *,
         cut: Cut,
         cut_at: datetime | None = None,
+        asked_from: Mapping[tuple[str, str, int], int],
     ) -> Iterator[PartitionPair]:
         """Yield what is compared of each partition."""
         first = self.sources[0]
@@ -115,6 +139,7 @@ class _Topic:
                 positions=[positions.get(key) for key in keys] or [None],
                 cut=cut,
                 cut_at=cut_at,
+                asked_from=[asked_from.get(key, 0) for key in keys],
             )
 
 
@@ -176,12 +201,14 @@ def plan_topic_night(
     outcomes = [PlanningOutcome(unverifiable=lost)]
     positions = {key: found.position for key, found in settled.items()}
     more = cut == "timestamp" and at == limit < night.newest
+    asked_from = yield from topic.asked_from(night.ends, night.slack)
     pairs = topic.pairs(
         start,
         end,
         positions,
         cut=cut,
         cut_at=night.newest if cut != "timestamp" else at,
+        asked_from=asked_from,
     )
     for part, pair in zip(parts, pairs, strict=True):
         stuck, stated = yield from waiting(
@@ -511,5 +538,8 @@ def plan_topic_window(
         for which in ("start", "end")
     )
     positions = {source.key: source.position for source in topic.sources}
-    pairs = topic.pairs(start, end, positions, cut="window")
+    asked_from = yield from topic.asked_from({}, adhoc.slack)
+    pairs = topic.pairs(
+        start, end, positions, cut="window", asked_from=asked_from
+    )
     return [PlanningOutcome(pair=pair) for pair in pairs]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
 
-from .plan import Unverifiable
+from .plan import Unverifiable, earlier_pieces
 from .result import (
     AuditFinding,
     AuditResult,
@@ -229,9 +229,9 @@ def add_flow_result(
     Notes
     -----
     A night that was missed is made up for in several runs. What one of them
-    found must not be forgotten because the next one found nothing. A run is
-    as old as what it compared: one of an old night that is run again is not
-    the last audit.
+    found must not be forgotten because the next one found nothing, nor because
+    another audit was due meanwhile. A run is as old as what it compared: one
+    of an old night that is run again is not the last audit.
 
     One of named topics takes the place of none, but no other run compares
     these records: what it found is kept beside the last audit, and goes with
@@ -240,8 +240,13 @@ def add_flow_result(
     runs = {night.runs: night for night in known} | {new.runs: new}
     ordered = sorted(runs.values(), key=lambda night: night.end)
     whole = [night for night in ordered if not night.partial]
-    recent = [n for n in whole if since is not None and n.end >= since]
-    recent = recent or whole[-1:]
+    last = [run for night in whole[-1:] for run in night.runs]
+    pieces = {piece for run in last for piece in (run, *earlier_pieces(run))}
+    recent = [
+        night
+        for night in whole
+        if (since is not None and night.end >= since) or pieces & {*night.runs}
+    ]
     begins = [n.end for n in recent] + ([] if since is None else [since])
     return tuple(
         night

@@ -10,6 +10,7 @@ from .ranges import (
     AlignedOffsets,
     PlanningOutcome,
     Settled,
+    asked_from_of,
     cut_of,
     find_loss,
     limit_of,
@@ -42,6 +43,7 @@ def plan_missing_target(
     *,
     newest: datetime,
     latest: datetime,
+    slack: timedelta,
 ) -> PlanSteps[PlanningOutcome]:
     """Work out what is compared of sources whose target does not exist.
 
@@ -55,6 +57,8 @@ def plan_missing_target(
         Time before which records are settled.
     latest
         Latest time that a timestamp can be without being wrong.
+    slack
+        By how much records may be out of time order.
 
     Notes
     -----
@@ -85,6 +89,9 @@ def plan_missing_target(
         positions.append(found.position)
     if lasts == begins:
         return PlanningOutcome(unverifiable=tuple(gaps))
+    asked_from = yield from asked_from_of(
+        pair.sources, [], ends, slack, starts_at_end=pair.starts_at_end
+    )
     return PlanningOutcome(
         pair=to_pair(
             pair,
@@ -93,6 +100,7 @@ def plan_missing_target(
             positions=positions,
             cut="timestamp",
             cut_at=newest,
+            asked_from=asked_from,
         ),
         unverifiable=tuple(gaps),
     )
@@ -149,7 +157,11 @@ def plan_night(
     if pair.target is None:
         return (
             yield from plan_missing_target(
-                pair, night.ends, newest=night.newest, latest=night.latest
+                pair,
+                night.ends,
+                newest=night.newest,
+                latest=night.latest,
+                slack=night.slack,
             )
         )
     start = yield from start_of(pair, pair.target, night.ends, night.slack)
@@ -184,6 +196,13 @@ def plan_night(
     more = cut.kind != "idle" and cut.at == limit < night.newest
     at = night.newest if cut.kind == "idle" else cut.at
     stuck, stated = yield from waiting(pair, night, settled)
+    asked_from = yield from asked_from_of(
+        pair.sources,
+        [pair.target],
+        night.ends,
+        night.slack,
+        starts_at_end=pair.starts_at_end,
+    )
     return PlanningOutcome(
         pair=to_pair(
             pair,
@@ -192,6 +211,7 @@ def plan_night(
             positions=[found.position for found in settled],
             cut=cut.kind,
             cut_at=at,
+            asked_from=asked_from,
         ),
         unverifiable=(*start.lost, *stuck),
         stated=tuple(stated),

@@ -4,7 +4,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Literal
 
 from ..topics import compile_pattern
@@ -166,6 +166,11 @@ class SourceRange:
 
     skipped: tuple[int, ...] = ()
     """Offsets that are not read, as Spark cannot represent their records."""
+
+    asked_from: int = 0
+    """Offset from which the mirror is known to have been asked for records.
+    One that is missing before it was dropped, or skipped by a mirror that
+    begins at the log end."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -340,8 +345,7 @@ class Plan:
     """Topics of which records are missing on purpose."""
 
     gone: tuple[tuple[str, str], ...] = ()
-    """Flows and source topics that are no more: their audited ends are to be
-    forgotten."""
+    """Flows and source topics that are no more."""
 
     partial: bool = False
     """Whether it is of named topics only."""
@@ -374,7 +378,8 @@ class AuditedEnd:
     """Next target offset to audit."""
 
     source_id: str
-    """Id of the source topic: another one is another topic."""
+    """Id of the source topic: another one is another topic. Empty once it was
+    deleted."""
 
     target_id: str
     """Id of the target topic; empty if there was none."""
@@ -403,6 +408,10 @@ class AuditedEnds:
         return {end.key: end for end in self.ends}
 
 
+REMEMBERED = timedelta(days=90)
+"""How long the ends of a deleted topic are kept."""
+
+
 def ends_after(plan: Plan, before: AuditedEnds) -> AuditedEnds:
     """Return the ends once a nightly plan was carried out.
 
@@ -412,14 +421,19 @@ def ends_after(plan: Plan, before: AuditedEnds) -> AuditedEnds:
         What was audited. One of an ad hoc audit moves nothing.
     before
         The ends that it was made from. Those of partitions that are not in
-        the plan stay, but for topics that are no more.
+        the plan stay.
+
+    Notes
+    -----
+    A topic that is no more may be created again, while the target still has
+    copies of the old one: without its ends these would be extra.
     """
     if plan.window is not None:
         return before
     found = {
-        key: end
+        key: replace(end, source_id="") if key[:2] in plan.gone else end
         for key, end in before.by_partition().items()
-        if key[:2] not in plan.gone
+        if end.source_id or plan.at - end.cut_at <= REMEMBERED
     }
     for pair in plan.pairs:
         for source in pair.sources:

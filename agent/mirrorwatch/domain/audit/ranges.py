@@ -34,6 +34,7 @@ __all__ = [
     "PlanningOutcome",
     "Settled",
     "align",
+    "asked_from_of",
     "cut_of",
     "find_loss",
     "first_record",
@@ -49,7 +50,7 @@ __all__ = [
 
 EPOCH = datetime.fromtimestamp(0, UTC)
 
-LAST = datetime.max.replace(tzinfo=UTC)
+LAST = NEVER = datetime.max.replace(tzinfo=UTC)
 """Later than any time that can be asked for."""
 
 
@@ -195,6 +196,7 @@ def to_pair(
     positions: Sequence[int | None],
     cut: Cut,
     cut_at: datetime | None = None,
+    asked_from: Sequence[int] = (),
 ) -> PartitionPair:
     """Return what is compared.
 
@@ -212,6 +214,9 @@ def to_pair(
         How the ends were made to agree.
     cut_at
         Time of what comes after.
+    asked_from
+        Offset of each source from which the mirror was asked for records, if
+        that need not be all.
     """
     target = facts.target
     return PartitionPair(
@@ -237,12 +242,14 @@ def to_pair(
                 topic_id=source.log.topic_id,
                 read_committed=source.read_committed,
                 decided=source.decided,
+                asked_from=asked,
             )
-            for source, first, last, position in zip(
+            for source, first, last, position, asked in zip(
                 facts.sources,
                 start.sources,
                 end.sources,
                 positions,
+                asked_from or [0] * len(facts.sources),
                 strict=True,
             )
         ),
@@ -404,6 +411,71 @@ def _lost_of(
             yield to_gap(source, reason, skipped if sure else None)
         elif skipped > 0:
             yield to_gap(source, shared, skipped)
+
+
+def asked_from_of(
+    sources: Sequence[SourceLog],
+    targets: Sequence[Log],
+    ends: Mapping[tuple[str, str, int], AuditedEnd],
+    slack: timedelta,
+    *,
+    starts_at_end: bool | None,
+) -> PlanSteps[list[int]]:
+    """Return from which offset of each source the mirror was asked to copy.
+
+    Parameters
+    ----------
+    sources
+        The sources.
+    targets
+        What holds their copies, if there is anything.
+    ends
+        Up to where partitions were audited.
+    slack
+        By how much records may be out of time order.
+    starts_at_end
+        As in `PairedLogs`.
+
+    Notes
+    -----
+    A mirror that begins at the log end skips what a partition held when it
+    found it. What is `slack` younger than its first copy came later, as did
+    the record of the first sync. Where there is no copy, a position proves
+    nothing: a consumer group commits where it begins. What comes behind the
+    position of an earlier audit is asked for.
+    """
+    asked_from = []
+    first = None
+    for source in sources:
+        end, retained = ends.get(source.key), source.log.retained
+        known = None
+        if end is not None and end.source_id == source.log.topic_id:
+            known = end.position
+            if known is not None and known <= end.source_end:
+                known = 0
+        if starts_at_end is False or known == 0:
+            asked_from.append(0)
+            continue
+        if first is None:
+            first = yield from _first_copy(targets)
+        begin = max(retained.start, source.position or 0)
+        if first != NEVER:
+            since = yield from ask(FirstSince(source.log, later(first, slack)))
+            begin = since.within(retained)
+        sync = oldest_sync(source.syncs, (retained.start, 0))
+        if sync is not None:
+            begin = min(begin, sync[0])
+        asked_from.append(begin if known is None else min(begin, known))
+    return asked_from
+
+
+def _first_copy(targets: Sequence[Log]) -> PlanSteps[datetime]:
+    """Return the time of the first copy that is known, or `NEVER`."""
+    first = NEVER
+    for log in targets:
+        found = yield from first_record(log)
+        first = min(first, found.written_at or NEVER)
+    return first
 
 
 def _first_start(

@@ -1,5 +1,6 @@
 """What an ad hoc audit compares of one pair."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -17,6 +18,7 @@ from .plan import NOTHING, AuditSpan, PartitionPair, TimeWindow
 from .ranges import (
     AlignedOffsets,
     PlanningOutcome,
+    asked_from_of,
     first_record,
     later,
     to_gap,
@@ -92,10 +94,18 @@ def plan_window(pair: PairedLogs, adhoc: AdHoc) -> PlanSteps[PlanningOutcome]:
         )
         return _give_up(pair, reason)
     sources = spans[: len(pair.sources)]
+    asked_from = yield from asked_from_of(
+        pair.sources,
+        [] if pair.target is None else [pair.target],
+        {},
+        adhoc.slack,
+        starts_at_end=pair.starts_at_end,
+    )
     if pair.target is None:
-        return _missing_target(pair, sources)
+        return _missing_target(pair, sources, asked_from)
     if pair.timestamps:
-        return PlanningOutcome(pair=_to_pair(pair, sources, spans[-1]))
+        whole = _to_pair(pair, sources, spans[-1], asked_from)
+        return PlanningOutcome(pair=whole)
     found = _by_syncs(pair, pair.target, sources[0])
     if found is None:
         return _give_up(pair, UNTIMED)
@@ -110,7 +120,10 @@ def _give_up(pair: PairedLogs, reason: str) -> PlanningOutcome:
 
 
 def _to_pair(
-    pair: PairedLogs, spans: list[AuditSpan], target: AuditSpan
+    pair: PairedLogs,
+    spans: list[AuditSpan],
+    target: AuditSpan,
+    asked_from: Sequence[int] = (),
 ) -> PartitionPair:
     return to_pair(
         pair,
@@ -120,11 +133,12 @@ def _to_pair(
         AlignedOffsets(sources=tuple(s.end for s in spans), target=target.end),
         positions=[source.position for source in pair.sources],
         cut="window",
+        asked_from=asked_from,
     )
 
 
 def _missing_target(
-    pair: PairedLogs, spans: list[AuditSpan]
+    pair: PairedLogs, spans: list[AuditSpan], asked_from: Sequence[int]
 ) -> PlanningOutcome:
     gaps, read = [], []
     for source, span in zip(pair.sources, spans, strict=True):
@@ -135,7 +149,7 @@ def _missing_target(
             gaps.append(to_gap(source, reason, span.end - end))
     found = any(map(len, read))
     return PlanningOutcome(
-        pair=_to_pair(pair, read, NOTHING) if found else None,
+        pair=_to_pair(pair, read, NOTHING, asked_from) if found else None,
         unverifiable=tuple(gaps),
     )
 

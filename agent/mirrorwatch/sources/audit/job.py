@@ -269,6 +269,10 @@ class ResultFolder:
                 results.append(audit.result)
         return ResultsSeen(tuple(results), self._problem)
 
+    def has_result(self, run: str) -> bool:
+        """Return whether the result of a run was there at the last look."""
+        return self._known is None or run in self._known
+
     def has_report(self, run: str) -> bool:
         """Return whether a run left a report for people."""
         if not run:

@@ -337,6 +337,10 @@ CLOCKS = timedelta(minutes=1)
 """By how much an audit elsewhere may begin before it is due here."""
 
 
+AHEAD = timedelta(hours=1)
+"""By how much the clock of an audit may be ahead."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FlowAudits:
     """What is remembered of the audits of one flow."""
@@ -346,6 +350,9 @@ class FlowAudits:
 
     nights: tuple[FlowResult, ...] = ()
     """The runs that are its last audit, the oldest first."""
+
+    ahead: tuple[FlowResult, ...] = ()
+    """Runs of a time that is yet to come: each would hide all until then."""
 
 
 class AuditWorker:
@@ -463,6 +470,8 @@ class AuditWorker:
             self._look = ResultsSeen(problem=str(e))
         # Kept until it is stored: the folder shows a new result only once.
         self._news += self._look.results
+        for flow in self._stores:
+            self._put_off(flow)
         for result in sorted(self._news, key=lambda r: r.began_at):
             for flow in self._stores:
                 night = flow_result_of(result, flow)
@@ -470,8 +479,32 @@ class AuditWorker:
                     self._take(flow, night)
         self._news = ()
 
+    def _put_off(self, flow: str) -> None:
+        """Let runs of the future wait; those that were deleted are forgotten.
+
+        They are stored, for the folder shows a result only once; and a clock
+        that was put back makes runs of the future of those that were taken.
+        """
+        known = self._flows[flow]
+        latest = self._clock.label() + AHEAD
+        come = [run for run in known.ahead if run.end <= latest]
+        ahead = tuple(
+            run
+            for run in (*known.ahead, *known.nights)
+            if run.end > latest
+            and (self._folder is None or self._folder.has_result(run.shown))
+        )
+        nights = tuple(run for run in known.nights if run.end <= latest)
+        self._keep(flow, replace(known, nights=nights, ahead=ahead))
+        for run in come:
+            self._take(flow, run)
+
     def _take(self, flow: str, night: FlowResult) -> None:
         known = self._flows[flow]
+        ahead = tuple(run for run in known.ahead if run.runs != night.runs)
+        if night.end > self._clock.label() + AHEAD:
+            self._keep(flow, replace(known, ahead=(*ahead, night)))
+            return
         runs = (*known.nights, night)
         newest = max(
             (run.end for run in runs if not run.partial), default=night.end
@@ -481,8 +514,10 @@ class AuditWorker:
             # The first of several pieces may have begun before it was due.
             since -= CLOCKS
         nights = add_flow_result(known.nights, night, since)
-        if nights != known.nights:
-            new = replace(known, nights=nights)
+        self._keep(flow, replace(known, nights=nights, ahead=ahead))
+
+    def _keep(self, flow: str, new: FlowAudits) -> None:
+        if new != self._flows[flow]:
             self._stores[flow].save(new)
             self._flows[flow] = new
 
@@ -513,8 +548,21 @@ class AuditWorker:
                 night=self._nights.get(flow),
                 attempt=attempt,
                 report=self._reports.get(flow),
-                problems=self._problems
-                + ((unreadable,) if unreadable else ()),
+                problems=(
+                    *self._problems,
+                    *((unreadable,) if unreadable else ()),
+                    *(_yet_to_come(run) for run in known.ahead),
+                ),
             )
             for flow, known in self._flows.items()
         )
+
+
+def _yet_to_come(night: FlowResult) -> str:
+    end = f"{night.end.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    return (
+        f"Audit {night.shown} compared records up to {end}, which is yet to "
+        "come here, so it does not count. Compare the clocks: if that of the "
+        f"audit was ahead, delete the folder runs/{night.shown} in audit.out, "
+        "or no audit follows until then"
+    )
