@@ -91,6 +91,9 @@ KNOWN += [9993000369]
 # The canary topic grew while a mirror was down that chooses partitions by key:
 # probes with keys for fewer of them kept the canary unknown for an hour.
 KNOWN += [9993000182]
+# A topic was hidden before it was recreated: what was in its partitions that
+# the mirror had not found was reported by nobody.
+KNOWN += [9994000209]
 """Seeds that are always tried: worlds in which the agent, or what it is held
 to, was wrong once."""
 

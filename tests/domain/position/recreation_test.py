@@ -429,6 +429,43 @@ def test_what_was_never_copied_of_one_that_is_made_again_is_told() -> None:
     )
 
 
+def test_what_was_never_copied_is_told_if_the_topic_was_hidden_before() -> (
+    None
+):
+    # Only the survey just before was asked (new world 9994000209).
+    world = World.settled()
+    world.source["t"].ends[1] = 20
+    world.tick()
+    del world.source["t"]
+    world.tick(5)
+    world.source["t"] = Log("s2", {0: 0, 1: 0})
+    world.tick(2)
+    assert [(r.partition, r.gone) for r in world.resets] == [(0, 0), (1, 20)]
+    assert "up to 20 records seen" in str(world.verdict().evidence)
+    # It is of that topic alone.
+    world.source["t"] = Log("s3", {0: 0, 1: 0})
+    world.tick(2)
+    assert [r.gone for r in world.resets if r.partition == 1] == [20]
+
+
+@pytest.mark.parametrize("copied", [False, True])
+def test_what_was_hidden_for_a_while_lost_nothing(copied: bool) -> None:
+    world = World.settled()
+    world.source["t"].ends[1] = 20
+    world.tick()
+    topic = world.source.pop("t")
+    world.tick(2)
+    if copied:
+        world.target["t"].ends[1] = 20
+        world.sync(19, 19, n=1)
+        world.source["t"] = topic
+        world.settle()
+        topic = Log("s2", {0: 0, 1: 0})
+    world.source["t"] = topic
+    world.settle()
+    assert not any(reset.gone for reset in world.resets)
+
+
 def test_an_empty_one_that_is_made_again_lost_nothing() -> None:
     world = World.settled()
     world.source["new"] = Log("s3", {0: 0})
