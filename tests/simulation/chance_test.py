@@ -97,6 +97,9 @@ KNOWN += [9994000209]
 # The source had lost all of its log, and both ends were the same again by
 # chance: what had no copy was taken for copied.
 KNOWN += [9994000385]
+# Records of a recreated topic expired beyond the old position while the mirror
+# was down: only those up to there were counted until it went on.
+KNOWN += [9994000259]
 """Seeds that are always tried: worlds in which the agent, or what it is held
 to, was wrong once."""
 
