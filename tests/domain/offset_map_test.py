@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -182,6 +183,35 @@ def test_a_steady_mirror_is_one_run() -> None:
     assert known.start(9_961, end=9_905) == SafeStart(9_901, 4, exact=False)
     assert known.reaches(9_961, 9_911)
     assert known.start(9_961) == SafeStart(9_911, 0, exact=True)
+
+
+def test_ends_that_were_alike_by_chance_leave_what_syncs_prove() -> None:
+    # The source was truncated and has grown, and 30 is a copy of what it lost
+    # (new world 9994000385).
+    known = OffsetMap()
+    for pair in ((0, 0), (25, 25)):
+        known.add(*pair)
+    assert known.reaches(30, 30)
+    known.add(28, 28)
+    assert known.reaches(5_000, 5_000)
+    assert known.reaches(5_010, 5_010)
+    known.add(29, 30)
+    assert list(known) == [(0, 0, 29), (29, 30, 1)]
+    known.add(130, 131)
+    assert list(known) == [(0, 0, 29), (29, 30, 102)]
+
+
+@pytest.mark.parametrize("cut_at", [20, 40])
+def test_what_syncs_prove_is_none_that_another_sync_denies(
+    cut_at: int,
+) -> None:
+    known = OffsetMap()
+    for pair in ((0, 0), (25, 25)):
+        known.add(*pair)
+    assert known.reaches(50, 50)
+    known.cut(cut_at)
+    known.add(19, 18)
+    assert list(known) == [(0, 0, 1), (19, 18, 1)]
 
 
 def test_ten_dropped_records_are_jumped_over() -> None:

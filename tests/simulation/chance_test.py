@@ -91,6 +91,15 @@ KNOWN += [9993000369]
 # The canary topic grew while a mirror was down that chooses partitions by key:
 # probes with keys for fewer of them kept the canary unknown for an hour.
 KNOWN += [9993000182]
+# A topic was hidden before it was recreated: what was in its partitions that
+# the mirror had not found was reported by nobody.
+KNOWN += [9994000209]
+# The source had lost all of its log, and both ends were the same again by
+# chance: what had no copy was taken for copied.
+KNOWN += [9994000385]
+# Records of a recreated topic expired beyond the old position while the mirror
+# was down: only those up to there were counted until it went on.
+KNOWN += [9994000259]
 """Seeds that are always tried: worlds in which the agent, or what it is held
 to, was wrong once."""
 

@@ -271,6 +271,9 @@ class OffsetMap:
 
     def __init__(self, runs: Iterable[tuple[int, int, int]] = ()) -> None:
         self._runs = [OffsetRun(*run) for run in runs]
+        self._paired: int | None = None
+        """Last target offset of the newest run that is known by a pair, where
+        the ends say more; `None` if they do not."""
 
     def __iter__(self) -> Iterator[tuple[int, int, int]]:
         return ((r.upstream, r.downstream, r.length) for r in self._runs)
@@ -291,7 +294,7 @@ class OffsetMap:
         leaves runs that hold.
         """
         found = OffsetMap()
-        found._runs = list(self._runs)
+        found._runs, found._paired = list(self._runs), self._paired
         return found
 
     @property
@@ -309,16 +312,25 @@ class OffsetMap:
             at -= 1
         before = self._runs[at - 1] if at else None
         distance = upstream - downstream
+        paired = None
+        if at == len(self._runs):
+            paired, self._paired = self._paired, None
         if before is not None and downstream <= before.last_downstream:
             if before.upstream - before.downstream != distance:
-                # The run was none: only where it began is certain.
+                # The run was none: only where it began is certain. Or the
+                # ends did not say how far it goes, and pairs do.
+                length = 1
+                if paired is not None and paired < downstream:
+                    length += paired - before.downstream
                 self._runs[at - 1] = OffsetRun(
-                    before.upstream, before.downstream
+                    before.upstream, before.downstream, length
                 )
                 if before.downstream == downstream:
                     self._runs[at - 1] = OffsetRun(upstream, downstream)
                 else:
                     self._runs.insert(at, OffsetRun(upstream, downstream))
+            elif paired is not None:
+                self._paired = max(paired, downstream)
         elif (
             before is not None
             and before.upstream - before.downstream == distance
@@ -363,6 +375,8 @@ class OffsetMap:
             for run in self._runs
             if (first := run.downstream) < end
         ]
+        if self._paired is not None and self._paired >= end:
+            self._paired = None
 
     def reaches(self, source_end: int, target_end: int) -> bool:
         """Take both ends, the target's read before the source's; return
@@ -378,6 +392,8 @@ class OffsetMap:
             or source_end - target_end != last.upstream - last.downstream
         ):
             return False
+        if self._paired is None:
+            self._paired = last.last_downstream
         self._runs[-1] = last.until(target_end - 1)
         return True
 

@@ -124,6 +124,64 @@ def test_what_expired_of_a_recreated_topic_was_not_copied_either() -> None:
     assert (world.reset().first, world.reset().end) == (0, 100)
 
 
+def test_what_expires_beyond_the_position_is_lost_already() -> None:
+    # It was not counted while the mirror was down (new world 9994000259).
+    world = remade(300, start=40)
+    world.tick()
+    assert [(r.first, r.end) for r in world.resets] == [(0, 100)]
+    world.source["t"].starts[0] = 120
+    world.tick(2)
+    world.source["t"].starts[0] = 130
+    world.tick()
+    assert [(r.kind, r.first, r.end) for r in world.resets] == [
+        (ResetKind.SOURCE_RECREATED, 0, 100),
+        (ResetKind.EXPIRED, 100, 130),
+    ]
+    assert "30 records expired at summit" in str(world.verdict())
+    # It goes on at the log start: all that it left out is one range.
+    world.source["t"].starts[0] = 140
+    grow(world, 300)
+    world.target["t"].ends[0] = 110
+    world.sync(140, 100)
+    world.settle()
+    assert (world.reset().first, world.reset().end) == (0, 140)
+    assert world.reset().settled is not None
+
+
+def test_what_expired_stays_told_where_copies_do_not_count() -> None:
+    world = remade(300)
+    world.source["t"].starts[0] = 120
+    world.tick(2)
+    # Others write there, too: more copies than there were records.
+    world.target["t"].ends[0] = 500
+    world.sync(250, 450)
+    world.settle()
+    found = {r.kind: (r.first, r.end, r.at_most) for r in world.resets}
+    assert found[ResetKind.EXPIRED] == (100, 120, False)
+    assert found[ResetKind.SOURCE_RECREATED] == (0, 250, True)
+    assert all(r.settled is not None for r in world.resets)
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_what_expires_of_a_recreated_topic_may_have_been_copied(
+    before: bool,
+) -> None:
+    world = World.settled()
+    world.source["t"] = Log("s2", {0: 300})
+    if before:
+        world.target["t"].ends[0] = 350
+    world.tick()
+    if not before:
+        world.target["t"].ends[0] = 350
+    world.source["t"].starts[0] = 200
+    world.tick(3)
+    assert world.reset().kind is ResetKind.SOURCE_RECREATED
+    world.sync(250, 350)
+    world.target["t"].ends[0] = 400
+    world.settle()
+    assert world.reset().harmless
+
+
 def test_a_shorter_one_is_critical_until_the_mirror_begins_anew() -> None:
     world = remade(30)
     assert world.verdict().health is Health.CRITICAL
@@ -427,6 +485,43 @@ def test_what_was_never_copied_of_one_that_is_made_again_is_told() -> None:
         "position in it. Of the old topic, up to 55 records seen by the last "
         "survey were not copied"
     )
+
+
+def test_what_was_never_copied_is_told_if_the_topic_was_hidden_before() -> (
+    None
+):
+    # Only the survey just before was asked (new world 9994000209).
+    world = World.settled()
+    world.source["t"].ends[1] = 20
+    world.tick()
+    del world.source["t"]
+    world.tick(5)
+    world.source["t"] = Log("s2", {0: 0, 1: 0})
+    world.tick(2)
+    assert [(r.partition, r.gone) for r in world.resets] == [(0, 0), (1, 20)]
+    assert "up to 20 records seen" in str(world.verdict().evidence)
+    # It is of that topic alone.
+    world.source["t"] = Log("s3", {0: 0, 1: 0})
+    world.tick(2)
+    assert [r.gone for r in world.resets if r.partition == 1] == [20]
+
+
+@pytest.mark.parametrize("copied", [False, True])
+def test_what_was_hidden_for_a_while_lost_nothing(copied: bool) -> None:
+    world = World.settled()
+    world.source["t"].ends[1] = 20
+    world.tick()
+    topic = world.source.pop("t")
+    world.tick(2)
+    if copied:
+        world.target["t"].ends[1] = 20
+        world.sync(19, 19, n=1)
+        world.source["t"] = topic
+        world.settle()
+        topic = Log("s2", {0: 0, 1: 0})
+    world.source["t"] = topic
+    world.settle()
+    assert not any(reset.gone for reset in world.resets)
 
 
 def test_an_empty_one_that_is_made_again_lost_nothing() -> None:

@@ -1,12 +1,14 @@
-"""Where a mirror began in a topic that was recreated, by its copies."""
+"""From where on copies are of what a recreated or truncated log holds."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from mirrorwatch.domain.offsets import OffsetRange
-from mirrorwatch.domain.skips.alignment import find_first
+from mirrorwatch.domain.offsets import OffsetMap, OffsetRange
+from mirrorwatch.domain.skips.alignment import find_first, go_back
 from mirrorwatch.domain.skips.model import OffsetPair, RangeRequest
+from mirrorwatch.domain.skips.partition import PartitionState
 from mirrorwatch.domain.skips.settle import RangeContent
 
 SEARCH = RangeRequest(
@@ -66,3 +68,30 @@ def test_markers_before_the_first_record_are_none_that_is_missing() -> None:
         source={2: 72, 3: 73}, target={100: 72}, source_compacted=True
     )
     assert find_first(SEARCH, reading) == 0
+
+
+@pytest.mark.parametrize(
+    ("copies", "goes_back"),
+    [
+        ({3: 60, 4: 73}, True),
+        ({3: 73, 4: 74}, False),
+        ({3: 72, 4: 73}, False),
+    ],
+)
+def test_copies_are_compared_again_from_the_first_known_one_on(
+    copies: dict[int, int], goes_back: bool
+) -> None:
+    state = PartitionState(
+        topic="a", partition=0, source_id="s2", target_id="t1"
+    )
+    state.begin(2, 2)
+    state.copies = OffsetMap([(0, 0, 3)])
+    request = replace(
+        SEARCH,
+        start=OffsetPair(2, 2),
+        points=(OffsetPair(3, 4),),
+        target=OffsetRange(3, 5),
+    )
+    reading = RangeContent(source=RECORDS, target=copies)
+    assert go_back(state, request, reading) is goes_back
+    assert state.cursor == (OffsetPair(-1, -1) if goes_back else request.start)

@@ -267,6 +267,10 @@ class PositionState:
         """Offsets that topics of the target held when they were deleted, by
         the name there. After a restart in between, nobody knows."""
 
+        self.uncopied: dict[TopicPartition, int] = {}
+        """Offsets of partitions of which nothing was copied, when they were
+        last seen, by this process."""
+
     def pin(self, kind: str, name: str, id_: str) -> None:
         """Remember an id."""
         if self.pins.get((kind, name)) != id_:

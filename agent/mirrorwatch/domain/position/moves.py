@@ -314,7 +314,9 @@ class PositionMoves:
         where = sync.key
         waiting = self.state.open(ResetKind.SOURCE_RECREATED, *where)
         if waiting is not None:
-            return self._decide(waiting, place, sync)
+            is_its = self._decide(waiting, place, sync)
+            self._end_uncopied(waiting.number)
+            return is_its
         after = sync.position
         beyond = self.state.open(ResetKind.BEYOND, *where)
         if beyond is not None:
@@ -485,6 +487,21 @@ class PositionMoves:
             self._settle(waiting, end=first, at_least=sync.upstream > old)
         place.reached = sync.position
         return True
+
+    def _end_uncopied(self, number: int) -> None:
+        """Close what expired of a recreated topic, once it is known what the
+        mirror left out of that: it is part of it.
+        """
+        found = self.state.resets[number]
+        expired = self.state.open(
+            ResetKind.EXPIRED, found.topic, found.partition
+        )
+        if found.settled is None or expired is None:
+            return
+        if (found.end or 0) >= (expired.end or 0) and not found.at_most:
+            self.state.drop(expired)
+        else:
+            self._settle(expired)
 
     def _first_copy_of(self, key: TopicPartition) -> int | None:
         """Return where the mirror began in the topic that is there now."""

@@ -9,7 +9,7 @@ from typing import Any
 from ..cluster_view import FlowView, PartitionView, TopicPartition
 from .growth import UnprovedGrowth
 from .internal_topics import AWAY_AFTER
-from .model import PartitionPosition, PositionState, ResetKind
+from .model import PartitionPosition, PositionState, Reset, ResetKind
 
 __all__ = ["OutOfRangePositions"]
 
@@ -121,7 +121,8 @@ class OutOfRangePositions:
                 continue
             waiting = self.state.open(ResetKind.SOURCE_RECREATED, *key)
             if waiting is not None:
-                self.state.change(waiting, log_end=end)
+                waiting = self.state.change(waiting, log_end=end)
+                self._expired_of_new(view.at, waiting, key, seen, since)
             if reached is None:
                 continue
             if reached > end or start > reached:
@@ -261,6 +262,43 @@ class OutOfRangePositions:
         if self._stands((ResetKind.EXPIRED, key), at, since, patience):
             self.state.begin(
                 ResetKind.EXPIRED, key[0], at, partition=key[1], **what
+            )
+
+    def _expired_of_new(
+        self,
+        at: datetime,
+        waiting: Reset,
+        key: TopicPartition,
+        seen: PartitionView,
+        since: Mapping[Spot, datetime],
+    ) -> None:
+        """Report what expires of a recreated topic while nothing is copied.
+
+        Up to the old position, this is what the mirror may leave out anyway.
+        """
+        first, start = waiting.end or 0, seen.log_start
+        if (
+            start <= first
+            or waiting.proved is not None
+            or seen.target_end is None
+            or seen.target_end != waiting.target_end
+        ):
+            return
+        known = self.state.open(ResetKind.EXPIRED, *key)
+        if known is not None:
+            end = max(known.end or 0, start)
+            self.state.change(known, end=end, log_end=seen.source_end)
+        elif self._stands((ResetKind.EXPIRED, key), at, since, timedelta()):
+            self.state.begin(
+                ResetKind.EXPIRED,
+                key[0],
+                at,
+                partition=key[1],
+                first=first,
+                proved=first,
+                end=start,
+                log_end=seen.source_end,
+                from_end=self.resumes_at_end,
             )
 
     def _over(

@@ -100,8 +100,9 @@ def check_topics(
             remote = view.names[topic]
             remade = state.pins["target", remote] if remote in anew else ""
             _replace(state, view, newest, topic, remade)
-            _note_uncopied(state, view, before, topic)
+            _note_uncopied(state, view, topic)
         state.pin("source", topic, id_)
+    _see_uncopied(state, view)
     return found
 
 
@@ -186,15 +187,11 @@ def _replace(
         state.touched.add(key)
 
 
-def _note_uncopied(
-    state: PositionState, view: FlowView, before: FlowView | None, topic: str
-) -> None:
+def _note_uncopied(state: PositionState, view: FlowView, topic: str) -> None:
     """Note what was lost with partitions of which nothing was copied yet."""
-    if before is None or before.source is None:
-        return
-    for key, end in before.source.ends.items():
-        gone = end - before.source.starts.get(key, 0)
-        if key[0] == topic and key not in state.places and gone:
+    for key in [key for key in state.uncopied if key[0] == topic]:
+        gone = state.uncopied.pop(key)
+        if key not in state.places and gone:
             state.begin(
                 ResetKind.SOURCE_RECREATED,
                 topic,
@@ -204,6 +201,20 @@ def _note_uncopied(
                 gone=gone,
                 harmless=True,
             )
+
+
+def _see_uncopied(state: PositionState, view: FlowView) -> None:
+    """Remember what partitions hold of which nothing was copied yet.
+
+    A topic may be hidden, or no more, for any number of surveys before one
+    sees that it was recreated.
+    """
+    assert view.source is not None  # noqa: S101 - the caller looked
+    for key, end in view.source.ends.items():
+        if key in state.places:
+            state.uncopied.pop(key, None)
+        elif key[0] in view.names:
+            state.uncopied[key] = end - view.source.starts.get(key, 0)
 
 
 def _check_target(

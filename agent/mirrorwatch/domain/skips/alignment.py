@@ -68,11 +68,11 @@ def go_back(
 
 
 def _room_before(state: PartitionState, start: OffsetPair) -> int:
-    """Return how many copies before a pair are known, one for each record."""
+    """Return how many copies up to a pair are known, one for each record."""
     for upstream, downstream, length in state.copies:
         before = start.downstream - downstream
         if start.upstream - upstream == before and 0 <= before < length:
-            return min(before, _BACK)
+            return min(before + 1, _BACK)
     return 0
 
 
