@@ -91,6 +91,9 @@ KNOWN += [9993000369]
 # The canary topic grew while a mirror was down that chooses partitions by key:
 # probes with keys for fewer of them kept the canary unknown for an hour.
 KNOWN += [9993000182]
+# Records expired of a topic that was denied for a moment: they were told as
+# lost with it, and once more when it was seen again.
+KNOWN += [9994000115]
 """Seeds that are always tried: worlds in which the agent, or what it is held
 to, was wrong once."""
 
