@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from mirrorwatch.domain.lag.model import LagObservation
 from mirrorwatch.domain.position.check import PositionLimits, judge_position
 from mirrorwatch.domain.position.model import ResetKind
 from mirrorwatch.domain.report import Health
@@ -328,6 +329,21 @@ def test_one_that_goes_soon_after_it_expired_is_not_over() -> None:
     world.source.pop("t")
     world.tick()
     assert (world.reset().settled, world.reset().away) == (None, False)
+
+
+def test_positions_of_a_topic_that_is_hidden_are_not_known(
+    leaving_world: World,
+) -> None:
+    hidden = "Mirrorwatch cannot see u, which MirrorMaker copies"
+    lag = LagObservation(flow=FLOW, at=leaving_world.now, hidden=hidden)
+    calm = World.settled()
+    found = [
+        judge_position(FLOW, world.seen, PositionLimits(), world.now, lag)
+        for world in (calm, leaving_world)
+    ]
+    assert [v.health for v in found] == [Health.UNKNOWN, Health.CRITICAL]
+    assert found[0].reason == hidden
+    assert calm.verdict().health is Health.OK
 
 
 def test_what_comes_back_is_told_again(leaving_world: World) -> None:
