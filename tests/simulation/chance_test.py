@@ -100,6 +100,12 @@ KNOWN += [9994000385]
 # Records of a recreated topic expired beyond the old position while the mirror
 # was down: only those up to there were counted until it went on.
 KNOWN += [9994000259]
+# Records expired of a topic that was denied for a moment: they were told as
+# lost with it, and once more when it was seen again.
+KNOWN += [9994000115]
+# A mirror that begins at the end found a new partition late, and its topic was
+# denied before the agent had compared it: `skips` was ok, as it saw nothing.
+KNOWN += [9994000082]
 """Seeds that are always tried: worlds in which the agent, or what it is held
 to, was wrong once."""
 

@@ -24,6 +24,9 @@ LOST_WINDOW = HOUR
 
 AT_LEAST = 10**9
 
+HIDDEN = "Mirrorwatch cannot see "
+"""How the agent says that it knows nothing of a topic, but of the others."""
+
 NO_LOSS = frozenset(
     {
         ResetKind.BEYOND,
@@ -262,7 +265,10 @@ class Judge:
         could_see = max(self.calm_since, world.agent.started_at)
         if now - could_see <= self.bound or skips is None or position is None:
             return
-        if by_check["skips"].health is Health.UNKNOWN:
+        skips_said = by_check["skips"]
+        if skips_said.health is Health.UNKNOWN and not (
+            skips_said.reason.startswith(HIDDEN)
+        ):
             return  # it says that it cannot know
         told = told_lost(skips, position)
         whole = by_check["position"].health is Health.CRITICAL and any(
@@ -287,7 +293,9 @@ class Judge:
                 continue
             if lost <= 0:
                 continue
-            if told[key] + told[key[0], None] < lost:
+            # Of what a broker hides, only that can be said.
+            hidden = key[0] in world.source.denied
+            if not hidden and told[key] + told[key[0], None] < lost:
                 self._fail(
                     f"{lost} records of {key} are lost, the last at "
                     f"{newest:.0f} s, and {told[key]} are reported"

@@ -439,6 +439,9 @@ def test_a_topic_that_was_denied_for_a_while_is_no_alarm() -> None:
         since = world.schedule.elapsed
         world.source.denied.add("a")
         world.run(10 * MINUTE)
+        for check in ("position", "skips"):
+            assert health(world, check) is Health.UNKNOWN, check
+            assert "Mirrorwatch cannot see a, which" in reason(world, check)
         world.source.denied.clear()
         world.run(10 * MINUTE)
         for check in ("position", "skips"):

@@ -232,6 +232,7 @@ _ALL = (
     Check(
         name="skips",
         observation=SkipsObservation,
+        beside={"lag": LagObservation},
         judge=judge_skips,
         limits=SkipsLimits,
         metrics=skips.METRICS,
@@ -257,6 +258,7 @@ _ALL = (
     Check(
         name="position",
         observation=PositionObservation,
+        beside={"lag": LagObservation},
         judge=judge_position,
         limits=PositionLimits,
         metrics=position.METRICS,

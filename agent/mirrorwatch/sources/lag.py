@@ -287,7 +287,8 @@ class LagWorker:
         """Return the lag of the last survey; its age shows if it is old."""
         del now
         with self._lock:
-            seen, problem = self._seen, self._problem
+            seen, hidden = self._seen, self._problem
+            problem = hidden
             if problem is None and self._vanished:
                 problem = (
                     f"{min(self._vanished)}, which MirrorMaker copies, is no "
@@ -297,5 +298,7 @@ class LagWorker:
         if seen is None:
             return []
         if problem is not None:
-            seen = replace(seen, problems=(*seen.problems, problem))
+            seen = replace(
+                seen, problems=(*seen.problems, problem), hidden=hidden
+            )
         return [seen]

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from mirrorwatch.domain.lag.model import LagObservation
 from mirrorwatch.domain.position.check import PositionLimits, judge_position
 from mirrorwatch.domain.position.model import ResetKind
 from mirrorwatch.domain.report import Health
@@ -318,16 +319,74 @@ def test_only_topics_that_are_there_are_said_to_be_kept(
     assert leaving_world.verdict().evidence["partitions"] == 1
 
 
+def test_one_that_goes_soon_after_it_expired_is_not_over() -> None:
+    world = World.settled()
+    world.source["t"] = Log("s1", {0: 500}, {0: 250})
+    world.now += timedelta(minutes=1)
+    world.tick()
+    world.now += timedelta(minutes=1)
+    world.tick()
+    world.source.pop("t")
+    world.tick()
+    assert (world.reset().settled, world.reset().away) == (None, False)
+
+
+def test_positions_of_a_topic_that_is_hidden_are_not_known(
+    leaving_world: World,
+) -> None:
+    hidden = "Mirrorwatch cannot see u, which MirrorMaker copies"
+    lag = LagObservation(flow=FLOW, at=leaving_world.now, hidden=hidden)
+    calm = World.settled()
+    found = [
+        judge_position(FLOW, world.seen, PositionLimits(), world.now, lag)
+        for world in (calm, leaving_world)
+    ]
+    assert [v.health for v in found] == [Health.UNKNOWN, Health.CRITICAL]
+    assert found[0].reason == hidden
+    assert calm.verdict().health is Health.OK
+
+
 def test_what_comes_back_is_told_again(leaving_world: World) -> None:
     log = leaving_world.source.pop("t")
     leaving_world.tick(20)
+    assert leaving_world.reset().away
     leaving_world.source["t"] = log
     leaving_world.tick(3)
-    assert [r.settled is None for r in leaving_world.resets] == [False, True]
+    assert (leaving_world.reset().settled, leaving_world.reset().away) == (
+        None,
+        False,
+    )
     assert (
         "and more expire while replication is stopped"
         in leaving_world.verdict().reason
     )
+
+
+def test_what_the_mirror_passed_while_it_was_away_counts_once(
+    leaving_world: World,
+) -> None:
+    log = leaving_world.source.pop("t")
+    leaving_world.sync(250, 100)
+    leaving_world.tick(20)
+    leaving_world.source["t"] = log
+    leaving_world.target["t"].ends[0] = 150
+    leaving_world.settle()
+    reset = leaving_world.reset()
+    assert (reset.first, reset.end, reset.away) == (100, 250, False)
+    assert reset.settled is not None
+    assert leaving_world.seen.counts == {"t": 1}
+
+
+def test_what_had_expired_of_a_topic_that_is_recreated_stays_over(
+    leaving_world: World,
+) -> None:
+    leaving_world.source.pop("t")
+    leaving_world.tick(20)
+    leaving_world.source["t"] = Log("s2", {0: 5})
+    leaving_world.tick(3)
+    expired = leaving_world.resets[0]
+    assert (expired.kind, expired.away) == (ResetKind.EXPIRED, True)
+    assert expired.settled is not None
 
 
 def test_a_position_beyond_the_end_goes_with_its_log() -> None:

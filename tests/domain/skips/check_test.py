@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from mirrorwatch.domain.lag.model import LagObservation
 from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch.domain.skips.check import SkipsLimits, judge_skips
 from mirrorwatch.domain.skips.model import (
@@ -46,6 +47,21 @@ def test_nothing_skipped_is_ok() -> None:
     assert (
         "No record was skipped or duplicated on 7 partitions" in verdict.reason
     )
+
+
+def test_a_topic_that_is_hidden_is_not_known_and_others_are() -> None:
+    hidden = "Mirrorwatch cannot see u, which MirrorMaker copies"
+    lag = LagObservation(flow="f", at=NOW, hidden=hidden)
+    verdict = judge_skips("f", CALM, SkipsLimits(), NOW, lag)
+    assert (verdict.health, verdict.reason) == (Health.UNKNOWN, hidden)
+    skipped = happened((SKIP, 10))
+    verdict = judge_skips("f", skipped, SkipsLimits(), NOW, lag)
+    assert verdict.health is Health.CRITICAL
+    assert hidden in verdict.evidence.values()
+    # Only what is denied: one that may be deleted is listed no more, too.
+    lag = LagObservation(flow="f", at=NOW, problems=("u is listed no more",))
+    verdict = judge_skips("f", CALM, SkipsLimits(), NOW, lag)
+    assert verdict.health is Health.OK
 
 
 @pytest.mark.parametrize(

@@ -187,6 +187,10 @@ class LagObservation:
     problems: tuple[str, ...] = ()
     """What keeps lag from being known, in sentences."""
 
+    hidden: str | None = None
+    """Which topics that the mirror copies the agent may not see, in a
+    sentence: nothing is known of them by any check."""
+
     @property
     def records(self) -> int:
         """Records of all topics that are not yet copied."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
 
-from ..lag.model import STALE
+from ..lag.model import STALE, LagObservation
 from ..report import (
     CheckFinding,
     Evidence,
@@ -405,6 +405,7 @@ def judge_position(
     seen: PositionObservation | None,
     limits: PositionLimits,
     now: datetime,
+    lag: LagObservation | None = None,
 ) -> Verdict:
     """Judge whether the mirror lost its place anywhere.
 
@@ -418,9 +419,11 @@ def judge_position(
         Limits of the check.
     now
         The time.
+    lag
+        What is known of its lag: which topics are hidden.
     """
     return conclude(
-        _find(seen, limits, now),
+        _find(seen, limits, now, lag),
         flow=flow,
         check="position",
         now=now,
@@ -429,7 +432,10 @@ def judge_position(
 
 
 def _find(
-    seen: PositionObservation | None, limits: PositionLimits, now: datetime
+    seen: PositionObservation | None,
+    limits: PositionLimits,
+    now: datetime,
+    lag: LagObservation | None,
 ) -> Iterator[CheckFinding]:
     if seen is None:
         yield CheckFinding(Health.UNKNOWN, "Positions have not been read yet")
@@ -448,6 +454,8 @@ def _find(
             "No position of MirrorMaker is known yet. Check that it has "
             "copied records",
         )
+    if lag is not None and lag.hidden:
+        yield CheckFinding(Health.UNKNOWN, lag.hidden)
     yield CheckFinding(
         Health.OK,
         f"Positions of {every(seen.partitions, 'partition')} are continuous",

@@ -125,7 +125,7 @@ class Reset:
     is no longer wanted."""
 
     before: str = ""
-    """Id that was known."""
+    """Id that was known; of a topic that is away, its own."""
 
     now: str = ""
     """Id that was found. Of a topic that was recreated at the source: at the

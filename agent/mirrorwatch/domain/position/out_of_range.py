@@ -22,7 +22,8 @@ UNSURE_AFTER = timedelta(minutes=3)
 """How long a position that is only known by commits must lie before the log's
 start: a commit comes with the flush interval, 60 s by default."""
 
-Spot = tuple[ResetKind, TopicPartition]
+Spot = tuple[ResetKind | None, TopicPartition]
+"""What has to stand for some time; `None` is that the topic is away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,7 +335,8 @@ class OutOfRangePositions:
             if reset.topic in view.names:
                 self.state.change(reset, away=False)
                 continue
-            spot = (reset.kind, (reset.topic, reset.partition))
+            # Not since it was out of range, which was before that.
+            spot = (None, (reset.topic, reset.partition))
             if not self._stands(spot, view.at, since, AWAY_AFTER):
                 continue
             if reset.kind is ResetKind.BEYOND:
@@ -342,7 +344,12 @@ class OutOfRangePositions:
             elif reset.kind is ResetKind.SOURCE_RECREATED:
                 self.state.change(reset, away=True)
             else:
-                self.state.change(reset, away=True, settled=view.at)
+                self.state.change(
+                    reset,
+                    away=True,
+                    settled=view.at,
+                    before=self.state.pins.get(("source", reset.topic), ""),
+                )
 
     def _reached(
         self, seen: PartitionView, place: PartitionPosition

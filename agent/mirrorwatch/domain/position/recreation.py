@@ -93,6 +93,7 @@ def check_topics(
         for topic, id_ in ids.items()
         if state.pins.get(("source", topic), id_) != id_
     }
+    _reopen(state, ids)
     anew = _check_target(state, view, before)
     _note_lost_copies(state, view, anew, found)
     for topic, id_ in ids.items():
@@ -104,6 +105,22 @@ def check_topics(
         state.pin("source", topic, id_)
     _see_uncopied(state, view)
     return found
+
+
+def _reopen(state: PositionState, ids: Mapping[str, str]) -> None:
+    """Open again what was settled as its topic was gone, and is there again.
+
+    It may only have been denied. What the mirror makes of it is still to be
+    seen, and would else count the same records once more.
+    """
+    for reset in list(state.resets.values()):
+        if (
+            reset.kind is ResetKind.EXPIRED
+            and reset.away
+            and reset.before == ids.get(reset.topic)
+            and not reset.summed
+        ):
+            state.change(reset, settled=None, away=False)
 
 
 def _replace(

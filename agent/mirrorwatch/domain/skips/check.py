@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from ..lag.model import LagObservation
 from ..report import (
     CheckFinding,
     Evidence,
@@ -184,6 +185,7 @@ def judge_skips(
     seen: SkipsObservation | None,
     limits: SkipsLimits,
     now: datetime,
+    lag: LagObservation | None = None,
 ) -> Verdict:
     """Judge whether the mirror wrote every record, and each once.
 
@@ -197,9 +199,12 @@ def judge_skips(
         Limits of the check.
     now
         The time.
+    lag
+        What is known of its lag: which topics are hidden.
     """
+    hidden = None if lag is None else lag.hidden
     return conclude(
-        _find(seen, limits, now),
+        _find(seen, limits, now, hidden),
         flow=flow,
         check="skips",
         now=now,
@@ -213,7 +218,10 @@ def judge_skips(
 
 
 def _find(
-    seen: SkipsObservation | None, limits: SkipsLimits, now: datetime
+    seen: SkipsObservation | None,
+    limits: SkipsLimits,
+    now: datetime,
+    hidden: str | None,
 ) -> Iterator[CheckFinding]:
     if seen is None:
         yield CheckFinding(
@@ -224,13 +232,13 @@ def _find(
         yield from find_balance(
             seen.balance, limits.lost_window, limits.warning_window, now
         )
-        yield from _find_blindness(seen, limits, now)
+        yield from _find_blindness(seen, limits, now, hidden)
         return
     yield from _find_losses(seen, limits, now)
     yield from _find_excesses(seen, limits, now)
     yield from _find_doubts(seen, limits, now)
     yield from _find_foreign(seen, limits, now)
-    yield from _find_blindness(seen, limits, now)
+    yield from _find_blindness(seen, limits, now, hidden)
     if seen.partitions or not seen.merged:
         missing = _filtered(seen, now - limits.lost_window)
         notes = (_note_merged(seen), filtered_note(missing.values()))
@@ -413,7 +421,10 @@ def _foreign_since(
 
 
 def _find_blindness(
-    seen: SkipsObservation, limits: SkipsLimits, now: datetime
+    seen: SkipsObservation,
+    limits: SkipsLimits,
+    now: datetime,
+    hidden: str | None,
 ) -> Iterator[CheckFinding]:
     for problem in seen.problems:
         yield CheckFinding(Health.UNKNOWN, problem)
@@ -438,6 +449,8 @@ def _find_blindness(
             f"Verification of {counted(unread.partitions, 'partition')} has "
             f"been pending for {seconds(now - unread.since)}: {why}",
         )
+    if hidden is not None:
+        yield CheckFinding(Health.UNKNOWN, hidden)
 
 
 def _label(event: SkipEvent) -> str:
