@@ -91,6 +91,9 @@ KNOWN += [9993000369]
 # The canary topic grew while a mirror was down that chooses partitions by key:
 # probes with keys for fewer of them kept the canary unknown for an hour.
 KNOWN += [9993000182]
+# All copies were truncated and longer again before their end was seen: the
+# first one that was known was taken for a copy of the same record still.
+KNOWN += [9994000050]
 """Seeds that are always tried: worlds in which the agent, or what it is held
 to, was wrong once."""
 

@@ -262,6 +262,30 @@ def test_what_is_copied_next_is_no_record_of_copies_left_by_a_truncation(
     assert doubts == [doubt] * (actions[0] == "drop")
 
 
+@pytest.mark.parametrize("before", [0, 1])
+@pytest.mark.parametrize("left", [0, 1, 2])
+def test_a_truncated_target_that_is_longer_again_is_compared_from_its_start(
+    before: int, left: int
+) -> None:
+    # The first copy that was known was taken for one still, whatever had been
+    # written in its place (9994000050).
+    world = Told().do("write 20", f"copy {before}", "look", "copy 19")
+    world.do("copy", "flush", "look 3", f"truncate_target {20 - left}")
+    world.do("write 5", "copy 5", "flush", "look 4")
+    lost = (SkipKind.TRUNCATED, ((left, 19),), 20 - left)
+    assert told(world) == [lost]
+
+
+@pytest.mark.parametrize("before", [0, 1, 5])
+def test_copied_again_to_a_truncated_target_is_no_loss(before: int) -> None:
+    world = Told().do("write 20", f"copy {before}", "flush", "look", "copy 20")
+    world.do("flush", "look 3", "truncate_target 20")
+    world.writers[0].at = 0
+    world.do("copy 15", "look 4", "copy 5", "flush", "look 3")
+    assert told(world) == []
+    assert world.tally.unverifiable == 0
+
+
 def test_lost_copies_that_came_again_before_they_expire_are_verified() -> None:
     world = watched("write 12", "copy 10", "look", "crash")
     world.do("truncate_target 10", "look 4", "copy 11", "look 3")
