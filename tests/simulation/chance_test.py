@@ -94,6 +94,9 @@ KNOWN += [9993000182]
 # All copies were truncated and longer again before their end was seen: the
 # first one that was known was taken for a copy of the same record still.
 KNOWN += [9994000050]
+# A record was dropped of a mirror that is known by its copies, and another
+# producer wrote one, while the source could not be seen: both went on alike.
+KNOWN += [9994000057]
 """Seeds that are always tried: worlds in which the agent, or what it is held
 to, was wrong once."""
 

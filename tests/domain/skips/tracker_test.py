@@ -10,6 +10,7 @@ from mirrorwatch.domain.cluster_view import ClusterView, FlowView, TopicFacts
 from mirrorwatch.domain.mirror_records import Sync
 from mirrorwatch.domain.offsets import OffsetRange, RangeSet
 from mirrorwatch.domain.record_matching import Unproved
+from mirrorwatch.domain.skips.alignment import doubt_writers
 from mirrorwatch.domain.skips.model import (
     DroppedTailDetector,
     OffsetPair,
@@ -974,6 +975,40 @@ def test_syncs_that_are_found_now_and_then_hide_what_others_write() -> None:
     assert state.explains(before, OffsetPair(10, 10), sparse=True)
     state.noisy = False
     assert state.explains(before, after, sparse=True)
+
+
+@pytest.mark.parametrize("hides", [True, False])
+@pytest.mark.parametrize("restarts", [True, False])
+def test_what_others_wrote_while_nobody_looked_hides_no_drop(
+    restarts: bool, hides: bool
+) -> None:
+    # Both sides went on alike, and pairs were found only before and behind
+    # that (9994000057).
+    world = watched()
+    world.books.sparse = True
+    if restarts:
+        world.restart()
+        world.unread, world.books.sparse = [], True
+    world.books.follow(replace(world.view(), source=None))
+    world.do("write 50", "copy 5")
+    world.do(*(["drop", "copy 20", "stranger"] if hides else ["copy 21"]))
+    world.do("copy 30", "flush", "forget", "look 3")
+    found = [(SkipKind.UNVERIFIABLE, ((25, 25),), 1)] if hides else []
+    assert told(world) == found
+    assert (TOPIC in world.books.foreign) is hides
+    # What follows is seen, and read only beside others.
+    assert not world.books.states[KEY].heads
+
+
+@pytest.mark.parametrize(("copies", "reads"), [(5000, True), (5001, False)])
+def test_what_is_much_since_nobody_looked_is_not_read(
+    copies: int, reads: bool
+) -> None:
+    state = PartitionState(topic="t", partition=0, source_id="s")
+    before, after = OffsetPair(9, 9), OffsetPair(9 + copies, 9 + copies)
+    state.begin(9, 9)
+    doubt_writers(state, after)
+    assert state.explains(before, after, sparse=True) is not reads
 
 
 def test_copies_that_a_truncated_target_lost_are_in_doubt_no_more() -> None:
