@@ -106,6 +106,12 @@ KNOWN += [9994000115]
 # A mirror that begins at the end found a new partition late, and its topic was
 # denied before the agent had compared it: `skips` was ok, as it saw nothing.
 KNOWN += [9994000082]
+# All copies were truncated and longer again before their end was seen: the
+# first one that was known was taken for a copy of the same record still.
+KNOWN += [9994000050]
+# A record was dropped of a mirror that is known by its copies, and another
+# producer wrote one, while the source could not be seen: both went on alike.
+KNOWN += [9994000057]
 """Seeds that are always tried: worlds in which the agent, or what it is held
 to, was wrong once."""
 

@@ -98,6 +98,27 @@ def reason(world: World, check: str) -> str:
     return world.agent.verdicts[check].reason
 
 
+@pytest.mark.parametrize("hides", [True, False])
+@pytest.mark.parametrize("kind", BY_COPIES)
+def test_a_record_of_others_hides_no_drop_while_the_source_is_away(
+    kind: str, hides: bool
+) -> None:
+    with running(kind) as world:
+        world.run(MINUTE)
+        world.source.reachable = False
+        world.run(20)
+        if hides:
+            drop(world, 1)
+            world.run(MINUTE)
+            world.target.append("a", 0, b"foreign")
+        world.run(MINUTE)
+        world.source.reachable = True
+        world.run(6 * MINUTE)
+        assert world.oracle.lost() == hides
+        expected = Health.WARNING if hides else Health.OK
+        assert health(world, "skips") is expected, reason(world, "skips")
+
+
 @pytest.mark.parametrize("kind", OTHERS)
 def test_a_clean_world_is_silent(kind: str) -> None:
     with running(kind) as world:

@@ -10,6 +10,7 @@ from mirrorwatch.domain.cluster_view import ClusterView, FlowView, TopicFacts
 from mirrorwatch.domain.mirror_records import Sync
 from mirrorwatch.domain.offsets import OffsetRange, RangeSet
 from mirrorwatch.domain.record_matching import Unproved
+from mirrorwatch.domain.skips.alignment import doubt_writers
 from mirrorwatch.domain.skips.model import (
     DroppedTailDetector,
     OffsetPair,
@@ -260,6 +261,30 @@ def test_what_is_copied_next_is_no_record_of_copies_left_by_a_truncation(
     assert lost == (SkipKind.UNVERIFIABLE, ((0, 29),), 20)
     doubt = (SkipKind.UNVERIFIABLE, ((38, 38),), 1)
     assert doubts == [doubt] * (actions[0] == "drop")
+
+
+@pytest.mark.parametrize("before", [0, 1])
+@pytest.mark.parametrize("left", [0, 1, 2])
+def test_a_truncated_target_that_is_longer_again_is_compared_from_its_start(
+    before: int, left: int
+) -> None:
+    # The first copy that was known was taken for one still, whatever had been
+    # written in its place (9994000050).
+    world = Told().do("write 20", f"copy {before}", "look", "copy 19")
+    world.do("copy", "flush", "look 3", f"truncate_target {20 - left}")
+    world.do("write 5", "copy 5", "flush", "look 4")
+    lost = (SkipKind.TRUNCATED, ((left, 19),), 20 - left)
+    assert told(world) == [lost]
+
+
+@pytest.mark.parametrize("before", [0, 1, 5])
+def test_copied_again_to_a_truncated_target_is_no_loss(before: int) -> None:
+    world = Told().do("write 20", f"copy {before}", "flush", "look", "copy 20")
+    world.do("flush", "look 3", "truncate_target 20")
+    world.writers[0].at = 0
+    world.do("copy 15", "look 4", "copy 5", "flush", "look 3")
+    assert told(world) == []
+    assert world.tally.unverifiable == 0
 
 
 def test_lost_copies_that_came_again_before_they_expire_are_verified() -> None:
@@ -950,6 +975,40 @@ def test_syncs_that_are_found_now_and_then_hide_what_others_write() -> None:
     assert state.explains(before, OffsetPair(10, 10), sparse=True)
     state.noisy = False
     assert state.explains(before, after, sparse=True)
+
+
+@pytest.mark.parametrize("hides", [True, False])
+@pytest.mark.parametrize("restarts", [True, False])
+def test_what_others_wrote_while_nobody_looked_hides_no_drop(
+    restarts: bool, hides: bool
+) -> None:
+    # Both sides went on alike, and pairs were found only before and behind
+    # that (9994000057).
+    world = watched()
+    world.books.sparse = True
+    if restarts:
+        world.restart()
+        world.unread, world.books.sparse = [], True
+    world.books.follow(replace(world.view(), source=None))
+    world.do("write 50", "copy 5")
+    world.do(*(["drop", "copy 20", "stranger"] if hides else ["copy 21"]))
+    world.do("copy 30", "flush", "forget", "look 3")
+    found = [(SkipKind.UNVERIFIABLE, ((25, 25),), 1)] if hides else []
+    assert told(world) == found
+    assert (TOPIC in world.books.foreign) is hides
+    # What follows is seen, and read only beside others.
+    assert not world.books.states[KEY].heads
+
+
+@pytest.mark.parametrize(("copies", "reads"), [(5000, True), (5001, False)])
+def test_what_is_much_since_nobody_looked_is_not_read(
+    copies: int, reads: bool
+) -> None:
+    state = PartitionState(topic="t", partition=0, source_id="s")
+    before, after = OffsetPair(9, 9), OffsetPair(9 + copies, 9 + copies)
+    state.begin(9, 9)
+    doubt_writers(state, after)
+    assert state.explains(before, after, sparse=True) is not reads
 
 
 def test_copies_that_a_truncated_target_lost_are_in_doubt_no_more() -> None:

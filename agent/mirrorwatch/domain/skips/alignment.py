@@ -1,21 +1,25 @@
-"""From where on copies are of what the source holds, where it was truncated
-or recreated.
+"""Which copies are of what the source holds.
 
-Others may be at the offsets of records that it has lost by now. A mirror goes
-on at its old position all the same, and what is there before is never copied.
+Where it was truncated or recreated, others may be at the offsets of records
+that it has lost by now. A mirror goes on at its old position all the same, and
+what is there before is never copied.
 """
 
 from collections import Counter
+from itertools import pairwise
 
 from .model import OffsetPair, RangeRequest
 from .partition import PartitionState
 from .settle import RangeContent
 
-__all__ = ["find_first", "go_back"]
+__all__ = ["doubt_writers", "find_first", "go_back", "recognise"]
 
 
 _BACK = 1000
 """Copies that are compared again at once."""
+
+_LITTLE = 5_000
+"""Copies up to which all are read that came while nobody looked."""
 
 
 def go_back(
@@ -109,3 +113,46 @@ def find_first(request: RangeRequest, reading: RangeContent) -> int | None:
     is_compacted = reading.source_compacted or reading.target_compacted
     is_sure = looks[reading.source[first]] == 1 and not is_compacted
     return first if is_sure else None
+
+
+def doubt_writers(state: PartitionState, point: OffsetPair) -> None:
+    """Have all read up to a pair that was found once both sides are seen
+    again, if that is little.
+
+    Others may have written to the target meanwhile, and hide what was left
+    out: both sides went on alike then, too.
+    """
+    if state.upstream is not None and (
+        point.downstream - state.downstream <= _LITTLE
+    ):
+        state.leave_head(state.upstream)
+
+
+def recognise(
+    state: PartitionState, request: RangeRequest, reading: RangeContent
+) -> None:
+    """Note where copies are that were read, if all of them are recognised.
+
+    Then what the target holds is what the source holds, in its order, but for
+    what was left out: each record is the next one that looks like it, and two
+    alike would be ambiguous.
+    """
+    if request.sampled or not request.points:
+        return
+    first, last = request.start, request.points[-1]
+    source = {
+        look: offset
+        for offset, look in reading.source.items()
+        if first.upstream < offset <= last.upstream
+    }
+    pairs = [
+        OffsetPair(source.get(look, -1), offset)
+        for offset, look in sorted(reading.target.items())
+        if first.downstream < offset <= last.downstream
+    ]
+    found = [first.upstream, *(pair.upstream for pair in pairs)]
+    if len(source) == sum(
+        first.upstream < offset <= last.upstream for offset in reading.source
+    ) and all(before < after for before, after in pairwise(found)):
+        for pair in pairs:
+            state.copies.add(pair.upstream, pair.downstream)

@@ -133,6 +133,9 @@ class PartitionState:
     """Where copies are at the target, by all syncs: consumer groups that
     fail over start by it."""
 
+    tells_first: bool = False
+    """Whether these begin with a copy, and not with what is before one."""
+
     @property
     def cursor(self) -> OffsetPair | None:
         """Up to where everything is accounted for."""
@@ -164,12 +167,15 @@ class PartitionState:
         """Whether it appeared without a leader, and has had none since."""
         return self.is_head and self.upstream is None
 
-    def begin(self, upstream: int, downstream: int) -> None:
-        """Begin at a sync; what was before is not judged."""
+    def begin(
+        self, upstream: int, downstream: int, *, is_copy: bool = True
+    ) -> None:
+        """Begin at a sync, or before a copy; what was before is not judged."""
         self.upstream, self.downstream = upstream, downstream
         self.frontier = upstream
         self.copies = OffsetMap([(upstream, downstream, 1)])
         self.unconfirmed = self.since is not None
+        self.tells_first = is_copy
 
     def begin_again(self, seen: PartitionView) -> None:
         """Begin at the newest sync where a log was truncated.
@@ -213,8 +219,11 @@ class PartitionState:
             self.downstream = end - 1
             self.upstream = self.frontier = first - 1
             self.copies = OffsetMap([(self.upstream, self.downstream, 1)])
+            self.tells_first = False
         else:
-            back = min(kept.length - 1, _CUT_BACK)
+            # The first one may be another copy by now, too.
+            is_copy = self.tells_first or len(list(self.copies)) > 1
+            back = min(kept.length - (not is_copy), _CUT_BACK)
             self.upstream = kept.last_upstream - back
             self.downstream = kept.last_downstream - back
             ends = [up + n - 1 for up, _, n in list(self.copies)[:-1]]
@@ -252,7 +261,7 @@ class PartitionState:
         log_start
             Where the source begins.
         """
-        self.begin(log_start - 1, former_end - 1)
+        self.begin(log_start - 1, former_end - 1, is_copy=False)
         self.searched_from = former_end
 
     def find_begin(
@@ -288,7 +297,7 @@ class PartitionState:
         if copies:
             # What was not copied before it is a reset of the position.
             first = copies[0]
-            self.begin(first.upstream - 1, first.downstream - 1)
+            self.begin(first.upstream - 1, first.downstream - 1, is_copy=False)
             self.unconfirmed = False
             self.ahead = [
                 p for p in self.ahead if p.downstream >= first.downstream
@@ -649,7 +658,7 @@ def begin(
     is_young = unwatched and seen.log_start == 0 and seen.source_end <= SMALL
     if appeared or is_young or is_empty:
         # Its first record is still to be copied, or can be read.
-        state.begin(seen.log_start - 1, -1)
+        state.begin(seen.log_start - 1, -1, is_copy=False)
         state.is_head = True
         return not appeared and is_empty
     if seen.sync is not None and is_within(seen.sync, seen):

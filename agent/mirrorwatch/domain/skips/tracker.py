@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from itertools import pairwise
 
 from ..cluster_view import (
     STALE_END,
@@ -17,7 +16,7 @@ from ..mirror_records import Committed, Sync
 from ..offsets import OffsetRange, RangeSet
 from ..record_matching import Unproved
 from ..topics import FilteredTopics
-from .alignment import find_first, go_back
+from .alignment import doubt_writers, find_first, go_back, recognise
 from .model import (
     LOSSES,
     ForeignRecords,
@@ -127,6 +126,13 @@ class SkipTracker:
     _waiting: set[TopicPartition] = field(default_factory=set)
     """Partitions with syncs that are not yet accounted for."""
 
+    _unwatched: set[TopicPartition] = field(default_factory=set)
+    """Partitions of which nothing was found since both sides could not be
+    seen: others may have written meanwhile, and hide what was left out."""
+
+    _is_away: bool = True
+    """Whether they could not be seen just now."""
+
     _syncs: SyncBuffer = field(default_factory=SyncBuffer)
     _partitions: dict[str, int] = field(default_factory=dict)
     """Partitions of each topic of the source, in the survey before."""
@@ -182,6 +188,7 @@ class SkipTracker:
         source = view.source
         if source is None or view.target is None or not view.caught_up:
             # Syncs wait for the next survey that can confirm them.
+            self._is_away = True
             self._hold(view)
             self._syncs.trim(_SYNCS_KEPT)
             return
@@ -189,6 +196,9 @@ class SkipTracker:
         self._look(view)
         for key, syncs in confirmed.items():
             self._queue(view, key, syncs)
+        if self._is_away and self.sparse:
+            self._unwatched = set(self.states)
+        self._is_away = False
         self._hold(view)
         self._syncs.trim(_SYNCS_KEPT)
         for key in list(self._waiting):
@@ -321,7 +331,7 @@ class SkipTracker:
             # One of its topics has them, so have all.
             self.marked = state.noisy = True
         self._note_foreign(request, reading, now)
-        _recognise(state, request, reading)
+        recognise(state, request, reading)
         stood = self._stood.get(request.place, 0)
         return settle(state, request, reading, tally, stood)
 
@@ -708,6 +718,9 @@ class SkipTracker:
                 if state.is_cut_before(point):
                     state.cut(point.downstream, 0, sync, seen.source_end)
                 else:
+                    if key in self._unwatched:
+                        self._unwatched.discard(key)
+                        doubt_writers(state, point)
                     state.queue(point)
                 self.changed.add(key)
                 self._waiting.add(key)
@@ -744,36 +757,6 @@ def _is_about(request: RangeRequest, state: PartitionState) -> bool:
         and state.target_id == request.target_id
         and state.cursor == request.start
     )
-
-
-def _recognise(
-    state: PartitionState, request: RangeRequest, reading: RangeContent
-) -> None:
-    """Note where copies are that were read, if all of them are recognised.
-
-    Then what the target holds is what the source holds, in its order, but for
-    what was left out: each record is the next one that looks like it, and two
-    alike would be ambiguous.
-    """
-    if request.sampled or not request.points:
-        return
-    first, last = request.start, request.points[-1]
-    source = {
-        look: offset
-        for offset, look in reading.source.items()
-        if first.upstream < offset <= last.upstream
-    }
-    pairs = [
-        OffsetPair(source.get(look, -1), offset)
-        for offset, look in sorted(reading.target.items())
-        if first.downstream < offset <= last.downstream
-    ]
-    found = [first.upstream, *(pair.upstream for pair in pairs)]
-    if len(source) == sum(
-        first.upstream < offset <= last.upstream for offset in reading.source
-    ) and all(before < after for before, after in pairwise(found)):
-        for pair in pairs:
-            state.copies.add(pair.upstream, pair.downstream)
 
 
 def _proving_commits(view: FlowView) -> Mapping[TopicPartition, Committed]:
