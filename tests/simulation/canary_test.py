@@ -221,6 +221,25 @@ def test_probes_are_overdue_though_the_agent_got_no_time() -> None:
         assert health(world, "canary") in {Health.OK, Health.WARNING}
 
 
+def test_what_was_on_its_way_to_a_source_that_hung_is_no_other_agents() -> (
+    None
+):
+    """A broker that was frozen takes what producers have given up since."""
+    with running("a") as world:
+        world.source.reachable = None
+        world.run(3 * MINUTE)
+        assert world.source.stalled != []
+        world.source.reachable = True
+        world.run(MINUTE)
+        assert world.source.stalled == []
+        said = world.agent.verdicts["canary"]
+        assert said.reason.startswith("Probes arrived late")
+        assert "Another mirrorwatch" not in str(said)
+        world.run(15 * MINUTE)
+        assert world.oracle.lost() == 0
+        assert health(world, "canary") is Health.OK
+
+
 @pytest.mark.parametrize("drops", [0, 4])
 def test_an_older_state_file_that_is_restored_hides_and_repeats_nothing(
     drops: int,

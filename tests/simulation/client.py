@@ -552,6 +552,7 @@ class SimProducer(_Client):
 
     def poll(self, _timeout: float) -> int:
         """Write what can be written, and report it."""
+        self._cluster.take_stalled()
         waiting, self._waiting = self._waiting, []
         for since, entry in waiting:
             topic, partition, record, report = entry
@@ -567,6 +568,8 @@ class SimProducer(_Client):
                 message.latency_ = late + LATENCY
                 report(None, message)
             elif late > self._timeout:
+                if self._cluster.reachable is None:
+                    self._cluster.stalled.append((topic, partition, record))
                 code = KafkaError._MSG_TIMED_OUT  # noqa: SLF001
                 report(error(code), message)
             else:

@@ -296,6 +296,9 @@ class SimCluster:
         Topics that one listing leaves out, as metadata in motion does.
     throttled
         Topics of which no consumer is given records for now.
+    stalled
+        What producers gave up while calls hung: it is on its way, and is
+        written once they do no longer.
     """
 
     def __init__(self, alias: str, schedule: Schedule) -> None:
@@ -306,6 +309,7 @@ class SimCluster:
         self.topics: dict[str, SimTopic] = {}
         self.groups: dict[str, SimGroup] = {}
         self.reachable: bool | None = True
+        self.stalled: list[tuple[str, int, Record]] = []
         self.up = True
         self.denied: set[str] = set()
         self.denied_configs: set[str] = set()
@@ -373,6 +377,16 @@ class SimCluster:
         """Write a record; return its offset."""
         log = self.topics[topic].logs[partition]
         return log.append(Record(key, value, self.milliseconds()))
+
+    def take_stalled(self) -> None:
+        """Write what was on its way while calls hung."""
+        if not self.reachable:
+            return
+        stalled, self.stalled = self.stalled, []
+        for topic, partition, record in stalled:
+            log = self.log(topic, partition)
+            if log is not None:
+                log.append(record)
 
     def visible(self) -> Iterable[SimTopic]:
         """Return topics that the agent is shown."""

@@ -167,7 +167,9 @@ class ProbeSettler:
                 )
                 if ours == sent_at and sequence <= gap.newest_acked:
                     self._writers[LOOP] = now, _loop(where)
-                elif ours is not None and sent_at > min(gap.sent.values()):
+                elif ours not in {None, sent_at} and sent_at > min(
+                    gap.sent.values()
+                ):
                     self._writers[CLONE] = now, _clone(where)
         return [
             problem
