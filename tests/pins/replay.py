@@ -136,7 +136,7 @@ READ_SINCE = "made.anew"
 """Topic that was recreated: today it is read from its first copy on, of which
 the recording has no reading. Until it is read its position is not known."""
 
-NEW_OF_LAG = {"scarcer", "just_seen", "unmeasured"}
+NEW_OF_LAG = {"scarcer", "just_seen", "unmeasured", "unfilled"}
 """What lags have now and the recording has not."""
 
 
@@ -154,8 +154,10 @@ are kept, how long records have waited from other ends."""
 def _known(returned: Any) -> Any:
     """Return what trackers of skips return without that topic, those of
     positions without what the recording is older than, and verdicts of
-    `retention` with ok for unknown: where a partition's lag is unknown, it
-    was ok until 2026-11-26. When it was which is in the pinned reasons.
+    `retention` and `topics` with ok for unknown: where a partition's lag is
+    unknown, or a missing topic was not looked up since the agent started,
+    they were ok until 2026-11-26. When they were which is in the pinned
+    reasons.
     """
     match returned:
         case [{"check": _, "health": _}, *_]:
@@ -167,7 +169,7 @@ def _known(returned: Any) -> Any:
                     for key, value in verdict.items()
                     if key != "since"
                 }
-                if verdict["check"] == "retention"
+                if verdict["check"] in {"retention", "topics"}
                 else verdict
                 for verdict in returned
             ]
@@ -202,6 +204,9 @@ def _compare(was: Any, now: Any, place: str) -> Iterator[str]:
         case list(), list() if len(was) == len(now):
             for n, (one, other) in enumerate(zip(was, now, strict=True)):
                 yield from _compare(one, other, f"{place}/{n}")
+        case int(), None if _name(place) == "topics/drain":
+            # A partition stands, which was taken for no reason until then.
+            pass
         case ((int() | float()), (int() | float())) if abs(
             was - now
         ) <= A_SECOND.get(_name(place), 0):
