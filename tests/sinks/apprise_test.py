@@ -92,6 +92,9 @@ def service(webhook: Webhook, monkeypatch: pytest.MonkeyPatch) -> Webhook:
             monkeypatch.setitem(table, region, webhook.url)
     splunk = importlib.import_module("apprise.plugins.splunk").NotifySplunk
     monkeypatch.setattr(splunk, "notify_url", webhook.url)
+    # Apprise leaves seconds between two requests to a service.
+    base = importlib.import_module("apprise.plugins.base").NotifyBase
+    monkeypatch.setattr(base, "request_rate_per_sec", 0)
     return webhook
 
 
