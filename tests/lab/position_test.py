@@ -157,7 +157,6 @@ def test_records_that_expire_while_the_mirror_is_down_are_counted(
     await_health(watch, Health.OK, "retention")
 
 
-@pytest.mark.long
 def test_topics_that_are_made_again_while_the_mirror_is_down(
     lab: Lab, state: Path, watch: Watch
 ) -> None:
