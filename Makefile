@@ -34,7 +34,7 @@ proof: setup  ## what `test` leaves out: ten clean minutes, older brokers, more 
 	$(BIN)/pytest -n 2 --dist loadfile -m long
 
 # Three at a time: many wait for a time-out, and each collects for 5 seconds.
-fast: setup  ## what needs no Kafka: a minute
+fast: setup  ## what needs no Kafka: four minutes
 	MIRRORWATCH_QUICK=1 $(BIN)/pytest -n 3 --dist loadfile -m 'not lab and not browser and not influx and not slow and not spark'
 
 bench: setup  ## what the agent costs: 6, 1 and 24 canary partitions, then `scale`
