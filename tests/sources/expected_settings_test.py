@@ -4,26 +4,16 @@ from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.cluster_view import FlowView
 from mirrorwatch.domain.mirror_records import Connector
 from mirrorwatch.domain.topics import FormatNaming, Naming, Selection
 from mirrorwatch.sources.expected_settings import ExpectedSettings
 from mirrorwatch.sources.mirror_state import MirrorState
-from tests.support.builders import NOON
+from tests.support.surveys import an_unseen_view
 
 PLAIN = FormatNaming(format="${topic}")
 PREFIXED = FormatNaming(format="a.${topic}")
 
-VIEW = FlowView(
-    flow="f",
-    at=NOON,
-    committed={},
-    syncs={},
-    caught_up=True,
-    target=None,
-    source=None,
-    names={},
-)
+VIEW = an_unseen_view("f", {})
 
 
 def found(

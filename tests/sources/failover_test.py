@@ -33,6 +33,7 @@ from mirrorwatch.state import Database
 from mirrorwatch.state.documents import DocumentStore, FirstSeenStore
 from mirrorwatch.state.failover import GroupStore, SourceEnds, SourceEndStore
 from tests.support.builders import NOON
+from tests.support.surveys import an_unseen_view
 
 
 class Site:
@@ -63,18 +64,7 @@ class Site:
             ),
             source_ends=SourceEndStore(self.database, "f"),
         )
-        self.failover.take(
-            FlowView(
-                flow="f",
-                at=NOON,
-                committed={},
-                syncs={},
-                caught_up=True,
-                target=None,
-                source=None,
-                names={"t": "summit.t"},
-            )
-        )
+        self.failover.take(an_unseen_view("f", {"t": "summit.t"}))
         return GroupsWorker(
             source=Cluster("summit", {"bootstrap.servers": "127.0.0.1:1"}),
             listeners=[self.failover],

@@ -15,7 +15,6 @@ from mirrorwatch.domain.checkpoints import (
     CheckpointsObservation,
     judge_checkpoints,
 )
-from mirrorwatch.domain.cluster_view import FlowView
 from mirrorwatch.domain.failover.recovery import CopyFacts, RecoveryState
 from mirrorwatch.domain.mirror_records import Checkpoint, Companion, Sync
 from mirrorwatch.domain.report import Health, Verdict
@@ -31,6 +30,7 @@ from mirrorwatch.state import Database
 from mirrorwatch.state.documents import DocumentStore, FirstSeenStore
 from mirrorwatch.state.failover import GroupStore, SourceEndStore
 from tests.support.builders import NOON
+from tests.support.surveys import an_unseen_view
 
 
 class FakeGroups(Cluster):
@@ -117,18 +117,7 @@ class Flow:
             recovery=DocumentStore(database, name, "recovery", RecoveryState),
             source_ends=SourceEndStore(database, name),
         )
-        self.failover.take(
-            FlowView(
-                flow=name,
-                at=NOON,
-                committed={},
-                syncs={},
-                caught_up=True,
-                target=None,
-                source=None,
-                names={"t": "t"},
-            )
-        )
+        self.failover.take(an_unseen_view(name, {"t": "t"}))
 
     def checkpoint(self, group: str, upstream: int = 1) -> None:
         self.positions.note(
@@ -333,18 +322,7 @@ def test_checkpoints_of_another_flow_of_the_pair_are_none_of_it(
     flow.positions.note(sync)
 
     def read(topic: str) -> Verdict:
-        flow.checkpoints.take(
-            FlowView(
-                flow="f",
-                at=NOON,
-                committed={},
-                syncs={},
-                caught_up=True,
-                target=None,
-                source=None,
-                names={topic: topic},
-            )
-        )
+        flow.checkpoints.take(an_unseen_view("f", {topic: topic}))
         for minute in range(6):
             world.source.committed = {"a": {("t", 0): 5 + minute}}
             world.now = NOON + timedelta(minutes=minute)

@@ -27,7 +27,21 @@ from mirrorwatch.sources.mirror_state import MirrorState
 from mirrorwatch.sources.survey import SurveyedFlow, SurveyWorker
 from tests.support.builders import NOON
 
-__all__ = ["World"]
+__all__ = ["World", "an_unseen_view"]
+
+
+def an_unseen_view(flow: str, names: Mapping[str, str]) -> FlowView:
+    """Return a view of a flow of which only the names of topics are known."""
+    return FlowView(
+        flow=flow,
+        at=NOON,
+        committed={},
+        syncs={},
+        caught_up=True,
+        target=None,
+        source=None,
+        names=names,
+    )
 
 
 class FakeCluster(Cluster):

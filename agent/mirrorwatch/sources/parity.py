@@ -349,8 +349,8 @@ class ConfigsWorker:
     def _read(
         self, here: Sequence[str], there: Sequence[str], *, anew: bool
     ) -> None:
-        """Read topics of both sides, and add them to what is known, or put
-        them in its place.
+        """Read topics of both sides, and add them to what is known, or, if
+        `anew`, forget what was known.
 
         Notes
         -----

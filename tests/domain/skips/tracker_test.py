@@ -269,7 +269,7 @@ def test_a_truncated_target_that_is_longer_again_is_compared_from_its_start(
     before: int, left: int
 ) -> None:
     # The first copy that was known was taken for one still, whatever had been
-    # written in its place (9994000050).
+    # written at its offset since (9994000050).
     world = Told().do("write 20", f"copy {before}", "look", "copy 19")
     world.do("copy", "flush", "look 3", f"truncate_target {20 - left}")
     world.do("write 5", "copy 5", "flush", "look 4")

@@ -341,7 +341,7 @@ def test_a_night_of_the_future_counts_for_none_and_hides_none(
     assert see(agent, found) is Health.CRITICAL
     agent.look(NIGHT + 2 * DAY + 3 * HOUR)
     assert "since the one due at 2026-11-23" in str(agent.verdict())
-    # It is told as long as it is there, by the next agent too.
+    # The verdict says so as long as it is there, after a restart, too.
     late = Agent(tmp_path, database, act=None, now=NIGHT + 3 * DAY)
     assert see(late, a_result(at=NIGHT + 3 * DAY)) is Health.UNKNOWN
     shutil.rmtree(tmp_path / "out" / "runs" / future.id)

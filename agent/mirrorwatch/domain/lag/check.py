@@ -23,6 +23,7 @@ from .model import (
     LagStatus,
     StalledPartition,
     TopicLag,
+    find_unlisted,
 )
 
 __all__ = ["LagLimits", "judge_lag"]
@@ -285,13 +286,7 @@ def _find(
     if seen is None:
         yield CheckFinding(Health.UNKNOWN, "Topics have not been listed yet")
         return
-    if now - seen.at > STALE:
-        yield CheckFinding(
-            Health.UNKNOWN,
-            f"Topics were last listed {seconds(now - seen.at)} ago",
-        )
-    for problem in seen.problems:
-        yield CheckFinding(Health.UNKNOWN, problem)
+    yield from find_unlisted(seen, now)
     if unknown := seen.unknown_partitions:
         yield CheckFinding(
             Health.UNKNOWN,

@@ -1,12 +1,13 @@
 """What is known of a flow's lag at one time."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from ..cluster_view import TopicPartition
 from ..mirror_records import FLUSH, REFRESH
+from ..report import CheckFinding, Health, seconds
 
 __all__ = [
     "STALE",
@@ -19,6 +20,7 @@ __all__ = [
     "ReadAt",
     "StalledPartition",
     "TopicLag",
+    "find_unlisted",
     "first_loss",
 ]
 
@@ -316,3 +318,18 @@ class EstimateBounds:
         if self.offset is None or self.at is None or proved >= self.offset:
             self.offset, self.at = estimate, now
         return now - self.at <= patience
+
+
+def find_unlisted(
+    seen: LagObservation, now: datetime
+) -> Iterator[CheckFinding]:
+    """Yield what keeps `lag` and `retention` from being known: a listing that
+    is old, and what was not answered.
+    """
+    if now - seen.at > STALE:
+        yield CheckFinding(
+            Health.UNKNOWN,
+            f"Topics were last listed {seconds(now - seen.at)} ago",
+        )
+    for problem in seen.problems:
+        yield CheckFinding(Health.UNKNOWN, problem)

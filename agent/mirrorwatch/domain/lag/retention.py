@@ -14,11 +14,11 @@ from ..report import (
     seconds,
 )
 from .model import (
-    STALE,
     FirstLoss,
     Headroom,
     LagObservation,
     TopicLag,
+    find_unlisted,
     first_loss,
 )
 
@@ -138,13 +138,7 @@ def _find(
 def _find_unread(
     seen: LagObservation, now: datetime
 ) -> Iterator[CheckFinding]:
-    if now - seen.at > STALE:
-        yield CheckFinding(
-            Health.UNKNOWN,
-            f"Topics were last listed {seconds(now - seen.at)} ago",
-        )
-    for problem in seen.problems:
-        yield CheckFinding(Health.UNKNOWN, problem)
+    yield from find_unlisted(seen, now)
     if refused := seen.configs_refused:
         yield CheckFinding(
             Health.UNKNOWN,
