@@ -647,6 +647,34 @@ class Growing:
         )
 
 
+def test_each_partition_has_its_repeats_reported_at_once_then_by_minutes() -> (
+    None
+):
+    # One partition's were 60 s late behind another's (chaos of seed 107).
+    world = Growing()
+    world.copy(100, first=0)
+    world.source, world.target = [100, 100], [100, 100]
+    for state in world.books.states.values():
+        state.frontier = 99  # all the rest is copied for the second time
+
+    def repeated() -> list[tuple[int, int]]:
+        return [(x.partition, x.count) for x in world.books.events]
+
+    world.look(world.sync(0, 29, 29))
+    world.look()
+    assert repeated() == [(0, 10)]
+    world.look(world.sync(1, 7, 7), world.sync(0, 39, 39))
+    world.look()
+    assert repeated() == [(0, 10), (1, 7)]
+    world.at += timedelta(seconds=50)
+    world.look(world.sync(0, 49, 49))
+    world.look()
+    assert repeated() == [(0, 10), (1, 7)]
+    world.at += timedelta(seconds=10)
+    world.look()
+    assert repeated() == [(0, 10), (1, 7), (0, 20)]
+
+
 def test_a_new_partition_that_is_copied_from_its_start_is_no_loss() -> None:
     assert Growing().copy(60, first=0) == []
 

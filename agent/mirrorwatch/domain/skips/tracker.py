@@ -61,8 +61,8 @@ _SYNCS_KEPT = 100_000
 """Syncs that wait for a survey, the newest: minutes of a busy mirror."""
 
 _REPEATS_EVERY = timedelta(minutes=1)
-"""How often repeats are reported that needed no reading: a mirror that copies
-days again writes a sync every hundred records."""
+"""How often repeats of a partition are reported that needed no reading: a
+mirror that copies days again writes a sync every hundred records."""
 
 
 @dataclass(kw_only=True)
@@ -177,8 +177,8 @@ class SkipTracker:
     )
     """What was copied again since the last report, and how many records."""
 
-    _reported_at: datetime | None = None
-    """When it was."""
+    _reported: dict[TopicPartition, datetime] = field(default_factory=dict)
+    """When that was, where it is not long ago."""
 
     _commits: BelievedCommits = field(default_factory=BelievedCommits)
     _starts: PastLogStarts = field(default_factory=PastLogStarts)
@@ -393,16 +393,18 @@ class SkipTracker:
 
     def _report_repeats(self, at: datetime) -> None:
         """Report what was copied again and needed no reading."""
-        if self._reported_at is not None and _soon(self._reported_at, at):
-            return
-        if self._repeated:
-            self._reported_at = at
-        for key, (ranges, count) in self._repeated.items():
+        self._reported = {
+            key: before
+            for key, before in self._reported.items()
+            if before <= at < before + _REPEATS_EVERY
+        }
+        for key in [k for k in self._repeated if k not in self._reported]:
+            ranges, count = self._repeated.pop(key)
+            self._reported[key] = at
             found = SettledRange(SkipKind.REPEATED, ranges, count)
             self.events.append(
                 to_event(self.states[key], found, at, is_filtered=False)
             )
-        self._repeated.clear()
 
     def count(
         self, key: TopicPartition, span: OffsetRange
@@ -727,11 +729,6 @@ class SkipTracker:
 
     def _tally(self, state: PartitionState) -> SkipCounters:
         return self.tallies.setdefault(state.topic, SkipCounters())
-
-
-def _soon(before: datetime, at: datetime) -> bool:
-    """Return whether repeats were reported a moment ago."""
-    return before <= at < before + _REPEATS_EVERY
 
 
 def _is_truncated(state: PartitionState, seen: PartitionView) -> bool:
