@@ -69,7 +69,7 @@ attack: setup  ## misuses the web server of an agent that watches a lab, for MIN
 	MIRRORWATCH_ATTACK_SECONDS=$$((60 * $(or $(MINUTES),10))) $(BIN)/pytest -s tests/proof/web_attack_test.py
 
 chaos: setup  ## faults by chance on real brokers, all checks graded; SEED replays one
-	$(BIN)/python -m tests.chaos --minutes $(or $(MINUTES),60) $(if $(SEED),--seed $(SEED))
+	$(BIN)/python -m tests.chaos --minutes $(or $(MINUTES),60) $(if $(SEED),--seed $(SEED)) $(if $(MIRROR_KAFKA),--mirror-kafka $(MIRROR_KAFKA))
 
 soak: setup  ## a long clean run with traffic; prints growth of memory
 	$(BIN)/python -m tests.bench.soak --minutes $(or $(MINUTES),60)

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from mirrorwatch_lab.process import KAFKA_VERSIONS, MIRROR_VERSIONS
 from mirrorwatch_lab.waiting import wait_until
 from tests.support.footprint import describe_machine
 from tests.support.influx import SERVERS
@@ -46,6 +47,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--only", type=Kind, action="append", help="kinds of faults, by name"
     )
+    parser.add_argument(
+        "--mirror-kafka",
+        choices=[*KAFKA_VERSIONS, *MIRROR_VERSIONS],
+        default=KAFKA_VERSIONS[0],
+        help="version of MirrorMaker 2",
+    )
     options = parser.parse_args(arguments)
     seed = options.seed
     if seed is None:
@@ -54,13 +61,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if shutil.which(influx.program) is None:
         print(f"{influx.program} is not on PATH: `make servers` builds it")
         return 2
-    print(f"seed {seed}, {influx.__name__}, on {describe_machine()}")
+    version = options.mirror_kafka
+    print(
+        f"seed {seed}, MirrorMaker {version}, {influx.__name__}, "
+        f"on {describe_machine()}"
+    )
     with ExitStack() as around:
         folder = options.folder or Path(
             around.enter_context(tempfile.TemporaryDirectory())
         )
         folder.mkdir(parents=True, exist_ok=True)
-        stage = around.enter_context(Stage(folder, influx))
+        stage = around.enter_context(
+            Stage(folder, influx, mirror_kafka=version)
+        )
         for step in draw(seed):
             if stage.agent.now > options.minutes * 60 - LAST_SECONDS:
                 break

@@ -168,10 +168,19 @@ class Stage:
         An empty folder.
     influx
         Kind of InfluxDB.
+    mirror_kafka
+        Version of MirrorMaker 2; that of the brokers if empty.
     """
 
-    def __init__(self, folder: Path, influx: type[InfluxServer]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        influx: type[InfluxServer],
+        *,
+        mirror_kafka: str = "",
+    ) -> None:
         self._folder = folder
+        self._mirror_kafka = mirror_kafka
         self._influx_kind = influx
         self._open = ExitStack()
         self._pausing = Event()
@@ -208,6 +217,7 @@ class Stage:
         settings = LabSettings(
             topics={CANARY_TOPIC: CANARY_PARTITIONS, **PARTITIONS, **QUIET},
             intervals="fast",
+            mirror_kafka=self._mirror_kafka,
             mirror_properties=mirror_properties(),
         )
         self.lab = self._open.enter_context(Lab(settings))
