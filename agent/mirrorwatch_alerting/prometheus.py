@@ -288,8 +288,8 @@ def _expression(alert: Alert, when: Condition) -> str:
 
 UNSEEN = 3 * SILENCE
 """How long an agent that dies is still said to be stuck: until its silence has
-an alert for certain, which comes `SILENCE` after its series ends. That may take
-another five minutes, where Prometheus does not see the end itself."""
+an alert for certain, `SILENCE` after its series ends. That may take another
+five minutes, where Prometheus does not see the end itself."""
 
 
 def _too_old(alert: Alert, when: Old) -> str:
