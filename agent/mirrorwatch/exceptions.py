@@ -9,6 +9,7 @@ from .secrets import hide_secrets
 
 __all__ = [
     "AuditError",
+    "AuditRefusedError",
     "ConfigError",
     "InternalError",
     "Layer",
@@ -110,6 +111,13 @@ class StateUnusableError(StateError):
 
 class AuditError(MirrorwatchError):
     """An audit did not come to an end, so nothing is known of its ranges."""
+
+
+class AuditRefusedError(AuditError):
+    """Another audit is running on the folder of all runs: try again later."""
+
+    STATUS = 5
+    """Exit status."""
 
 
 class InternalError(MirrorwatchError):

@@ -24,6 +24,7 @@ __all__ = [
     "ALERTS",
     "PAGE",
     "SERVICE",
+    "SILENCE",
     "STUCK",
     "Above",
     "Alert",

@@ -23,6 +23,7 @@ from mirrorwatch.domain.samples import (
 from .alerts import (
     PAGE,
     SERVICE,
+    SILENCE,
     STUCK,
     Above,
     Alert,
@@ -276,14 +277,39 @@ def _expression(alert: Alert, when: Condition) -> str:
                 f"  unless on ({BY_AGENT}) time() - {LAST_TICK.name}"
                 f" > {STUCK.total_seconds():g}"
             )
-        case Old(metric=metric, age=age):
-            last = f"last_over_time({metric.name}[{gap}])"
-            return f"time() - {last} > {age.total_seconds():g}"
+        case Old():
+            return _too_old(alert, when)
         case Above(metric=metric, bound=bound, below=below):
             is_so = f"{'<' if below else '>'} {bound:g}"
             return f"last_over_time({metric.name}[{gap}]) {is_so}"
         case Grows(metric=metric, within=within):
             return f"increase({metric.name}[{_duration(within)}]) > 0"
+
+
+UNSEEN = 3 * SILENCE
+"""How long an agent that dies is still said to be stuck: until its silence has
+an alert for certain, `SILENCE` after its series ends. That may take another
+five minutes, where Prometheus does not see the end itself."""
+
+
+def _too_old(alert: Alert, when: Old) -> str:
+    """Return when a time is too old, or its series ended while it was.
+
+    Notes
+    -----
+    An agent that is restarted elsewhere has a series of its own, and ends it.
+    """
+    name, age = when.metric.name, f"{when.age.total_seconds():g}"
+    now, unseen = (
+        f"time() - last_over_time({name}[{_duration(time)}]) > {age}"
+        for time in (alert.gap, UNSEEN)
+    )
+    fires = f'ALERTS{{alertname="{alert.name}", alertstate="firing"}}'
+    return (
+        f"{now}\n"
+        f"  or ({unseen} and on ({BY_AGENT}) {fires}"
+        f" unless on ({BY_AGENT}) time() - {name} <= {age})"
+    )
 
 
 def _reported(alert: Alert, when: WhenHealth | AtFault | Burns) -> str:

@@ -12,6 +12,7 @@ from mirrorwatch.bundled_files import bundled_folder
 from mirrorwatch.domain.canary.check import CanaryLimits
 from mirrorwatch.domain.catalogue import CATALOGUE
 from mirrorwatch.domain.checks import CHECKS
+from mirrorwatch.domain.mirror_kinds import KINDS
 from mirrorwatch.domain.report import Health
 from mirrorwatch.domain.samples import AGENT_METRICS, FLOW_CAUSE, SOURCE_UP
 from mirrorwatch_alerting.__main__ import files
@@ -127,6 +128,18 @@ def test_prometheus_has_every_alert_with_its_texts() -> None:
         assert "mirrorwatch_flow_info{" in annotations["runbook_url"]
         link = f"http://mirrorwatch:8080{{{{ end }}}}/runbook#{alert.section}"
         assert annotations["runbook_url"].endswith(link)
+
+
+def test_mirrormaker_is_named_only_where_no_other_mirror_is_judged() -> None:
+    others = [t for kind, t in KINDS.items() if kind != "mirrormaker2"]
+    own = set(CHECKS).intersection(*(set(traits.off) for traits in others))
+    named = {
+        alert.when.check
+        for alert in ALERTS
+        if isinstance(alert.when, WhenHealth) and "Mirror" in alert.summary
+    }
+    assert named
+    assert named <= own
 
 
 def test_a_page_that_is_given_is_that_of_every_alert() -> None:

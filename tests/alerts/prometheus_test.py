@@ -558,6 +558,61 @@ def test_an_agent_that_hangs_is_told_once_and_not_for_each_flow(
     check_stories(RULES, tmp_path, [story])
 
 
+def test_an_agent_that_hangs_and_then_dies_is_told_without_a_break(
+    tmp_path: Path,
+) -> None:
+    hangs, dies, back, steps = 20, 40, 50, 60
+    stuck, silent = "MirrorwatchAgentStuck", "MirrorwatchAgentSilent"
+    hung = f"0+60x{hangs - 1} {hangs * 60}x{dies - hangs - 1} stale"
+    dead = f"{hung} _x{steps - dies}"
+    again = f"_x{back - 1} {back * 60}+60x{steps - back}"
+    stories = [
+        Story(
+            name="an agent that makes no ticks dies",
+            step=STEP,
+            steps=steps,
+            series={LAST_TICK: dead},
+            fires={
+                **{t: at({stuck}, "") for t in range(hangs + 7, dies + 5)},
+                dies + 6: at({stuck, silent}, ""),
+                steps: at({silent}, ""),
+            },
+            ever={stuck, silent},
+        ),
+        Story(
+            name="it is restarted before its silence has lasted",
+            step=STEP,
+            steps=steps,
+            series={
+                LAST_TICK: f"{hung} _x2 {dies * 60 + 180}+60x{steps - dies}"
+            },
+            fires={dies + 2: at({stuck}, ""), dies + 4: set(), steps: set()},
+            ever={stuck},
+        ),
+        Story(
+            name="another agent takes its place",
+            step=STEP,
+            steps=steps,
+            series={LAST_TICK: dead, f'{LAST_TICK}{{instance="b"}}': again},
+            fires={back - 2: at({stuck, silent}, ""), back + 1: set()},
+            ever={stuck, silent},
+        ),
+        Story(
+            name="Prometheus does not see that its series ended",
+            step=STEP,
+            steps=steps,
+            series={LAST_TICK: dead.replace("stale", "_")},
+            fires={
+                **{t: at({stuck}, "") for t in range(hangs + 7, dies + 9)},
+                dies + 11: at({stuck, silent}, ""),
+                steps: at({silent}, ""),
+            },
+            ever={stuck, silent},
+        ),
+    ]
+    check_stories(RULES, tmp_path, stories)
+
+
 @pytest.mark.parametrize(
     "label",
     [

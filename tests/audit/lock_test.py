@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from mirrorwatch.domain.audit.plan import Plan, Unverifiable
-from mirrorwatch.exceptions import AuditError
+from mirrorwatch.exceptions import AuditError, AuditRefusedError
 from mirrorwatch_audit.store import lock
 from mirrorwatch_audit.store.lock import leased, only_one
 from mirrorwatch_audit.store.store import HadoopFolder, RunStore
@@ -80,8 +80,10 @@ def test_a_second_audit_is_refused_until_the_first_one_ends_or_dies(
         pass
 
 
-def refused() -> pytest.RaisesExc[AuditError]:
-    return pytest.raises(AuditError, match="Another audit is running on")
+def refused() -> pytest.RaisesExc[AuditRefusedError]:
+    return pytest.raises(
+        AuditRefusedError, match="Another audit is running on"
+    )
 
 
 def test_a_folder_elsewhere_is_held_by_a_file_in_it(

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -19,7 +20,7 @@ from mirrorwatch.cli.root import main
 from mirrorwatch.config import Config
 from mirrorwatch.domain.audit.plan import Unverifiable
 from mirrorwatch.domain.audit.result import Crossing, Hours
-from mirrorwatch.exceptions import AuditError
+from mirrorwatch.exceptions import AuditError, AuditRefusedError
 from mirrorwatch.state.audits import write_audit, write_hours
 from tests.support.audit import NIGHT, a_finding, a_finished, a_result, an_hour
 
@@ -101,6 +102,33 @@ def test_a_package_that_is_missing_is_named_with_the_remedy() -> None:
         AuditError, match=r"needs not_there: pip install 'mirrorwatch\[spark"
     ):
         require("json", "not_there")
+
+
+class SparkJob:
+    """Stands for the module that runs audits."""
+
+    def __init__(self, error: AuditError) -> None:
+        self.error = error
+
+    def opened(self, *_: Any, **__: Any) -> Any:
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(AuditRefusedError, 5), (AuditError, 1)]
+)
+def test_one_beside_another_has_a_status_of_its_own(
+    config: str,
+    monkeypatch: pytest.MonkeyPatch,
+    error: type[AuditError],
+    status: int,
+) -> None:
+    job = SparkJob(error("said"))
+    monkeypatch.setattr("mirrorwatch.cli.audit.spark_job", lambda: job)
+
+    result = audit("run", "--config", config)
+
+    assert (result.exit_code, result.stderr) == (status, "Error: said\n")
 
 
 @pytest.mark.slow

@@ -789,6 +789,25 @@ def test_no_address_of_a_rest_api_holds_a_password() -> None:
     assert "hunter2" not in result.output
 
 
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (401, "(status 401). Check --username and CONNECT_PASSWORD"),
+        (None, "Check the worker, --from-connect and the network"),
+    ],
+)
+def test_a_rest_api_that_does_not_answer_is_named_with_the_remedy(
+    status: int | None, said: str
+) -> None:
+    with serving(b"", status=status or 200) as server:
+        url = "http://127.0.0.1:1" if status is None else server
+        result = init("--from-connect", url)
+    assert result.exit_code == 1
+    assert f"REST API of {url}" in result.stderr
+    assert said in result.stderr
+    assert "mirror.connect" not in result.stderr
+
+
 def test_another_server_is_no_rest_api() -> None:
     with serving(b'{"x": {"info": 3}}') as url:
         result = init("--from-connect", url)

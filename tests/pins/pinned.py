@@ -10,8 +10,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["DATA", "facts", "keep", "kept", "pinned", "plain"]
-__all__ += ["sentences", "write"]
+from mirrorwatch.domain.metrics import LATENCY_BUCKETS
+
+__all__ = ["DATA", "facts", "in_older_buckets", "keep", "kept", "pinned"]
+__all__ += ["plain", "sentences", "write"]
 
 DATA = Path(__file__).parents[1] / "data" / "pins"
 
@@ -19,6 +21,9 @@ MARK = "<sentence>"
 
 ALWAYS = frozenset({"reason", "runbook", "text", "title", "error"})
 """Keys whose text is a sentence however short, or is made from one."""
+
+BOUND = LATENCY_BUCKETS.index(2.0)
+BUCKETS = len(LATENCY_BUCKETS) + 1
 
 WORDS = 3
 """From how many words on a text is a sentence: names and states have less."""
@@ -89,7 +94,20 @@ def keep(name: str, document: Any) -> None:
 def _of_any_release(document: dict[str, Any]) -> dict[str, Any]:
     if isinstance(document.get("version"), str):
         document["version"] = "<version>"
-    return document
+    return in_older_buckets(document)
+
+
+def in_older_buckets(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a histogram as it was without the bound of 2 s; anything else
+    as it is.
+    """
+    match document:
+        case {"counts": [*counts], "total": _} if len(counts) == BUCKETS:
+            up_to_it = counts.pop(BOUND)
+            counts[BOUND] += up_to_it
+            return document | {"counts": counts}
+        case _:
+            return document
 
 
 def _find(document: Any, place: str, key: str) -> Iterator[tuple[str, str]]:

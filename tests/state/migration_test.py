@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from mirrorwatch.domain.bottleneck.model import ErrorCounters
+from mirrorwatch.domain.metrics import LATENCY_BUCKETS
 from mirrorwatch.domain.notices.model import NotificationState
 from mirrorwatch.domain.position.model import PositionState
 from mirrorwatch.domain.tasks.model import Restarts
@@ -36,7 +37,7 @@ from mirrorwatch.state.migrations import LAYOUT
 from mirrorwatch.state.position import PositionStore
 from mirrorwatch.state.queue import Batch, DurableQueue
 from mirrorwatch.state.skips import SkipsStore
-from tests.pins.pinned import kept
+from tests.pins.pinned import in_older_buckets, kept
 from tests.support.builders import FLOW, NOON
 from tests.support.ticks import SECOND, a_tick, only
 
@@ -52,7 +53,7 @@ DOCUMENTS: Mapping[str, tuple[str, type[Any]]] = {
 
 
 def plain(value: Any) -> Any:
-    return json.loads(to_json(value))
+    return json.loads(to_json(value), object_hook=in_older_buckets)
 
 
 ADDED_TO_LEDGERS = {"due_at", "keyed_from", "level", "missed"}
@@ -304,6 +305,40 @@ def test_positions_of_the_layout_before_are_kept(path: Path) -> None:
     store.save(state, state.places)
     assert store.load().places == state.places
     database.close()
+
+
+def test_latencies_of_the_layout_before_are_above_two_seconds(
+    path: Path,
+) -> None:
+    database = Database(path)
+    store = CanaryStore(database, FLOWS[0])
+    ledger = store.load()[0]
+    for seconds in (0.9, 1.1, 2.2, 2.6):
+        ledger.latency.observe(seconds * SECOND)
+    expected = ledger.latency.copy()
+    bound = LATENCY_BUCKETS.index(2.0)
+    # That of 1.1 s: it is not known that it was not above 2 s.
+    expected.counts[bound + 1] += expected.counts[bound]
+    expected.counts[bound] = 0
+    del ledger.latency.counts[bound]
+    ledger.latency.counts[bound] += 1
+    del ledger.replication.counts[bound], ledger.produce.counts[bound]
+    store.save([ledger])
+    database.close()
+    with closing(sqlite3.connect(path)) as file:
+        file.execute("UPDATE canary_partition SET body = '{' WHERE partition")
+        file.execute("PRAGMA user_version = 2")
+        file.commit()
+
+    for _ in range(2):  # once only
+        database = Database(path)
+        ledgers = CanaryStore(database, FLOWS[0]).load()
+        assert list(ledgers) == [0]
+        assert ledgers[0].latency == expected
+        assert dict(ledgers[0].latency.cumulative())["+Inf"] == sum(
+            expected.counts
+        )
+        database.close()
 
 
 def test_a_migration_that_fails_leaves_the_file_as_it_was(path: Path) -> None:

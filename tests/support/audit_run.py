@@ -169,6 +169,9 @@ folder, act, *rest = sys.argv[1:]
 folder = Path(folder)
 (folder / "started").write_text(" ".join(rest))
 sys.stderr.write("Reading\\r10 %\\r20 %\\n")
+if (folder / "held").exists():
+    sys.stderr.write("Error: Another audit is running on out: wait for it\\n")
+    sys.exit(5)
 if act in {"clean", "findings"}:
     from mirrorwatch.state.audits import write_audit
     from tests.support.audit import a_finding, a_finished, a_result

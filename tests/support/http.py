@@ -38,12 +38,12 @@ of this machine. A test may ask from several threads."""
 
 
 @contextmanager
-def serving(body: bytes) -> Iterator[str]:
+def serving(body: bytes, status: int = 200) -> Iterator[str]:
     """Serve it under every path as plain text; yield the address."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self.send_response(200)
+            self.send_response(status)
             self.send_header("Content-Type", "text/plain; version=0.0.4")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()

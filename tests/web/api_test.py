@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from mirrorwatch.clock import shifted
+from mirrorwatch.domain.readers.model import LostOffsets
 from mirrorwatch.domain.report import AgentState, Flow, Health, Observation
 from mirrorwatch.domain.tasks.model import Stopped, Stuck
 from mirrorwatch.state.audits import write_audit, write_report
@@ -245,7 +246,14 @@ def a_tick() -> Any:
         some_compared_topics(NOON),
         some_configs(NOON),
         some_starts(NOON),
-        some_readers(NOON),
+        replace(
+            some_readers(NOON),
+            lost=(
+                LostOffsets(
+                    group="archiver", topics=2, records=30, missed_at=NOON
+                ),
+            ),
+        ),
         some_schemas(NOON),
         an_audit(),
     ]

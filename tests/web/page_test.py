@@ -16,6 +16,10 @@ from selenium.webdriver.common.keys import Keys
 
 from mirrorwatch.clock import utc_now
 from mirrorwatch.domain.canary.model import canaries
+from mirrorwatch.domain.readers.model import (
+    LostOffsets,
+    ReadersObservation,
+)
 from mirrorwatch.domain.report import Flow, Health
 from mirrorwatch.ports import Report
 from mirrorwatch.state.audits import write_audit, write_report
@@ -49,7 +53,7 @@ from tests.support.page import (
     wait_for_charts,
 )
 from tests.support.page_scenes import STOOD, broken, healthy
-from tests.support.reports import some_topic_lags
+from tests.support.reports import some_readers, some_topic_lags
 from tests.support.stage import Stage, serve_stage
 
 pytestmark = pytest.mark.browser
@@ -418,6 +422,41 @@ def test_each_part_says_in_a_line_how_it_is_and_opens_by_keyboard(
         assert str(link.get_attribute("href")).endswith(
             "/audit/nightly-2026-01-02"
         )
+        assert complaints(browser) == []
+
+
+def test_groups_whose_committed_offsets_are_gone_are_named(
+    browser: Chrome,
+) -> None:
+    tick, hour = healthy(utc_now()), timedelta(hours=1)
+    readers = some_readers(tick.at)
+    lost = tuple(
+        LostOffsets(group=g, topics=t, records=r, missed_at=tick.at - hour)
+        for g, t, r in (("<i>loader", 1, 3), ("archiver", 2, 1_234))
+    )
+
+    def with_groups(seen: ReadersObservation) -> Report:
+        return replace(tick, observations=(*tick.observations, seen))
+
+    with shown(browser, with_groups(readers)) as stage:
+        wait_for(browser, part("readers"), "3 groups")
+        open_part(browser, "readers")
+        note = f"{part('readers')} .facts ~ .part-note"
+        wait_for(browser, note, "Without committed offsets: connect-gone.")
+        assert "gone." not in text(browser, part("readers")).replace(
+            "connect-gone.", ""
+        )
+
+        stage.tick(with_groups(replace(readers, lost=lost)))
+        come_back(browser)
+
+        wait_for(browser, part("readers"), "offsets of 2 groups gone")
+        named = text(browser, note)
+        assert named.startswith(
+            "Committed offsets are gone: archiver with lag 1,234 records on "
+            "2 topics, first missed at "
+        )
+        assert "; <i>loader with lag 3 records on 1 topic, first" in named
         assert complaints(browser) == []
 
 

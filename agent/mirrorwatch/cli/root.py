@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import click
 
 from .. import __version__
-from ..exceptions import ConfigError, MirrorwatchError
+from ..exceptions import AuditRefusedError, ConfigError, MirrorwatchError
 
 __all__ = ["main"]
 
@@ -98,10 +98,19 @@ class Commands(click.Group):
             if as_json:
                 _print_json(e.to_document())
             click.echo(f"Error: {e}", err=True)
-            is_usage = isinstance(e, ConfigError)
-            ctx.exit(EXIT_USAGE if is_usage else EXIT_FAILED)
+            ctx.exit(_status_of(e))
         finally:
             os.umask(before)
+
+
+def _status_of(error: MirrorwatchError) -> int:
+    match error:
+        case ConfigError():
+            return EXIT_USAGE
+        case AuditRefusedError():
+            return error.STATUS
+        case _:
+            return EXIT_FAILED
 
 
 def _print_json(error: Mapping[str, Any]) -> None:
@@ -124,7 +133,7 @@ def _is_installed(command: _Command) -> bool:
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit status: 0 ok, 1 failed at run time, 2 usage or "
     "configuration, 3 ran and found replication unhealthy, 4 `diff` found a "
-    "difference.",
+    "difference, 5 another `audit` is running on the same folder.",
 )
 @click.version_option(__version__, message="%(version)s")
 def main() -> None:

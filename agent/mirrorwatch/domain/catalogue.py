@@ -29,7 +29,7 @@ LABELS = {
     "topic": "source topic",
     "class": "topic class as configured, or `other`",
     "client": "MirrorMaker's `consumer` or `producer`",
-    "connector": "name of a MirrorMaker connector",
+    "connector": "name of a connector of the mirror",
     "group": "name of a consumer group at the target",
     "state": "task state of Kafka Connect, in lower case",
     "kind": "kind of audit finding, or `unverifiable`",

@@ -238,10 +238,10 @@ _ALL = (
         metrics=skips.METRICS,
         samples=skips.samples,
         alarms=CheckAlarms(
-            critical="MirrorMaker skipped records: they are missing at the "
+            critical="the mirror skipped records: they are missing at the "
             "target",
-            warning="MirrorMaker may have skipped or duplicated records",
-            unknown="whether MirrorMaker skips records",
+            warning="the mirror may have skipped or duplicated records",
+            unknown="whether the mirror skips records",
         ),
     ),
     Check(
@@ -264,11 +264,11 @@ _ALL = (
         metrics=position.METRICS,
         samples=position.samples,
         alarms=CheckAlarms(
-            critical="MirrorMaker's position was reset: records expired "
+            critical="the mirror's position was reset: records expired "
             "uncopied, a topic was recreated, or committed offsets "
             "are lost",
-            warning="MirrorMaker was rewound and copies records again",
-            unknown="whether MirrorMaker's positions are continuous",
+            warning="the mirror was rewound and copies records again",
+            unknown="whether the mirror's positions are continuous",
         ),
     ),
     Check(
@@ -319,10 +319,10 @@ _ALL = (
         metrics=tasks.METRICS,
         samples=tasks.samples,
         alarms=CheckAlarms(
-            critical="a connector or task of MirrorMaker failed, or none runs",
-            warning="MirrorMaker's tasks are flapping, rebalance often, or "
+            critical="a connector or task of the mirror failed, or none runs",
+            warning="the mirror's tasks are flapping, rebalance often, or "
             "leave partitions unassigned",
-            unknown="whether MirrorMaker's tasks run",
+            unknown="whether the mirror's tasks run",
         ),
     ),
     Check(

@@ -107,6 +107,7 @@ LATENCY_BUCKETS = (
     0.25,
     0.5,
     1.0,
+    2.0,
     2.5,
     5.0,
     10.0,
@@ -115,7 +116,8 @@ LATENCY_BUCKETS = (
     300.0,
 )
 """Upper bounds in seconds, from a mirror in one room (about 10 ms) over a
-long-haul link (about 1 s) to a backlog of minutes."""
+long-haul link (about 1 s) to a backlog of minutes. The default limits of the
+latency are among them: 2 s and 5 s."""
 
 
 @dataclass(slots=True)

@@ -38,7 +38,13 @@ def find_connector_mirrors(
     Other connectors' settings are not looked at, and no value is quoted: they
     hold passwords.
     """
-    api = ConnectApi("init", "Connect", address)
+    api = ConnectApi(
+        address.url,
+        "Connect",
+        address,
+        given_by="--from-connect",
+        login_by="--username and CONNECT_PASSWORD",
+    )
     try:
         connectors = api.connectors()
         version = api.version()

@@ -29,6 +29,14 @@ AT_ONCE = 4
 between the sites."""
 
 
+LEADERS_MS = 10_000
+"""How long it is remembered who leads partitions, by default a quarter of an
+hour. A leader that is cut off from its cluster goes on to answer, with the end
+that its log had, and what the mirror copies from the next one seems to be
+beyond that: the log seems to be truncated after 15 s (`BEYOND_AFTER`). To ask
+again takes a request for each batch."""
+
+
 class OffsetLookup:
     """Asks the leaders of partitions for offsets.
 
@@ -45,9 +53,9 @@ class OffsetLookup:
     for 1,500 partitions. Nor does it end the process: see
     `Cluster.list_offsets`.
 
-    A consumer remembers for a quarter of an hour which partitions there are
-    and who leads them, and says nothing of a whole batch where one broker is
-    silent, or where one partition of it fails.
+    A consumer remembers which partitions there are and who leads them, and
+    says nothing of a whole batch where one broker is silent, or where one
+    partition of it fails.
     """
 
     def __init__(self, properties: Mapping[str, str]) -> None:
@@ -114,7 +122,8 @@ class OffsetLookup:
         found = self._consumers.get(read_committed)
         if found is None:
             found = self._consumers[read_committed] = Consumer(
-                consumer_properties(
+                {"metadata.max.age.ms": LEADERS_MS}
+                | consumer_properties(
                     self._properties, read_committed=read_committed
                 )
             )

@@ -156,6 +156,10 @@ class ConnectApi:
         Our alias of the cluster beside it.
     address
         Where any of its workers is.
+    given_by
+        Where that is configured.
+    login_by
+        Where its user and password are.
 
     Raises
     ------
@@ -170,10 +174,20 @@ class ConnectApi:
     of them is put into an error.
     """
 
-    def __init__(self, flow: str, cluster: str, address: HttpAddress) -> None:
+    def __init__(
+        self,
+        flow: str,
+        cluster: str,
+        address: HttpAddress,
+        *,
+        given_by: str = "mirror.connect",
+        login_by: str = "username and password under mirror.connect",
+    ) -> None:
         self._flow = flow
         self._cluster = cluster
         self._url = address.url
+        self._given_by = given_by
+        self._login_by = login_by
         self._http = open_client(
             address, key="mirror.connect", timeout_seconds=PATIENCE_SECONDS
         )
@@ -260,7 +274,7 @@ class ConnectApi:
         why = describe_failure(error, PATIENCE_SECONDS)
         return SourceUnavailableError(
             f"Connect's REST API of {self._flow} cannot be reached ({why}). "
-            "Check the worker, mirror.connect and the network",
+            f"Check the worker, {self._given_by} and the network",
             source="connect",
             cluster=self._cluster,
         )
@@ -269,8 +283,7 @@ class ConnectApi:
         if status in {httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN}:
             return SourceDeniedError(
                 f"Connect's REST API of {self._flow} rejects mirrorwatch "
-                f"(status {status}). Check username and password under "
-                "mirror.connect",
+                f"(status {status}). Check {self._login_by}",
                 source="connect",
                 cluster=self._cluster,
                 right="Connect's REST API",
@@ -285,7 +298,7 @@ class ConnectApi:
     def _strange(self) -> SourceError:
         return SourceError(
             f"The address of Connect's REST API of {self._flow} leads to "
-            "another server. Check mirror.connect.url",
+            f"another server. Check {self._given_by}",
             source="connect",
             cluster=self._cluster,
         )

@@ -323,6 +323,18 @@ def readers_document(seen: ReadersObservation) -> dict[str, Any]:
         "lag_records": sum(g.records for g in seen.groups),
         "lag_seconds": max((g.seconds for g in seen.groups), default=0.0),
         "groups": [_reader(group) for group in slowest[:MOST_GROUPS]],
+        "lost_total": len(seen.lost),
+        "lost": [
+            {
+                "group": lost.group,
+                "topics": lost.topics,
+                "lag_records": lost.records,
+                "missed_at": time_text(lost.missed_at),
+            }
+            for lost in sorted(seen.lost, key=lambda g: (-g.records, g.group))[
+                :MOST_GROUPS
+            ]
+        ],
         "missing": list(seen.missing),
         "problems": list(seen.problems),
     }

@@ -15,7 +15,7 @@ from time import sleep
 from typing import TextIO
 from uuid import uuid4
 
-from mirrorwatch.exceptions import AuditError
+from mirrorwatch.exceptions import AuditError, AuditRefusedError
 from mirrorwatch.state.audits import local_path
 
 from .store import HadoopFolder
@@ -57,8 +57,10 @@ def only_one(folder: str, files: HadoopFolder) -> Iterator[StillHeld]:
 
     Raises
     ------
-    AuditError
+    AuditRefusedError
         Raised if another audit holds it.
+    AuditError
+        Raised if it cannot be used.
     """
     path = local_path(folder)
     with leased(files) if path is None else _locked(path) as still_held:
@@ -85,7 +87,7 @@ def leased(
 
     Raises
     ------
-    AuditError
+    AuditRefusedError
         Raised if another audit holds it.
 
     Notes
@@ -203,8 +205,8 @@ def _open(folder: Path) -> TextIO:
     return lock
 
 
-def _taken(folder: object) -> AuditError:
-    return AuditError(
+def _taken(folder: object) -> AuditRefusedError:
+    return AuditRefusedError(
         f"Another audit is running on {folder}: wait for it, or give this "
         "one a folder of its own with --out"
     )

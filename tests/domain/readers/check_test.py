@@ -406,11 +406,15 @@ def test_a_group_whose_offsets_are_gone_is_missed_for_a_day(
         "or were deleted, or mirrorwatch lacks DESCRIBE on the group. "
         "Consumers that start again begin by auto.offset.reset"
     )
+    named = found.evidence["without_offsets_1"]
+    assert named == "g: lag 240 records on 1 topic"
     lagging.restart()
     found = lagging.look(timedelta(hours=21))
     assert found.health is Health.WARNING
     assert "first missed 23 h ago" in found.reason
-    assert lagging.look(timedelta(hours=2)).health is Health.OK
+    found = lagging.look(timedelta(hours=2))
+    assert found.health is Health.OK
+    assert "without_offsets_1" not in found.evidence
     assert lagging.tracker.to_state() == ReadersState()
     lagging.restart()
     assert lagging.look().health is Health.OK

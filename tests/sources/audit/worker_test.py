@@ -502,6 +502,87 @@ def test_one_whose_agent_was_killed_is_not_tried_again(
     assert agent.verdict().health is Health.OK
 
 
+@pytest.fixture
+def beside(tmp_path: Path, database: Database) -> Agent:
+    """An audit by hand has the folder when the night is due."""
+    write_audit(tmp_path / "out", a_finished(a_result(at=NIGHT - DAY)))
+    (tmp_path / "held").touch()
+    agent = Agent(tmp_path, database)
+    assert agent.run(NIGHT) == "refused"
+    (tmp_path / "started").unlink()
+    return agent
+
+
+def is_started(agent: Agent) -> bool:
+    return (agent.folder / "started").exists()
+
+
+@pytest.mark.slow
+def test_a_night_is_run_once_an_audit_by_hand_is_over(beside: Agent) -> None:
+    # The night may be run in time, so that nobody needs to look.
+    assert beside.verdict().health is Health.OK
+    beside.look(NIGHT + MINUTE)
+    assert not is_started(beside)
+    assert beside.run(NIGHT + 10 * MINUTE) == "refused"
+    assert is_started(beside)
+    (beside.folder / "held").unlink()
+    assert beside.run(NIGHT + 20 * MINUTE) == "finished"
+    assert "up to 2026-11-21 02:20" in beside.verdict().reason
+    (beside.folder / "started").unlink()
+    beside.look(NIGHT + HOUR)
+    assert not is_started(beside)
+
+
+def test_a_night_that_was_run_by_hand_is_not_run_again(
+    beside: Agent,
+) -> None:
+    by_hand = a_result(at=NIGHT + 5 * MINUTE)
+    write_audit(beside.folder / "out", a_finished(by_hand))
+    (beside.folder / "held").unlink()
+    beside.look(NIGHT + 10 * MINUTE)
+    beside.look(NIGHT + 20 * MINUTE)
+    assert not is_started(beside)
+    assert beside.verdict().health is Health.OK
+    beside.look(NIGHT + 4 * HOUR)
+    assert beside.verdict().health is Health.OK
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        # The first piece of the night, begun before that was due.
+        a_result(at=NIGHT - 5 * MINUTE),
+        replace(a_result(at=NIGHT + MINUTE), partial=True),
+    ],
+)
+@pytest.mark.slow
+def test_a_night_is_run_after_an_audit_by_hand_that_was_not_the_night(
+    beside: Agent, made: AuditResult
+) -> None:
+    write_audit(beside.folder / "out", a_finished(made))
+    (beside.folder / "held").unlink()
+    beside.look(NIGHT + 2 * MINUTE)
+    assert beside.run(NIGHT + 10 * MINUTE) == "finished"
+
+
+def test_a_night_that_was_kept_from_running_for_too_long_is_told(
+    beside: Agent,
+) -> None:
+    beside.run(NIGHT + 2.9 * HOUR)
+    (beside.folder / "started").unlink()
+    beside.look(NIGHT + 3.1 * HOUR)
+    assert not is_started(beside)
+    verdict = beside.verdict()
+    assert verdict.health is Health.WARNING
+    assert verdict.reason.startswith(
+        "The audit due at 2026-11-21 02:00 UTC was not run: another one was "
+        "running on audit.out. The next audit covers its records"
+    )
+    (beside.folder / "held").unlink()
+    assert beside.run(NIGHT + DAY) == "finished"
+    assert beside.verdict().health is Health.OK
+
+
 def test_a_night_on_which_the_agent_was_down_is_missed(
     tmp_path: Path, database: Database
 ) -> None:

@@ -282,7 +282,11 @@ def _judge_attempt(
             or night.ended_at < attempt.ended_at
             or night.end < attempt.due - CLOCKS
         )
-        if attempt.outcome != "finished" and unfinished:
+        # One that was refused is tried again until it is overdue.
+        waits = attempt.outcome == "refused" and (
+            overdue is None or overdue < attempt.due
+        )
+        if attempt.outcome != "finished" and unfinished and not waits:
             yield CheckFinding(Health.WARNING, _blame(attempt, limits))
             return
     if overdue is None:
@@ -316,6 +320,8 @@ def _blame(attempt: Attempt, limits: AuditLimits) -> str:
                 f"did not complete within {seconds(limits.timeout)} "
                 "(audit.timeout) and was stopped"
             )
+        case "refused":
+            how = "was not run: another one was running on audit.out"
         case "stopped":
             how = "was stopped together with mirrorwatch"
         case "abandoned":

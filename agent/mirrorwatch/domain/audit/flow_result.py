@@ -327,10 +327,17 @@ def _sum(a: TopicTally, b: TopicTally) -> TopicTally:
 
 
 Outcome = Literal[
-    "running", "finished", "failed", "timeout", "stopped", "abandoned"
+    "running",
+    "finished",
+    "failed",
+    "refused",
+    "timeout",
+    "stopped",
+    "abandoned",
 ]
-"""How an attempt went. It is stopped in good order with the agent, and
-abandoned when the agent was killed."""
+"""How an attempt went. It is refused while another audit is running on the
+same folder, stopped in good order with the agent, and abandoned when the agent
+was killed."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -267,7 +267,7 @@ class CheckAlarms:
 
     unknown: str
     """Summary of the alert on `Health.UNKNOWN`; goes after "mirrorwatch
-    cannot tell"."""
+    cannot verify"."""
 
     critical_hold: timedelta = timedelta(minutes=2)
     """Eight scrapes of 15 s, two of a minute: the agent has waited for its

@@ -261,4 +261,10 @@ def _evidence(seen: ReadersObservation) -> Evidence:
         found[f"group_{n}"] = (
             f"{group.group}: lag {counted(group.records, 'record')}{where}"
         )
+    largest = sorted(seen.lost, key=lambda g: (-g.records, g.group))
+    for n, lost in enumerate(largest[:SHOWN], start=1):
+        found[f"without_offsets_{n}"] = (
+            f"{lost.group}: lag {counted(lost.records, 'record')} on "
+            f"{counted(lost.topics, 'topic')}"
+        )
     return found

@@ -26,7 +26,7 @@ SKIPPED = counter(
     "records",
     "skips",
     _LABELS,
-    "Source records proved to be skipped by MirrorMaker",
+    "Source records proved to be skipped by the mirror",
 )
 FILTERED = counter(
     "filtered_records",

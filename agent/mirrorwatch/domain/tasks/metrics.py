@@ -25,7 +25,7 @@ TASKS = gauge(
     "tasks",
     "tasks",
     ("flow", "connector", "state"),
-    "Tasks of MirrorMaker's connectors by Connect state",
+    "Tasks of the mirror's connectors by Connect state",
 )
 
 METRICS = (TASKS,)

@@ -19,7 +19,7 @@ from ...domain.audit.flow_result import (
     join,
 )
 from ...domain.audit.result import AuditResult
-from ...exceptions import AuditError
+from ...exceptions import AuditError, AuditRefusedError
 from ...state.documents import DocumentStore
 from .job import AuditProcess, JobSettings, ResultFolder, ResultsSeen
 
@@ -122,6 +122,10 @@ FOUND = {0, 3}
 
 KILLED = 128 + 9
 
+TRY_AGAIN = timedelta(minutes=5)
+"""How long after one was refused the next one is started: that takes Java half
+a minute of a processor, beside the audit that is running."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AuditAttempts:
@@ -158,8 +162,9 @@ class AuditStarter:
 
     Notes
     -----
-    One that was stopped with the agent is started again if there is time. One
-    that was under way when the agent was killed is not: it may be why.
+    One that was stopped with the agent is started again if there is time, as
+    is one that was refused because another audit was running. One that was
+    under way when the agent was killed is not: it may be why.
     """
 
     def __init__(
@@ -201,8 +206,13 @@ class AuditStarter:
         """Whether one is under way."""
         return self._job is not None
 
-    def step(self) -> int | None:
+    def step(self, compared: datetime | None = None) -> int | None:
         """Start one that is due, stop one that takes too long.
+
+        Parameters
+        ----------
+        compared
+            Until when all was compared, no matter by which audit.
 
         Returns
         -------
@@ -221,7 +231,9 @@ class AuditStarter:
         attempts = self._attempts or self._open(now)
         if self._job is None:
             due = self._schedule.last(now)
-            if due is not None and self._is_wanted(due, attempts, now):
+            if due is not None and self._is_wanted(
+                due, attempts, now, compared
+            ):
                 self._start(attempts, due, now)
             return None
         if self._clock() - self._begun > self._timeout:
@@ -244,7 +256,9 @@ class AuditStarter:
         if self._timed_out and status not in FOUND:
             self._end("timeout", output)
         elif status not in FOUND:
-            self._end("failed", output, _last_words(status, output))
+            is_refused = status == AuditRefusedError.STATUS
+            how: Outcome = "refused" if is_refused else "failed"
+            self._end(how, output, _last_words(status, output))
         elif not has_result:
             why = "it wrote no result to audit.out"
             self._end("failed", output, why)
@@ -270,15 +284,24 @@ class AuditStarter:
         return attempts
 
     def _is_wanted(
-        self, due: datetime, attempts: AuditAttempts, now: datetime
+        self,
+        due: datetime,
+        attempts: AuditAttempts,
+        now: datetime,
+        compared: datetime | None,
     ) -> bool:
         last = attempts.attempt
         if attempts.since is None or due < attempts.since:
             return False
         if now - due > self._grace:
             return False
-        again = last is not None and last.outcome == "stopped"
-        return last is None or last.due < due or (last.due == due and again)
+        if last is None or last.due != due:
+            return last is None or last.due < due
+        if last.outcome == "refused" and last.ended_at is not None:
+            # The one that was running may have been of this night.
+            is_over = compared is not None and compared >= due - CLOCKS
+            return now - last.ended_at >= TRY_AGAIN and not is_over
+        return last.outcome == "stopped"
 
     def _start(
         self, attempts: AuditAttempts, due: datetime, now: datetime
@@ -416,14 +439,14 @@ class AuditWorker:
         now = self._clock()
         for flow in self._stores.keys() - self._flows.keys():
             self._flows[flow] = self._load(flow, self._clock.label())
-        status = self._starter.step() if self._starter is not None else None
         last = self._looked_at
-        if status is not None or last is None or now - last >= LOOK_EVERY:
-            self._read()
-            self._sum_up()
-            self._looked_at = now
-        if self._starter is not None and status is not None:
-            self._starter.settle(status, has_result=self._has_result())
+        if last is None or now - last >= LOOK_EVERY:
+            self._read(now)
+        if self._starter is not None:
+            status = self._starter.step(self._compared())
+            if status is not None:
+                self._read(now)
+                self._starter.settle(status, has_result=self._has_result())
         self._publish()
 
     def observe(self, now: datetime) -> Sequence[AuditObservation]:
@@ -461,7 +484,12 @@ class AuditWorker:
             self._stores[flow].save(known)
         return known
 
-    def _read(self) -> None:
+    def _read(self, now: datetime) -> None:
+        self._take_results()
+        self._sum_up()
+        self._looked_at = now
+
+    def _take_results(self) -> None:
         if self._folder is None:
             return
         try:
@@ -527,6 +555,15 @@ class AuditWorker:
             run = night.shown if night is not None else ""
             shown = self._folder is not None and self._folder.has_report(run)
             self._reports[flow] = run if shown else None
+
+    def _compared(self) -> datetime | None:
+        """Return until when all flows were compared; `None` if one was not."""
+        ends = [
+            night.end
+            for night in self._nights.values()
+            if night is not None and not night.partial and not night.more
+        ]
+        return min(ends) if ends and len(ends) == len(self._stores) else None
 
     def _has_result(self) -> bool:
         attempt = self._starter.attempt if self._starter is not None else None

@@ -2,7 +2,7 @@
 
 import { el, setText } from "./dom.js";
 import { FactTable, NONE } from "./fact-table.js";
-import { age, count, counted, waited } from "./format.js";
+import { age, count, counted, moment, waited } from "./format.js";
 import { Part, asOf, more } from "./part.js";
 
 const FINE = ["even", "moving"];
@@ -34,7 +34,7 @@ export class ReadersPart {
     this.table.show(seen?.groups ?? [], (row, group) => {
       row.dataset.state = FINE.includes(group.status) ? "" : "failed";
     });
-    setText(this.note, seen ? note(seen) : "");
+    setText(this.note, seen ? note(seen, now) : "");
   }
 
   /** Source, mirror, target and readers, with what waits between them. */
@@ -58,6 +58,8 @@ function words(seen, now, staleAfter) {
     seen.total === 0 ? "no groups" : counted(seen.total, "group"),
     seen.total ? stretch(seen.lag_records, seen.lag_seconds) : "",
     ...bad.slice(0, 3).map((g) => `${g.group} ${g.status}`),
+    seen.lost_total
+      ? `committed offsets of ${counted(seen.lost_total, "group")} gone` : "",
     asOf(seen.observed_at, now, Math.max(staleAfter, 60)),
     ...seen.problems,
   ].filter(Boolean).join(" · ");
@@ -75,10 +77,20 @@ function where(group) {
     + `stuck ${age(group.stuck_seconds ?? 0)}`;
 }
 
-function note(seen) {
+function note(seen, now) {
   return [
     more(seen.total, seen.groups),
+    seen.lost.length ? `Committed offsets are gone: ${
+      [...seen.lost.map((g) => lost(g, now)), more(seen.lost_total, seen.lost)]
+        .filter(Boolean).join("; ")}.` : "",
     seen.missing.length
       ? `Without committed offsets: ${seen.missing.join(", ")}.` : "",
   ].filter(Boolean).join(" ");
+}
+
+/** What a group had not read when its offsets were gone: no row has that lag. */
+function lost(group, now) {
+  return `${group.group} with lag ${counted(group.lag_records, "record")} on `
+    + `${counted(group.topics, "topic")}, `
+    + `first missed at ${moment(new Date(group.missed_at), now)}`;
 }

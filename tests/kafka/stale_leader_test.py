@@ -1,0 +1,153 @@
+"""A leader that is cut off from its cluster, and takes itself for one still.
+
+It goes on to answer whoever asks it, with the end that its log had. Mock
+brokers of librdkafka know at once who leads: so a few bytes of Kafka's
+protocol here.
+"""
+
+import struct
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import timedelta
+from socketserver import StreamRequestHandler, ThreadingTCPServer
+from threading import Thread
+from time import monotonic, sleep
+
+import pytest
+
+from mirrorwatch.domain.position.out_of_range import BEYOND_AFTER
+from mirrorwatch.kafka import list_offsets as list_offsets_module
+from mirrorwatch.kafka.list_offsets import LATEST, OffsetLookup
+
+LIST_OFFSETS, METADATA, API_VERSIONS = 2, 3, 18
+UNDERSTOOD = {LIST_OFFSETS: (1, 1), METADATA: (0, 4), API_VERSIONS: (0, 3)}
+"""Versions of the requests."""
+
+PLACE = ("t", 0)
+
+
+class Broker(ThreadingTCPServer):
+    """One of two, with an end of its own."""
+
+    daemon_threads = True
+    allow_reuse_address = True
+
+    def __init__(self, site: "Site", end: int) -> None:
+        super().__init__(("127.0.0.1", 0), Connection)
+        self.site = site
+        self.end = end
+
+
+class Site:
+    """Two brokers, the first of which leads the only partition."""
+
+    def __init__(self) -> None:
+        self.leader = 1
+        self.asked = 0
+        """How often it was asked who leads."""
+
+        self.brokers = [Broker(self, 5), Broker(self, 9)]
+
+    @property
+    def address(self) -> str:
+        """Address of the one that is not cut off."""
+        return f"127.0.0.1:{self.brokers[1].server_address[1]}"
+
+    def metadata(self) -> bytes:
+        """Return who is there, and who leads."""
+        self.asked += 1
+        brokers = b"".join(
+            struct.pack(">i", number)
+            + _text("127.0.0.1")
+            + struct.pack(">ih", int(broker.server_address[1]), -1)
+            for number, broker in enumerate(self.brokers, start=1)
+        )
+        both = struct.pack(">iii", 2, 1, 2)
+        return (
+            struct.pack(">ii", 0, len(self.brokers))
+            + brokers
+            + _text("a-cluster")
+            + struct.pack(">iih", 2, 1, 0)
+            + _text("t")
+            + struct.pack(">bihii", 0, 1, 0, 0, self.leader)
+            + both
+            + both
+        )
+
+
+class Connection(StreamRequestHandler):
+    server: Broker
+
+    def handle(self) -> None:
+        while size := self.rfile.read(4):
+            request = self.rfile.read(*struct.unpack(">i", size))
+            key, _, number = struct.unpack(">hhi", request[:8])
+            answer = {
+                API_VERSIONS: _versions,
+                METADATA: self.server.site.metadata,
+                LIST_OFFSETS: self._ends,
+            }[key]()
+            head = struct.pack(">ii", len(answer) + 4, number)
+            self.wfile.write(head + answer)
+
+    def _ends(self) -> bytes:
+        facts = struct.pack(">iihqq", 1, 0, 0, -1, self.server.end)
+        return struct.pack(">i", 1) + _text("t") + facts
+
+
+def _text(text: str) -> bytes:
+    return struct.pack(">h", len(text)) + text.encode()
+
+
+def _versions() -> bytes:
+    """Return what it understands, in the form of version 3."""
+    listed = b"".join(
+        struct.pack(">hhhb", key, *versions, 0)
+        for key, versions in UNDERSTOOD.items()
+    )
+    return struct.pack(">hb", 0, len(UNDERSTOOD) + 1) + listed + bytes(5)
+
+
+@contextmanager
+def serving(site: Site) -> Iterator[None]:
+    with ExitStack() as stack:
+        for broker in site.brokers:
+            stack.enter_context(broker)
+            Thread(target=broker.serve_forever, daemon=True).start()
+            stack.callback(broker.shutdown)
+        yield
+
+
+def end_within(lookup: OffsetLookup, end: int, seconds: float) -> bool:
+    """Return whether an end is read before so many seconds are over."""
+    deadline = monotonic() + seconds
+    while monotonic() < deadline:
+        found = lookup.read({PLACE: LATEST}, read_committed=False)
+        if found == {PLACE: end}:
+            return True
+        sleep(0.1)
+    return False
+
+
+def test_a_leader_that_is_cut_off_is_not_asked_for_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    remembered = timedelta(milliseconds=list_offsets_module.LEADERS_MS)
+    assert remembered < BEYOND_AFTER
+    monkeypatch.setattr(list_offsets_module, "LEADERS_MS", 1000)
+    site = Site()
+    with serving(site):
+        lookup = OffsetLookup({"bootstrap.servers": site.address})
+        assert end_within(lookup, 5, 10)
+        site.leader = 2
+        assert end_within(lookup, 9, 10)
+
+
+def test_who_leads_is_asked_for_now_and_then_only() -> None:
+    site = Site()
+    with serving(site):
+        lookup = OffsetLookup({"bootstrap.servers": site.address})
+        assert end_within(lookup, 5, 10)
+        asked = site.asked
+        assert not end_within(lookup, 9, 2)
+        assert site.asked == asked
