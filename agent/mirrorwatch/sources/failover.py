@@ -130,6 +130,7 @@ class FailoverSource:
         self._names = Latest[Mapping[str, str]]({})
         self._listed = ListedNames()
         self._target_ends: Mapping[TopicPartition, int] = {}
+        self._target_starts: Mapping[TopicPartition, int] = {}
         self._seen = Latest[FailoverObservation | None](None)
         kept = store.load()
         self._kept = {name: found.offsets for name, found in kept.items()}
@@ -308,21 +309,32 @@ class FailoverSource:
         copied = self._copied(
             {(o.topic, o.partition) for g in self._kept.values() for o in g}
         )
-        known = set(names.values())
+        known, target = set(names.values()), view.target
+        # What has no leader now has the start and the end that it had.
         ends = self._target_ends = {
-            # What has no leader now has the end that it had.
             **{p: e for p, e in self._target_ends.items() if p[0] in known},
-            **({} if view.target is None else view.target.ends),
+            **({} if target is None else target.ends),
         }
+        starts = self._target_starts = {
+            **{p: s for p, s in self._target_starts.items() if p[0] in known},
+            **({} if target is None else target.starts),
+        }
+        source = self._source.get()
+        source_starts = {} if source is None else source.starts
         for group, offsets in self._kept.items():
             for each in offsets:
                 remote = names.get(each.topic)
                 if remote is None or group in self._deleted:
                     continue
                 key = each.topic, each.partition
-                end = ends.get((remote, each.partition))
-                copies = copied.get(key, CopiedPartition())
-                yield group, translate(each, replace(copies, end=end))
+                copy = remote, each.partition
+                known_copies = replace(
+                    copied.get(key, CopiedPartition()),
+                    start=starts.get(copy),
+                    end=ends.get(copy),
+                    source_start=source_starts.get(key),
+                )
+                yield group, translate(each, known_copies)
 
     def _excluded(self, group: str) -> bool:
         """Return whether the mirror emits no checkpoints of a group."""
