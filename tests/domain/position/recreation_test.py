@@ -556,7 +556,8 @@ def test_one_that_is_made_again_twice_before_the_mirror_says_anything(
     assert world.verdict().reason == (
         "t was deleted and recreated at summit, and MirrorMaker restarted "
         "from the beginning; the target may also hold the old records. Of "
-        "the old topic, up to 300 records seen by the last survey were not copied"
+        "the old topic, up to 300 records seen by the last survey were not "
+        "copied"
     )
 
 
