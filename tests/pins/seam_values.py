@@ -98,7 +98,14 @@ CODEC.rename(SkipsObservation, events="happenings")
 CODEC.leave_out(
     Reset, "at_least", "at_most", "offsets", "proved", "summed", "unseen"
 )
-CODEC.leave_out(PartitionPosition, "source_end", "target_end")
+CODEC.leave_out(
+    PartitionPosition,
+    "is_seen",
+    "passed",
+    "source_end",
+    "target_end",
+    "truncation",
+)
 CODEC.leave_out(LastNotified, "cause")
 CODEC.leave_out(ErrorCounters, "last_errors")
 CODEC.leave_out(FlowAudits, "ahead")

@@ -71,7 +71,8 @@ ADDED_TO_RESETS = {
 ADDED_TO_ERROR_COUNTERS = {"last_errors"}
 ADDED_TO_AUDITS = {"ahead"}
 ADDED_TO_LAST_NOTIFIED = {"cause"}
-ADDED_TO_POSITIONS = {"source_end", "target_end"}
+ADDED_TO_POSITIONS = {"source_end", "target_end", "is_seen"}
+ADDED_TO_POSITIONS |= {"truncation", "passed"}
 """Fields that an older file has not."""
 
 

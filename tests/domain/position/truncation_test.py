@@ -13,14 +13,24 @@ def truncated_world() -> World:
     return World.settled()
 
 
-def test_copies_show_that_a_log_was_truncated(truncated_world: World) -> None:
+@pytest.mark.parametrize("restarts", ["never", "before", "after"])
+def test_copies_show_that_a_log_was_truncated(
+    truncated_world: World, restarts: str
+) -> None:
     # A slow topic: the last sync and commit are older than its last copies,
-    # and the new end lies behind them (seed 700929046).
+    # and the new end lies behind them (seed 700929046). Where the ends were
+    # forgotten with a restart of the agent, it was ok.
     truncated_world.source["t"].ends[0] = 120
     truncated_world.target["t"].ends[0] = 120
     truncated_world.tick()
     truncated_world.source["t"].ends[0] = 110
+    if restarts == "before":
+        truncated_world.restart()
+        truncated_world.tick()
     truncated_world.tick(3)
+    if restarts == "after":
+        truncated_world.restart()
+        truncated_world.tick(3)
     assert truncated_world.resets == ()
     truncated_world.tick(2)
     reset = truncated_world.reset()
@@ -32,14 +42,17 @@ def test_copies_show_that_a_log_was_truncated(truncated_world: World) -> None:
     assert truncated_world.verdict().health is Health.CRITICAL
 
 
+@pytest.mark.parametrize("restarts", [False, True])
 def test_an_end_that_is_stale_truncates_no_copies(
-    truncated_world: World,
+    truncated_world: World, restarts: bool
 ) -> None:
     truncated_world.source["t"].ends[0] = 120
     truncated_world.target["t"].ends[0] = 120
     truncated_world.tick()
     truncated_world.source["t"].ends[0] = 110
     truncated_world.tick(3)
+    if restarts:
+        truncated_world.restart()
     truncated_world.source["t"].ends[0] = 125
     truncated_world.tick(6)
     assert truncated_world.resets == ()
