@@ -371,8 +371,14 @@ def test_a_group_that_was_deleted_needs_no_start(site: Site) -> None:
     )
     (seen,) = site.failover.observe(NOON)
     assert {m.group for m in seen.missing} == {"g"}
-    # Nor while the source is lost; it does when it is there again.
+    # Nor while the source is lost, nor over a restart of the agent then; it
+    # does when it is there again.
     site.lists = False
+    site.worker.step()
+    (seen,) = site.failover.observe(NOON)
+    assert {m.group for m in seen.missing} == {"g"}
+    site.worker = site.start()
+    site.failover.take(view(2))
     site.worker.step()
     (seen,) = site.failover.observe(NOON)
     assert {m.group for m in seen.missing} == {"g"}

@@ -138,7 +138,7 @@ class FailoverSource:
         self._whole_at: datetime | None = None
         """When every broker of the source listed its groups."""
 
-        self._deleted: AbstractSet[str] = frozenset()
+        self._deleted: AbstractSet[str] = store.deleted()
         """Groups without offsets at the source, by the last answer."""
 
     def take(self, view: FlowView) -> None:
@@ -182,6 +182,11 @@ class FailoverSource:
         StateError
             Raised if it cannot be kept; it is with the next reading.
         """
+        # Of a group that was deleted, checkpoints may be left. One of which
+        # nothing was learned now is as it was before.
+        answered = reading.asked - reading.denied
+        deleted = answered - {group for group, _, _ in reading.offsets}
+        self._deleted = deleted | (self._deleted - answered)
         names = self._names.get()
         self._recovery_store.save(self._recovery.to_state())
         self._keep_ends(names)
@@ -233,7 +238,12 @@ class FailoverSource:
             for name, offsets in found.items()
             if self._kept.get(name) != offsets
         }
-        self._store.save(changed, self._kept.keys() - found, self._read_at)
+        self._store.save(
+            changed,
+            self._kept.keys() - found,
+            self._read_at,
+            self._deleted & found.keys(),
+        )
         self._kept = found
 
     def _judge(self, reading: GroupReading, names: Mapping[str, str]) -> None:
@@ -260,7 +270,7 @@ class FailoverSource:
             problems=tuple(dict.fromkeys(p for p in problems if p)),
         )
         if view is not None and view.target is not None and names:
-            starts = list(self._start(reading, view, names))
+            starts = list(self._start(view, names))
             missing, old, changes = self._tracker.look(
                 starts, reading.at, self._excluded
             )
@@ -298,14 +308,9 @@ class FailoverSource:
         return whole_at is not None and reading.at - whole_at <= STALE
 
     def _start(
-        self, reading: GroupReading, view: FlowView, names: Mapping[str, str]
+        self, view: FlowView, names: Mapping[str, str]
     ) -> Iterator[tuple[str, Start]]:
         """Yield where each group would start, by partition."""
-        # Of a group that was deleted, checkpoints may be left.
-        answered = reading.asked - reading.denied
-        deleted = answered - {group for group, _, _ in reading.offsets}
-        # One of which nothing was learned now is as it was before.
-        self._deleted = deleted | (self._deleted - answered)
         copied = self._copied(
             {(o.topic, o.partition) for g in self._kept.values() for o in g}
         )
