@@ -112,7 +112,15 @@ CODEC.leave_out(FlowAudits, "ahead")
 CODEC.leave_out(PositionObservation, "moved_at")
 CODEC.leave_out(CheckpointsObservation, "denied", "missing_since")
 CODEC.leave_out(LagObservation, "configs_refused", "hidden")
-CODEC.leave_out(PartitionState, "unconfirmed", "copies", "tells_first")
+CODEC.leave_out(
+    PartitionState,
+    "again",
+    "again_count",
+    "copies",
+    "first_copy",
+    "tells_first",
+    "unconfirmed",
+)
 CODEC.leave_out(Ledger, "level", "due_at")
 CODEC.leave_out(Probe, "overdue")
 CODEC.leave_out(CanaryPartition, "level")
