@@ -17,6 +17,7 @@ from mirrorwatch.domain.skips.model import (
     SkipCounters,
     SkipEvent,
     SkipKind,
+    SuspectedDrop,
 )
 from mirrorwatch.domain.skips.partition import PartitionState
 from mirrorwatch.domain.skips.settle import RangeContent
@@ -843,6 +844,42 @@ def test_records_that_their_task_leaves_behind_are_suspected() -> None:
     assert flow.go_on(120, copying=5) == set()
     assert flow.go_on(30, copying=5) == {DROPPED}
     assert flow.suspicions.since(DROPPED) == START + timedelta(seconds=10)
+
+
+@pytest.mark.parametrize("moves", [False, True])
+def test_what_was_suspected_is_suspected_after_a_restart(moves: bool) -> None:
+    # It took two minutes anew, in which lag called the partition stuck.
+    flow = Flow(ONE_TASK)
+    flow.go_on(150, copying=5)
+    found = flow.spans[DROPPED]
+    since = flow.suspicions.since(DROPPED)
+    known = SuspectedDrop(
+        topic=DROPPED[0],
+        partition=DROPPED[1],
+        first=found.first,
+        end=found.end,
+        count=10,
+        since=since,
+    )
+    flow.suspicions = DroppedTailDetector(
+        patience=timedelta(minutes=2), known={DROPPED: known}
+    )
+    # Neither the position nor the tasks are known at first.
+    tasks, flow.tasks = flow.tasks, {}
+    assert flow.go_on(10, copying=5) == set()
+    flow.tasks = tasks
+    flow.ends = flow.ends | {DROPPED: 35}
+    if moves:
+        flow.positions = flow.positions | {DROPPED: 25}
+        assert flow.go_on(120, copying=5) == set()
+        return
+    assert flow.go_on(10, copying=5) == {DROPPED}
+    assert (flow.spans[DROPPED], flow.suspicions.since(DROPPED)) == (
+        found,
+        since,
+    )
+    flow.go_on(150, copying=5)
+    assert flow.spans[DROPPED] == OffsetRange(20, 35)
 
 
 def test_a_mirror_that_stands_is_not_suspected() -> None:
