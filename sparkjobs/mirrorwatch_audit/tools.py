@@ -185,7 +185,7 @@ class SitePlanner:
         return renew(self._config, plan)
 
     def recheck(self, plan: Plan) -> tuple[Unverifiable, ...]:
-        return recheck(self._config, plan)
+        return recheck(self._config, plan, self._clock)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -27,6 +27,7 @@ from mirrorwatch.domain.cluster_view import (
     TopicFacts,
     TopicPartition,
 )
+from mirrorwatch.domain.mirror_records import Sync
 from mirrorwatch.domain.topics import ReplicatedTopics
 from mirrorwatch.exceptions import AuditError
 from mirrorwatch.sources.mirror_state import MirrorState
@@ -362,6 +363,58 @@ def test_what_is_no_longer_there_at_both_ends_is_noticed(
         [] if reason is None else [True]
     )
     assert all(side in gap.reason for gap in gaps)
+
+
+@pytest.mark.parametrize(
+    ("upstream", "downstream", "after", "is_found"),
+    [
+        # What was written after the freeze lies where another copy was.
+        (12, 8, 0, True),
+        (15, 9, 60, True),
+        # Behind what was compared, or behind the end that the target had.
+        (12, 10, 0, False),
+        (12, 13, 60, False),
+        # Another record that was there at the freeze: the mirror was rewound,
+        # or is late to say so.
+        (11, 8, 60, False),
+        # Of topics that were there before.
+        (12, 8, -1, False),
+    ],
+)
+def test_a_target_that_was_truncated_and_has_grown_since_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+    upstream: int,
+    downstream: int,
+    after: int,
+    is_found: bool,
+) -> None:
+    # It was judged, and clean if it was truncated after it had been read.
+    sync = Sync(
+        topic="a",
+        partition=0,
+        upstream=upstream,
+        downstream=downstream,
+        written_at=NOON + timedelta(seconds=after),
+    )
+    there = {"summit": LogsNow(end=30), "ldf": LogsNow(end=30)}
+    monkeypatch.setattr(planner, "AuditedSites", lambda _: nullcontext(there))
+    monkeypatch.setattr(MirrorReader, "read_syncs", lambda _: iter([sync]))
+    pair = make_pair((0, 10), (0, 10), retained=((0, 12), (0, 11)))
+    plan = replace(make_plan(pair), at=NOON)
+    config = Config.model_validate(
+        {
+            "clusters": {
+                alias: {"kafka": {"bootstrap.servers": "127.0.0.1:1"}}
+                for alias in ("summit", "ldf")
+            },
+            "flows": [{"source": "summit", "target": "ldf"}],
+        }
+    )
+    assert pair.flow == config.flows[0].name
+    gaps = planner.recheck(config, plan)
+    assert [gap.reason for gap in gaps] == [
+        "the log at the target was truncated during the audit"
+    ] * is_found
 
 
 def test_what_is_gone_of_a_merged_topic_is_gone_for_all_its_flows(

@@ -171,6 +171,9 @@ def test_markers_at_the_end_are_not_left_to_copy(
         f"{module}.read_ends", lambda cluster, _: ends[cluster.alias]
     )
     monkeypatch.setattr(
+        f"{module}.read_starts", lambda _, places: dict.fromkeys(places, 0)
+    )
+    monkeypatch.setattr(
         f"{module}.RangeReader.find_empty",
         lambda _, wanted: {p for p, span in wanted if is_empty and len(span)},
     )
@@ -194,6 +197,9 @@ def test_a_start_by_time_that_may_miss_records_is_not_safe(
     )
     monkeypatch.setattr(
         f"{module}.read_ends", lambda _, places: dict.fromkeys(places, 500)
+    )
+    monkeypatch.setattr(
+        f"{module}.read_starts", lambda _, places: dict.fromkeys(places, 0)
     )
     monkeypatch.setattr(
         f"{module}.find_first_since",

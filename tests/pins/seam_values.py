@@ -98,14 +98,29 @@ CODEC.rename(SkipsObservation, events="happenings")
 CODEC.leave_out(
     Reset, "at_least", "at_most", "offsets", "proved", "summed", "unseen"
 )
-CODEC.leave_out(PartitionPosition, "source_end", "target_end")
+CODEC.leave_out(
+    PartitionPosition,
+    "is_seen",
+    "passed",
+    "source_end",
+    "target_end",
+    "truncation",
+)
 CODEC.leave_out(LastNotified, "cause")
 CODEC.leave_out(ErrorCounters, "last_errors")
 CODEC.leave_out(FlowAudits, "ahead")
 CODEC.leave_out(PositionObservation, "moved_at")
-CODEC.leave_out(CheckpointsObservation, "denied")
+CODEC.leave_out(CheckpointsObservation, "denied", "missing_since")
 CODEC.leave_out(LagObservation, "configs_refused", "hidden")
-CODEC.leave_out(PartitionState, "unconfirmed", "copies", "tells_first")
+CODEC.leave_out(
+    PartitionState,
+    "again",
+    "again_count",
+    "copies",
+    "first_copy",
+    "tells_first",
+    "unconfirmed",
+)
 CODEC.leave_out(Ledger, "level", "due_at")
 CODEC.leave_out(Probe, "overdue")
 CODEC.leave_out(CanaryPartition, "level")

@@ -228,6 +228,41 @@ def test_starts_are_judged_by_copies_and_the_end_of_the_target(
     assert verdict(site).health is Health.CRITICAL
 
 
+def test_a_start_that_expired_at_the_target_is_none(site: Site) -> None:
+    site.copied["t", 0] = CopiedPartition(copies=OffsetMap([(0, 0, 90)]))
+
+    def judge(starts: dict[TopicPartition, int], own: int) -> Verdict:
+        seen = view(90, at=site.now)
+        assert seen.target is not None
+        target = replace(seen.target, starts=starts)
+        source = ClusterView(
+            alias="summit",
+            id="",
+            at=site.now,
+            topics={
+                "t": TopicFacts(id="s", partitions=1, replication_factor=1)
+            },
+            ends={("t", 0): 90},
+            starts={("t", 0): own},
+        )
+        site.failover.take(replace(seen, target=target, source=source))
+        return verdict(site)
+
+    for minute in range(12):
+        site.groups["g"]["t", 0] = 6 + minute
+        site.now = NOON + timedelta(minutes=minute)
+        assert judge({("summit.t", 0): 6}, 0).health is Health.OK
+    for minute in range(12, 24):
+        site.groups["g"]["t", 0] = 6 + minute
+        site.now = NOON + timedelta(minutes=minute)
+        # A partition without a leader has the log start that it had.
+        found = judge({("summit.t", 0): 50} if minute < 20 else {}, 0)
+    assert found.health is Health.CRITICAL
+    assert "21 records that it has not read have expired" in found.reason
+    # The source does not hold them either.
+    assert judge({}, 40).health is Health.OK
+
+
 @pytest.mark.parametrize("hides", ["leader", "topic"])
 def test_a_group_without_a_start_has_none_after_an_election(
     site: Site, hides: str
@@ -336,8 +371,14 @@ def test_a_group_that_was_deleted_needs_no_start(site: Site) -> None:
     )
     (seen,) = site.failover.observe(NOON)
     assert {m.group for m in seen.missing} == {"g"}
-    # Nor while the source is lost; it does when it is there again.
+    # Nor while the source is lost, nor over a restart of the agent then; it
+    # does when it is there again.
     site.lists = False
+    site.worker.step()
+    (seen,) = site.failover.observe(NOON)
+    assert {m.group for m in seen.missing} == {"g"}
+    site.worker = site.start()
+    site.failover.take(view(2))
     site.worker.step()
     (seen,) = site.failover.observe(NOON)
     assert {m.group for m in seen.missing} == {"g"}

@@ -13,6 +13,7 @@ from structlog.testing import capture_logs
 
 from mirrorwatch.domain.checkpoints import (
     CheckpointsObservation,
+    CheckpointsState,
     judge_checkpoints,
 )
 from mirrorwatch.domain.failover.recovery import CopyFacts, RecoveryState
@@ -94,6 +95,9 @@ class Flow:
 
     def __init__(self, name: str, database: Database) -> None:
         self.positions = MirrorState()
+        self.due = DocumentStore(
+            database, name, "checkpoints", CheckpointsState
+        )
         self.positions.note(
             Companion(
                 name="c", role="checkpoints", interval=timedelta(seconds=60)
@@ -105,6 +109,7 @@ class Flow:
             source="summit",
             naming=IdentityNaming(alias="summit"),
             positions=self.positions,
+            store=self.due,
         )
         self.store = GroupStore(database, name)
         self.failover = FailoverSource(
@@ -358,6 +363,7 @@ def test_a_mirror_that_nobody_knows_makes_the_check_unknown() -> None:
             source="summit",
             naming=IdentityNaming(alias="summit"),
             positions=positions,
+            store=flow.due,
         )
         source.take_groups(GroupReading(at=NOON))
         (seen,) = source.observe(NOON)
@@ -365,6 +371,79 @@ def test_a_mirror_that_nobody_knows_makes_the_check_unknown() -> None:
         # A connector that was seen before is still known.
         known = positions is flow.positions
         assert verdict.health is (Health.OFF if known else Health.UNKNOWN)
+
+
+def test_a_checkpoints_topic_that_is_missing_is_reported(
+    world: World,
+) -> None:
+    flow = world.flows[0]
+    flow.positions.optional.miss("checkpoints")
+
+    def look(minute: float) -> Verdict:
+        world.now = NOON + timedelta(minutes=minute)
+        world.worker.step()
+        return world.verdict()
+
+    # A connector that has just been started is about to create it.
+    assert [look(minute).health for minute in range(5)] == [Health.OFF] * 5
+    found = look(5)
+    assert found.health is Health.WARNING
+    assert found.reason.startswith(
+        "MirrorMaker's checkpoints topic has been missing for 5 min, although "
+        "its checkpoint connector is configured to emit checkpoints"
+    )
+    # A restart of the agent takes nothing of it back.
+    world.flows[0] = restarted = Flow("f", world.database)
+    restarted.positions.optional.miss("checkpoints")
+    restarted.checkpoints.take_groups(GroupReading(at=world.now))
+    assert world.verdict().reason == found.reason
+    restarted.positions.optional.catch_up("checkpoints", 0)
+    restarted.positions.optional.fail("checkpoints", None)
+    restarted.checkpoints.take_groups(GroupReading(at=world.now))
+    assert world.verdict().health is Health.OFF
+    assert "No consumer group" in world.verdict().reason
+
+
+@pytest.mark.parametrize("emits", [True, False])
+def test_none_is_missing_where_no_checkpoints_are_emitted(
+    world: World, emits: bool
+) -> None:
+    flow = world.flows[0]
+    flow.positions.optional.miss("checkpoints")
+    if not emits:
+        flow.positions.note(Companion(name="c", role="checkpoints"))
+    for minute in range(10):
+        world.now = NOON + timedelta(minutes=minute)
+        world.worker.step()
+    assert world.verdict().health is (Health.WARNING if emits else Health.OFF)
+
+
+def test_a_stale_checkpoint_is_stale_after_a_restart(world: World) -> None:
+    def look(flow: Flow, minute: int) -> Verdict:
+        flow.positions.note(
+            Sync(
+                topic="t",
+                partition=0,
+                upstream=150,
+                downstream=150,
+                written_at=NOON,
+            )
+        )
+        flow.checkpoint("a", upstream=100)
+        at = NOON + timedelta(minutes=minute)
+        offsets = {("a", "t", 0): 200 + minute}
+        flow.checkpoints.take_groups(
+            GroupReading(at=at, asked={"a"}, offsets=offsets)
+        )
+        return judge_checkpoints("f", flow.seen(), at)
+
+    for minute in range(5):
+        assert look(world.flows[0], minute).health is Health.OK
+    # Each restart of the agent put it off by four minutes.
+    for minute in range(5, 8):
+        found = look(Flow("f", world.database), minute)
+        assert found.health is Health.WARNING
+    assert "1 checkpoint has been stale for up to 7 min" in found.reason
 
 
 def test_topics_that_are_never_read_to_their_ends_make_the_check_unknown(

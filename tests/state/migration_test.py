@@ -59,6 +59,7 @@ def plain(value: Any) -> Any:
 ADDED_TO_LEDGERS = {"due_at", "keyed_from", "level", "missed"}
 ADDED_TO_PROBES = {"overdue"}
 ADDED_TO_PARTITIONS = {"copies", "tells_first", "unconfirmed"}
+ADDED_TO_PARTITIONS |= {"again", "again_count", "first_copy"}
 ADDED_TO_COUNTERS = {"excess", "filtered", "passed", "samples"}
 ADDED_TO_EVENTS = {"filtered"}
 ADDED_TO_RESETS = {
@@ -72,7 +73,8 @@ ADDED_TO_RESETS = {
 ADDED_TO_ERROR_COUNTERS = {"last_errors"}
 ADDED_TO_AUDITS = {"ahead"}
 ADDED_TO_LAST_NOTIFIED = {"cause"}
-ADDED_TO_POSITIONS = {"source_end", "target_end"}
+ADDED_TO_POSITIONS = {"source_end", "target_end", "is_seen"}
+ADDED_TO_POSITIONS |= {"truncation", "passed"}
 """Fields that an older file has not."""
 
 

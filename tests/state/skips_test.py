@@ -1,10 +1,15 @@
 """The journal of skips in the state file."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.skips.model import SkipEvent, SkipKind
+from mirrorwatch.domain.skips.model import (
+    SkipEvent,
+    SkipKind,
+    SuspectedDrop,
+)
 from mirrorwatch.domain.skips.tracker import SkipTracker
 from mirrorwatch.state import Database
 from mirrorwatch.state.skips import SkipsStore
@@ -34,6 +39,26 @@ def store() -> SkipsStore:
 
 def note(store: SkipsStore, *events: SkipEvent) -> None:
     store.save(SkipTracker(events=list(events)), START)
+
+
+def test_suspicions_are_kept_and_seldom_written_while_they_grow(
+    store: SkipsStore,
+) -> None:
+    assert store.suspected() == ()
+    found = SuspectedDrop(
+        topic="t", partition=0, first=5, end=9, count=4, since=START
+    )
+    later = START + timedelta(seconds=29)
+    store.save_suspected((found,), START)
+    assert store.suspected() == (found,)
+    grown = replace(found, end=11, count=6)
+    store.save_suspected((grown,), later)
+    assert store.suspected() == (found,)
+    other = replace(found, partition=1)
+    store.save_suspected((grown, other), later)
+    assert store.suspected() == (grown, other)
+    store.save_suspected((), later)
+    assert store.suspected() == ()
 
 
 def test_repeats_push_no_loss_out_of_the_file(store: SkipsStore) -> None:

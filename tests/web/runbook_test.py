@@ -89,7 +89,7 @@ def test_a_mirror_of_another_name_leads_to_the_same() -> None:
     book = Runbook.load()
     said = (
         "{} was rewound and copies 5 records again: a[0] offsets [1, 6). "
-        "No record was lost; b may hold duplicates"
+        "Rewinding skips no record; b may hold duplicates"
     )
     mine, other = (
         book.link("position", said.format(name))

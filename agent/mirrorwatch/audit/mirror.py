@@ -160,6 +160,16 @@ class MirrorReader:
         self._committed = self.positions.all_committed()
         self._newest = self.positions.all_syncs()
 
+    def read_syncs(self) -> Iterator[Sync]:
+        """Read all syncs of the mirror, if it writes any.
+
+        Raises
+        ------
+        SourceError
+            Raised if their topic cannot be read.
+        """
+        return (f for f in self._read("syncs") if isinstance(f, Sync))
+
     def position(self, partition: TopicPartition) -> int | None:
         """Return the next source offset proved copied or passed."""
         proved = prove(

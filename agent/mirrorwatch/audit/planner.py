@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from ..clock import utc_now
 from ..config import Config, FlowConfig
 from ..config.audit import AuditConfig
 from ..domain.audit.by_topic import plan_topic_night, plan_topic_window
@@ -33,6 +34,7 @@ from ..domain.audit.plan import (
 from ..domain.audit.ranges import PlanningOutcome
 from ..domain.audit.window import AdHoc, plan_window
 from ..domain.cluster_view import TopicConfigs, TopicFacts, TopicPartition
+from ..domain.mirror_records import Sync
 from ..domain.record_matching import Unproved
 from ..domain.topics import Selection
 from ..exceptions import AuditError
@@ -758,17 +760,29 @@ TRUNCATED = "the log at the {side} was truncated during the audit"
 LOST_LEADER = "a partition at the {side} lost its leader during the audit"
 
 
-def recheck(config: Config, plan: Plan) -> tuple[Unverifiable, ...]:
+def recheck(
+    config: Config, plan: Plan, clock: Callable[[], datetime] = utc_now
+) -> tuple[Unverifiable, ...]:
     """Find what is no longer retained, once everything was read.
+
+    Parameters
+    ----------
+    config
+        The whole configuration.
+    plan
+        What was compared.
+    clock
+        Gives the time.
 
     Returns
     -------
     tuple of Unverifiable
         Pairs, by their flow, topic and partition, of which a log start moved
         past the first offset to compare, or its end before the last one (an
-        unclean leader truncates), or a topic was deleted or recreated:
-        what was found of them is void. Their audited end moves all the same,
-        for what expired cannot be audited by the next night either.
+        unclean leader truncates), also if it has grown since, or a topic was
+        deleted or recreated: what was found of them is void. Their audited
+        end moves all the same, for what expired cannot be audited by the next
+        night either.
 
     Raises
     ------
@@ -789,6 +803,13 @@ def recheck(config: Config, plan: Plan) -> tuple[Unverifiable, ...]:
             starts[alias] = site.starts(partitions)
             ends[alias] = site.ends(partitions, read_committed=False)
             topics[alias] = site.describe().topics
+        compared = {s.flow for pair in plan.pairs for s in pair.sources}
+        mirrors = {
+            flow.name: MirrorReader(flow, sites, clock)
+            for flow in config.flows
+            if flow.name in compared
+        }
+        overwritten = _find_overwritten(plan, mirrors)
     found = (
         Unverifiable(
             flow=flow,
@@ -797,8 +818,12 @@ def recheck(config: Config, plan: Plan) -> tuple[Unverifiable, ...]:
             partition=pair.partition if pair.copies.partitions else None,
             reason=reason,
         )
-        for pair in plan.pairs
-        if (reason := _find_reason(pair, topics, starts, ends)) is not None
+        for n, pair in enumerate(plan.pairs)
+        if (
+            reason := _find_reason(pair, topics, starts, ends)
+            or (TRUNCATED.format(side="target") if n in overwritten else None)
+        )
+        is not None
         # What was found of a merged one is of a source's flow, or of all.
         for flow, topic in (
             (pair.flow, pair.topic),
@@ -806,6 +831,50 @@ def recheck(config: Config, plan: Plan) -> tuple[Unverifiable, ...]:
         )
     )
     return tuple(dict.fromkeys(found))
+
+
+def _find_overwritten(
+    plan: Plan, mirrors: Mapping[str, MirrorReader]
+) -> set[int]:
+    """Return which pairs have a target that was truncated and has grown
+    since, as far as the mirror's syncs show that.
+
+    Notes
+    -----
+    What came to the source after the ends were frozen has its copies behind
+    the end that the target had then. One before that lies where another copy
+    was.
+    """
+    compared: dict[str, dict[TopicPartition, list[int]]] = {}
+    for n, pair in enumerate(plan.pairs):
+        for source in pair.sources if pair.copies.partitions else ():
+            places = compared.setdefault(source.flow, {})
+            key = source.topic, source.partition
+            places.setdefault(key, []).append(n)
+    found: set[int] = set()
+    for flow, places in compared.items():
+        mirror = mirrors.get(flow)
+        for sync in () if mirror is None else mirror.read_syncs():
+            found.update(
+                n
+                for n in places.get(sync.key, ())
+                if _is_overwritten(plan.pairs[n], sync, plan.at)
+            )
+    return found
+
+
+def _is_overwritten(pair: PartitionPair, sync: Sync, at: datetime) -> bool:
+    """Return whether a sync of a pair shows that its target was truncated."""
+    ends = [
+        source.retained.end
+        for source in pair.sources
+        if (source.topic, source.partition) == sync.key
+    ]
+    return (
+        sync.written_at >= at
+        and sync.downstream < pair.span.end
+        and all(sync.upstream >= end for end in ends)
+    )
 
 
 def _logs_read(pair: PartitionPair) -> Iterator[Log]:

@@ -30,7 +30,7 @@ from ..domain.report import seconds
 from ..domain.topics import Selection
 from ..exceptions import MirrorwatchError, SourceError
 from ..kafka.admin import Cluster, list_topics
-from ..kafka.offsets import find_first_since, read_ends
+from ..kafka.offsets import find_first_since, read_ends, read_starts
 from ..kafka.reader import RangeReader
 from ..state import Database
 from ..state.failover import GroupStore
@@ -258,7 +258,9 @@ def _translate(
             copies=copies,
             marked=known.marked,
             noisy=known.noisy,
+            start=asked.target_starts.get(place),
             end=end,
+            source_start=asked.source_starts.get(place),
             at_time=asked.at_time.get(place),
         )
         left[place] = (
@@ -295,6 +297,10 @@ class _Ends:
 
     source: Mapping[TopicPartition, int] = field(default_factory=dict)
     target: Mapping[TopicPartition, int] = field(default_factory=dict)
+    target_starts: Mapping[TopicPartition, int] = field(default_factory=dict)
+    source_starts: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """Log starts of the source, with ``--planned``."""
+
     at_time: Mapping[TopicPartition, int] = field(default_factory=dict)
     empty: AbstractSet[TopicPartition] = frozenset()
     """Source partitions where no record follows the position: only markers of
@@ -317,6 +323,8 @@ class _Ends:
         copies = {(remote[topic], p): (topic, p) for topic, p in positions}
         problems: list[str] = []
         target: dict[TopicPartition, int] = {}
+        starts: dict[TopicPartition, int] = {}
+        source_starts: dict[TopicPartition, int] = {}
         times: dict[TopicPartition, int] = {}
         source: dict[TopicPartition, int] = {}
         empty: set[TopicPartition] = set()
@@ -325,6 +333,10 @@ class _Ends:
             there = _existing(cluster, copies)
             ends = read_ends(cluster, there)
             target = {copies[key]: end for key, end in ends.items()}
+            starts = {
+                copies[key]: start
+                for key, start in read_starts(cluster, ends).items()
+            }
             if at is not None:
                 firsts = find_first_since(cluster, dict.fromkeys(ends, at))
                 times = {
@@ -339,6 +351,7 @@ class _Ends:
                 source = read_ends(
                     cluster, _existing(cluster, copies.values())
                 )
+                source_starts = read_starts(cluster, source)
                 reader = RangeReader(
                     dict(config.clusters[flow.source].kafka), flow.source
                 )
@@ -351,6 +364,8 @@ class _Ends:
         return cls(
             source=source,
             target=target,
+            target_starts=starts,
+            source_starts=source_starts,
             at_time=times,
             empty=empty,
             problems=problems,

@@ -19,6 +19,8 @@ __all__ = [
     "STALE",
     "CheckpointTracker",
     "CheckpointsObservation",
+    "CheckpointsState",
+    "DueCheckpoint",
     "GroupOffsets",
     "GroupPartition",
     "StaleCheckpoint",
@@ -101,6 +103,10 @@ class CheckpointsObservation:
     overdue: tuple[StaleCheckpoint, ...] = ()
     """Those whose checkpoints are stale."""
 
+    missing_since: datetime | None = None
+    """Since when the checkpoints topic has been missing, though the mirror is
+    configured to emit checkpoints; `None` if it is there, or not for long."""
+
     absent: str | None = None
     """Why nothing of this is to be had here."""
 
@@ -108,14 +114,37 @@ class CheckpointsObservation:
     """What keeps it from being known, in sentences."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Due:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DueCheckpoint:
     """A checkpoint that should not be a group's newest any more."""
 
+    place: GroupPartition
+    """Which group, where."""
+
     checkpoint: int
+    """The source offset that it says."""
+
     since: datetime
+    """Since when a newer one is due."""
+
     committed: int
     """Where the group was then."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CheckpointsState:
+    """What is kept over restarts of the agent."""
+
+    due: tuple[DueCheckpoint, ...] = ()
+    """Checkpoints that have been due for long."""
+
+    missing_since: datetime | None = None
+    """Since when the checkpoints topic has been missing."""
+
+
+KEPT_AFTER = timedelta(minutes=2)
+"""How long a checkpoint is due before that is kept: with the next emissions,
+once a minute, most have come."""
 
 
 class CheckpointTracker:
@@ -131,10 +160,15 @@ class CheckpointTracker:
     fine as the group is behind (`SLACK`). A group that has rested since may
     wait for a sync that the task forgot when it was started again, so only
     moving ones count.
+
+    Parameters
+    ----------
+    due
+        What is remembered from before a restart.
     """
 
-    def __init__(self) -> None:
-        self._due: dict[GroupPartition, _Due] = {}
+    def __init__(self, due: Iterable[DueCheckpoint] = ()) -> None:
+        self._due = {each.place: each for each in due}
 
     def look(
         self,
@@ -146,6 +180,14 @@ class CheckpointTracker:
         before, self._due = self._due, {}
         return tuple(self._judge(readings, before, patience, now))
 
+    def due(self, now: datetime) -> tuple[DueCheckpoint, ...]:
+        """Return what is due for so long that it must outlive the agent."""
+        return tuple(
+            due
+            for _, due in sorted(self._due.items())
+            if now - due.since >= KEPT_AFTER
+        )
+
     def pass_over(self, gap: timedelta) -> None:
         """Count a time in which no checkpoint could come as none."""
         self._due = {
@@ -156,7 +198,7 @@ class CheckpointTracker:
     def _judge(
         self,
         readings: Iterable[GroupOffsets],
-        before: Mapping[GroupPartition, _Due],
+        before: Mapping[GroupPartition, DueCheckpoint],
         patience: timedelta,
         now: datetime,
     ) -> Iterator[StaleCheckpoint]:
@@ -165,7 +207,12 @@ class CheckpointTracker:
                 continue
             due = before.get(found.place)
             if due is None or due.checkpoint != found.checkpoint:
-                due = _Due(found.checkpoint, now, found.committed)
+                due = DueCheckpoint(
+                    place=found.place,
+                    checkpoint=found.checkpoint,
+                    since=now,
+                    committed=found.committed,
+                )
             self._due[found.place] = due
             if now - due.since > patience and found.committed > due.committed:
                 yield StaleCheckpoint(
@@ -236,6 +283,17 @@ def _find(
         return
     for problem in seen.problems:
         yield CheckFinding(Health.UNKNOWN, problem)
+    if seen.missing_since is not None:
+        yield CheckFinding(
+            Health.WARNING,
+            "MirrorMaker's checkpoints topic has been missing for "
+            f"{seconds(now - seen.missing_since)}, although its checkpoint "
+            "connector is configured to emit checkpoints: offsets of consumer "
+            "groups are not translated. Check that the connector runs and may "
+            "create the topic, and the aliases and "
+            "mirror.topics.checkpoints",
+        )
+        return
     if seen.overdue:
         count = len(seen.overdue)
         oldest = min(seen.overdue, key=lambda found: found.since)

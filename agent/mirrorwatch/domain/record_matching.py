@@ -353,6 +353,9 @@ class MatchedPartition:
     downstream: int = -1
     """Its target offset."""
 
+    found_at: datetime | None = None
+    """When it was found."""
+
     replaced: bool = False
     """Whether the target had another topic before: then nothing is known of
     what the mirror has passed until a copy is found."""
@@ -549,6 +552,9 @@ class RecordMatcher:
         self._since.pop(key, None)
         self._failed.pop(key, None)
         self._ends[key] = request.copies.end
+        known, looks = self._known_before(request, kept), max(1, keys)
+        if known is not None and found.problem is not None:
+            found, looks = Match(pairs=(known,)), 0  # nothing was found
         if found.problem is None:
             self._deep.discard(key)
             self._problems.pop(key, None)
@@ -558,13 +564,27 @@ class RecordMatcher:
             if not request.is_deep and not found.pairs:
                 del self._ends[key]  # older ones may be found
         if found.pairs and not found.unmatched:
-            self._count_kept(topic, max(1, keys))
+            self._count_kept(topic, looks)
         told = self._corners(key, found.pairs)
         if told and self._is_doubtful(request, kept.pair, told[-1]):
             self._problems[key] = Unproved.UNSURE
             return []
         read = {pair.downstream for pair in found.pairs}
         return [self._tell(key, kept, pair, at, read) for pair in told]
+
+    def _known_before(
+        self, request: CopiesRequest, kept: MatchedPartition
+    ) -> OffsetPair | None:
+        """Return the pair that was proved before a restart, if its copy still
+        is the newest one.
+
+        What that is of is known, also if it can be read no more, or looks
+        like others by now.
+        """
+        is_newest = kept.downstream + 1 == request.copies.end
+        return (
+            kept.pair if is_newest and request.key not in self._told else None
+        )
 
     def scatter(self, topic: str, source_id: str) -> None:
         """Take that copies of a topic were found in other partitions."""
@@ -706,9 +726,12 @@ class RecordMatcher:
         read: AbstractSet[int],
     ) -> Sync:
         last = pair.downstream - 1
-        after_unread = last != kept.downstream and last not in read
+        after_unread = last not in {*read, kept.downstream} and (
+            kept.pair != pair
+        )
         if kept.pair != pair:
             kept.upstream, kept.downstream = pair.upstream, pair.downstream
+            kept.found_at = at
             self.changed = True
         self._told[key] = pair
         return Sync(
@@ -716,7 +739,7 @@ class RecordMatcher:
             partition=key[1],
             upstream=pair.upstream,
             downstream=pair.downstream,
-            written_at=at,
+            written_at=kept.found_at or at,
             after_unread=after_unread,
         )
 

@@ -290,7 +290,8 @@ def to_companion(
                 "emit.checkpoints.interval.seconds",
                 EMIT_CHECKPOINTS,
             )
-            if _enabled(properties, "emit.checkpoints.enabled")
+            if _enabled(properties, "enabled")
+            and _enabled(properties, "emit.checkpoints.enabled")
             else None,
             groups=_groups(properties),
         )

@@ -8,11 +8,13 @@ from datetime import datetime, timedelta
 from ..domain.checkpoints import (
     STALE,
     CheckpointsObservation,
+    CheckpointsState,
     CheckpointTracker,
     GroupOffsets,
 )
 from ..domain.cluster_view import FlowView
 from ..domain.topics import Naming
+from ..state.documents import DocumentStore
 from ..threads import Latest
 from .groups import GroupReading
 from .mirror_state import MirrorState
@@ -34,7 +36,7 @@ NO_CONNECTOR = (
     "(emit.checkpoints.enabled)"
 )
 
-NO_TOPIC = "MirrorMaker's checkpoints topic does not exist"
+NO_TOPIC = "MirrorMaker's checkpoints topic does not exist yet"
 
 
 class CheckpointsSource:
@@ -51,6 +53,8 @@ class CheckpointsSource:
         What topics are called at the target.
     positions
         What the mirror's internal topics said.
+    store
+        Where it is kept what has been due, or missing, for long.
     """
 
     def __init__(
@@ -60,13 +64,17 @@ class CheckpointsSource:
         source: str,
         naming: Naming,
         positions: MirrorState,
+        store: DocumentStore[CheckpointsState],
     ) -> None:
         self.name = f"checkpoints {flow}"
         self._flow = flow
         self._source = source
         self._naming = naming
         self._positions = positions
-        self._watch = CheckpointTracker()
+        self._store = store
+        self._kept = store.load()
+        self._watch = CheckpointTracker(self._kept.due)
+        self._missing_since = self._kept.missing_since
         self._compared_at: datetime | None = None
         self._silent = False
         """Whether the source did not answer since."""
@@ -84,8 +92,20 @@ class CheckpointsSource:
         return {c.group for c in self._positions.checkpoints()}
 
     def take_groups(self, reading: GroupReading) -> None:
-        """Hold the checkpoints to a reading of the groups."""
+        """Hold the checkpoints to a reading of the groups.
+
+        Raises
+        ------
+        StateError
+            Raised if it cannot be kept what is due; it is with the next one.
+        """
         self._seen.set(self._look(reading))
+        state = CheckpointsState(
+            due=self._watch.due(reading.at), missing_since=self._missing_since
+        )
+        if state != self._kept:
+            self._store.save(state)
+            self._kept = state
 
     def observe(self, now: datetime) -> Sequence[CheckpointsObservation]:
         seen = self._seen.get()
@@ -120,10 +140,24 @@ class CheckpointsSource:
         unconfigured = self._positions.configs_problems()
         if unconfigured:
             return replace(blank, problems=unconfigured)
-        if interval is None or topic.absent:
-            why = NO_CONNECTOR if interval is None else NO_TOPIC
-            return replace(blank, absent=why)
+        if interval is None or not topic.absent:
+            self._missing_since = None
+        if interval is None:
+            return replace(blank, absent=NO_CONNECTOR)
+        if topic.absent:
+            return self._miss(blank, interval)
         return self._judge(reading, blank, interval)
+
+    def _miss(
+        self, blank: CheckpointsObservation, interval: timedelta
+    ) -> CheckpointsObservation:
+        """Return that the topic is missing, if it has been for long: a
+        connector that has just been started creates it.
+        """
+        since = self._missing_since = self._missing_since or blank.at
+        if blank.at - since > _patience(interval):
+            return replace(blank, missing_since=since)
+        return replace(blank, absent=NO_TOPIC)
 
     def _keep(self, blank: CheckpointsObservation) -> CheckpointsObservation:
         """Return what was seen before, for a while: a topic that has just
@@ -160,9 +194,7 @@ class CheckpointsSource:
             groups=len({found.place[0] for found in offsets}),
             denied=len(denied),
             unasked=len(groups - reading.asked) if reading.is_full else 0,
-            overdue=self._watch.look(
-                offsets, ROUNDS * interval + FLUSH, reading.at
-            ),
+            overdue=self._watch.look(offsets, _patience(interval), reading.at),
         )
 
     def _not_allowed(self) -> str:
@@ -197,3 +229,8 @@ class CheckpointsSource:
                 checkpoint=checkpoint,
                 sync=None if sync is None else sync.upstream,
             )
+
+
+def _patience(interval: timedelta) -> timedelta:
+    """Return after which time a checkpoint that is due must have come."""
+    return ROUNDS * interval + FLUSH

@@ -130,6 +130,7 @@ class FailoverSource:
         self._names = Latest[Mapping[str, str]]({})
         self._listed = ListedNames()
         self._target_ends: Mapping[TopicPartition, int] = {}
+        self._target_starts: Mapping[TopicPartition, int] = {}
         self._seen = Latest[FailoverObservation | None](None)
         kept = store.load()
         self._kept = {name: found.offsets for name, found in kept.items()}
@@ -137,7 +138,7 @@ class FailoverSource:
         self._whole_at: datetime | None = None
         """When every broker of the source listed its groups."""
 
-        self._deleted: AbstractSet[str] = frozenset()
+        self._deleted: AbstractSet[str] = store.deleted()
         """Groups without offsets at the source, by the last answer."""
 
     def take(self, view: FlowView) -> None:
@@ -181,6 +182,11 @@ class FailoverSource:
         StateError
             Raised if it cannot be kept; it is with the next reading.
         """
+        # Of a group that was deleted, checkpoints may be left. One of which
+        # nothing was learned now is as it was before.
+        answered = reading.asked - reading.denied
+        deleted = answered - {group for group, _, _ in reading.offsets}
+        self._deleted = deleted | (self._deleted - answered)
         names = self._names.get()
         self._recovery_store.save(self._recovery.to_state())
         self._keep_ends(names)
@@ -232,7 +238,12 @@ class FailoverSource:
             for name, offsets in found.items()
             if self._kept.get(name) != offsets
         }
-        self._store.save(changed, self._kept.keys() - found, self._read_at)
+        self._store.save(
+            changed,
+            self._kept.keys() - found,
+            self._read_at,
+            self._deleted & found.keys(),
+        )
         self._kept = found
 
     def _judge(self, reading: GroupReading, names: Mapping[str, str]) -> None:
@@ -259,7 +270,7 @@ class FailoverSource:
             problems=tuple(dict.fromkeys(p for p in problems if p)),
         )
         if view is not None and view.target is not None and names:
-            starts = list(self._start(reading, view, names))
+            starts = list(self._start(view, names))
             missing, old, changes = self._tracker.look(
                 starts, reading.at, self._excluded
             )
@@ -297,32 +308,38 @@ class FailoverSource:
         return whole_at is not None and reading.at - whole_at <= STALE
 
     def _start(
-        self, reading: GroupReading, view: FlowView, names: Mapping[str, str]
+        self, view: FlowView, names: Mapping[str, str]
     ) -> Iterator[tuple[str, Start]]:
         """Yield where each group would start, by partition."""
-        # Of a group that was deleted, checkpoints may be left.
-        answered = reading.asked - reading.denied
-        deleted = answered - {group for group, _, _ in reading.offsets}
-        # One of which nothing was learned now is as it was before.
-        self._deleted = deleted | (self._deleted - answered)
         copied = self._copied(
             {(o.topic, o.partition) for g in self._kept.values() for o in g}
         )
-        known = set(names.values())
+        known, target = set(names.values()), view.target
+        # What has no leader now has the start and the end that it had.
         ends = self._target_ends = {
-            # What has no leader now has the end that it had.
             **{p: e for p, e in self._target_ends.items() if p[0] in known},
-            **({} if view.target is None else view.target.ends),
+            **({} if target is None else target.ends),
         }
+        starts = self._target_starts = {
+            **{p: s for p, s in self._target_starts.items() if p[0] in known},
+            **({} if target is None else target.starts),
+        }
+        source = self._source.get()
+        source_starts = {} if source is None else source.starts
         for group, offsets in self._kept.items():
             for each in offsets:
                 remote = names.get(each.topic)
                 if remote is None or group in self._deleted:
                     continue
                 key = each.topic, each.partition
-                end = ends.get((remote, each.partition))
-                copies = copied.get(key, CopiedPartition())
-                yield group, translate(each, replace(copies, end=end))
+                copy = remote, each.partition
+                known_copies = replace(
+                    copied.get(key, CopiedPartition()),
+                    start=starts.get(copy),
+                    end=ends.get(copy),
+                    source_start=source_starts.get(key),
+                )
+                yield group, translate(each, known_copies)
 
     def _excluded(self, group: str) -> bool:
         """Return whether the mirror emits no checkpoints of a group."""

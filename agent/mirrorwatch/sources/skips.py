@@ -333,13 +333,21 @@ class SuspectedDrops:
         How much newer what their task copies must be.
     filtered
         Topics of which a transform drops records on purpose.
+    known
+        What was suspected before a restart.
     """
 
     def __init__(
-        self, patience: timedelta, filtered: FilteredTopics | None = None
+        self,
+        patience: timedelta,
+        filtered: FilteredTopics | None = None,
+        known: Iterable[SuspectedDrop] = (),
     ) -> None:
         self._filtered = filtered or FilteredTopics()
-        self._suspicions = DroppedTailDetector(patience=patience)
+        self._suspicions = DroppedTailDetector(
+            patience=patience,
+            known={(each.topic, each.partition): each for each in known},
+        )
         self._wanted: dict[
             TopicPartition, tuple[RangeRequest, OffsetRange]
         ] = {}
@@ -534,7 +542,9 @@ class SkipsWorker:
         self._events = self._sum_up(store.events())
         self._batches = RangeQueue()
         self._left_out_at: datetime | None = None
-        self._suspects = SuspectedDrops(patience, self._filtered)
+        self._suspects = SuspectedDrops(
+            patience, self._filtered, store.suspected()
+        )
         self._views: deque[FlowView] = deque()
         self._view: FlowView | None = None
         self._lock = Lock()
@@ -697,6 +707,7 @@ class SkipsWorker:
     def _keep(self) -> None:
         found = list(self._tracker.events)
         self._store.save(self._tracker, self._since())
+        self._store.save_suspected(self._suspects.found(), self._clock())
         if found:
             self._events = self._sum_up([*self._events, *found])
         self._publish()

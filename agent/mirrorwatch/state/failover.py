@@ -21,6 +21,15 @@ class _Reading:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class _GroupsReading:
+    at: datetime | None = None
+    """When the source was last asked."""
+
+    deleted: tuple[str, ...] = ()
+    """Groups that had no offsets there, by its last answer."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class _Group:
     offsets: tuple[GroupOffset, ...] = ()
 
@@ -43,7 +52,9 @@ class GroupStore:
 
     def __init__(self, database: Database, flow: str) -> None:
         self._database = database
-        self._reading = DocumentStore(database, flow, "failover", _Reading)
+        self._reading = DocumentStore(
+            database, flow, "failover", _GroupsReading
+        )
         self._groups: FlowTable[tuple[str], _Group] = FlowTable(
             database, flow, "failover_group", {"name": "TEXT"}, _Group
         )
@@ -57,11 +68,16 @@ class GroupStore:
             for (name,), group in self._groups.load().items()
         }
 
+    def deleted(self) -> frozenset[str]:
+        """Read which groups have checkpoints and were deleted."""
+        return frozenset(self._reading.load().deleted)
+
     def save(
         self,
         groups: Mapping[str, tuple[GroupOffset, ...]],
         gone: Iterable[str],
         read_at: datetime | None,
+        deleted: Iterable[str] = (),
     ) -> None:
         """Write groups that changed, and forget those that are no more.
 
@@ -73,6 +89,8 @@ class GroupStore:
             Names of the groups to forget.
         read_at
             When offsets were last read at the source.
+        deleted
+            Names of the groups that are kept for their checkpoints alone.
         """
         with self._database.transaction():
             self._groups.save(
@@ -82,7 +100,9 @@ class GroupStore:
                 }
                 | {(name,): None for name in gone}
             )
-            self._reading.save(_Reading(at=read_at))
+            self._reading.save(
+                _GroupsReading(at=read_at, deleted=tuple(sorted(deleted)))
+            )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,12 +1,21 @@
 """Pinned ids, positions and resets, so that a restart misses none."""
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
+from sqlite3 import Connection
 
 from ..domain.cluster_view import TopicPartition
-from ..domain.position.model import PartitionPosition, PositionState, Reset
+from ..domain.position.model import (
+    PartitionPosition,
+    PositionState,
+    Reset,
+    Truncation,
+    UnexplainedGap,
+)
 from .database import Database
 from .documents import DocumentStore, to_time
 
@@ -21,6 +30,14 @@ CREATE TABLE IF NOT EXISTS position_partition (
     PRIMARY KEY (flow, topic, number)) WITHOUT ROWID
 """
 
+_ENDS = """
+CREATE TABLE IF NOT EXISTS position_end (
+    flow TEXT, topic TEXT, number INTEGER, uncopied INTEGER,
+    source_end INTEGER, target_end INTEGER, truncated_at INTEGER,
+    truncated_sync TEXT, truncated_commit TEXT, passed TEXT,
+    PRIMARY KEY (flow, topic, number)) WITHOUT ROWID
+"""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _PositionDocument:
@@ -29,6 +46,11 @@ class _PositionDocument:
 
     resets: tuple[Reset, ...] = ()
     counts: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _GapsDocument:
+    gaps: tuple[UnexplainedGap, ...] = ()
 
 
 class PositionStore:
@@ -49,7 +71,8 @@ class PositionStore:
     Notes
     -----
     Positions advance all the time, the rest hardly ever changes: positions
-    that advanced are rows, written alone; all else is one document.
+    that advanced are rows, written alone, and so are the ends that were seen;
+    all else is one document. Gaps are kept with the positions behind them.
     """
 
     def __init__(self, database: Database, flow: str) -> None:
@@ -58,13 +81,18 @@ class PositionStore:
         self._document = DocumentStore(
             database, flow, "position", _PositionDocument
         )
+        self._gaps = DocumentStore(
+            database, flow, "position_gaps", _GapsDocument
+        )
+        self._saved_gaps: _GapsDocument | None = None
         with database.transaction() as sql:
             sql.execute(_TABLE)
+            sql.execute(_ENDS)
 
     def load(self) -> PositionState:
         """Read the state."""
         with self._database.transaction() as sql:
-            kept = self._document.load()
+            kept, gaps = self._document.load(), self._gaps.load()
             rows = sql.execute(
                 "SELECT topic, number, reached, committed, committed_at, "
                 "upstream, downstream, synced_at, empty_until, copies_end "
@@ -79,27 +107,37 @@ class PositionStore:
             )
             for topic, number, *row in rows
         }
+        known = {k: v for k, v in places.items() if v is not None}
         return PositionState(
             pins={(kind, name): id_ for kind, name, id_ in kept.pins},
-            places={k: v for k, v in places.items() if v is not None},
+            places=known,
             resets={reset.number: reset for reset in kept.resets},
             counts=kept.counts,
+            uncopied=self._load_ends(known),
+            gaps=list(gaps.gaps),
             last=max((reset.number for reset in kept.resets), default=0),
         )
 
     def save(
         self, state: PositionState, partitions: Iterable[TopicPartition]
     ) -> None:
-        """Write some positions, and all else if it is urgent."""
+        """Write what is known of some partitions, and all else if it is
+        urgent.
+        """
+        changed = set(partitions)
+        gaps = _GapsDocument(gaps=tuple(state.gaps))
         with self._database.transaction() as sql:
             sql.executemany(
                 "INSERT OR REPLACE INTO position_partition "
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [
                     (self._flow, *key, *_to_row(state.places[key]))
-                    for key in partitions
+                    for key in changed & state.places.keys()
                 ],
             )
+            self._save_ends(sql, state, changed)
+            if gaps != self._saved_gaps:
+                self._gaps.save(gaps)
             if state.urgent:
                 self._document.save(
                     _PositionDocument(
@@ -112,6 +150,59 @@ class PositionStore:
                         counts=state.counts,
                     )
                 )
+        self._saved_gaps = gaps
+
+    def _load_ends(
+        self, places: Mapping[TopicPartition, PartitionPosition]
+    ) -> dict[TopicPartition, int]:
+        """Read the ends of known positions into these; return what is not
+        copied yet.
+        """
+        with self._database.transaction() as sql:
+            rows = sql.execute(
+                "SELECT topic, number, uncopied, source_end, target_end, "
+                "truncated_at, truncated_sync, truncated_commit, passed "
+                "FROM position_end WHERE flow = ?",
+                (self._flow,),
+            ).fetchall()
+        uncopied: dict[TopicPartition, int] = {}
+        for topic, number, held, *ends in rows:
+            place = places.get((topic, number))
+            if place is not None:
+                self._database.decode(
+                    "position_end",
+                    {"flow": self._flow, "topic": topic, "number": number},
+                    partial(_set_ends, place, *ends),
+                )
+            elif held is not None:
+                uncopied[topic, number] = held
+        return uncopied
+
+    def _save_ends(
+        self,
+        sql: Connection,
+        state: PositionState,
+        partitions: AbstractSet[TopicPartition],
+    ) -> None:
+        known = state.places.keys() | state.uncopied.keys()
+        sql.executemany(
+            "INSERT OR REPLACE INTO position_end "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (
+                    self._flow,
+                    *key,
+                    state.uncopied.get(key),
+                    *_to_ends(state.places.get(key)),
+                )
+                for key in partitions & known
+            ],
+        )
+        sql.executemany(
+            "DELETE FROM position_end "
+            "WHERE flow = ? AND topic = ? AND number = ?",
+            [(self._flow, *key) for key in partitions - known],
+        )
 
 
 def _to_row(position: PartitionPosition) -> tuple[int | str | None, ...]:
@@ -125,6 +216,39 @@ def _to_row(position: PartitionPosition) -> tuple[int | str | None, ...]:
         position.empty_until,
         position.copies_end,
     )
+
+
+def _to_ends(
+    position: PartitionPosition | None,
+) -> tuple[int | str | None, ...]:
+    if position is None:
+        return (None,) * 6
+    ends, cut = (position.source_end, position.target_end), position.truncation
+    passed = json.dumps(position.passed) if position.passed else None
+    if cut is None:
+        return (*ends, None, None, None, passed)
+    times = _to_text(cut.synced_at), _to_text(cut.committed_at)
+    return (*ends, cut.reached, *times, passed)
+
+
+def _set_ends(  # noqa: PLR0917 - the columns of a row
+    position: PartitionPosition,
+    source_end: int | None,
+    target_end: int | None,
+    truncated_at: int | None,
+    synced_at: str | None,
+    committed_at: str | None,
+    passed: str | None,
+) -> None:
+    position.source_end, position.target_end = source_end, target_end
+    if truncated_at is not None:
+        position.truncation = Truncation(
+            reached=truncated_at,
+            synced_at=_to_time(synced_at),
+            committed_at=_to_time(committed_at),
+        )
+    if passed is not None:
+        position.passed = [int(offset) for offset in json.loads(passed)]
 
 
 def _to_position(  # noqa: PLR0917 - the columns of a row

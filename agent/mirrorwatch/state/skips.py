@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from sqlite3 import Connection
 
@@ -11,6 +11,7 @@ from ..domain.skips.model import (
     ForeignRecords,
     SkipCounters,
     SkipEvent,
+    SuspectedDrop,
     sum_up,
 )
 from ..domain.skips.partition import PartitionState
@@ -38,6 +39,15 @@ class _SkipsDocument:
     foreign: dict[str, ForeignRecords] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _SuspectedDocument:
+    suspected: tuple[SuspectedDrop, ...] = ()
+
+
+SUSPECTED_EVERY = timedelta(seconds=30)
+"""How often suspicions are written down that only grew."""
+
+
 class SkipsStore:
     """State of one flow, written together or not at all.
 
@@ -59,6 +69,10 @@ class SkipsStore:
         self._flow = flow
         self._room = 2 * EVENTS_KEPT
         self._document = DocumentStore(database, flow, "skips", _SkipsDocument)
+        self._suspected = DocumentStore(
+            database, flow, "skips_suspected", _SuspectedDocument
+        )
+        self._saved: tuple[datetime, tuple[SuspectedDrop, ...]] | None = None
         topic = {"topic": "TEXT"}
         self._states: FlowTable[TopicPartition, PartitionState] = FlowTable(
             database,
@@ -103,6 +117,24 @@ class SkipsStore:
             for number, body in rows
         ]
         return [event for event in events if event is not None]
+
+    def suspected(self) -> tuple[SuspectedDrop, ...]:
+        """Read which records seemed to have been dropped."""
+        return self._suspected.load().suspected
+
+    def save_suspected(
+        self, suspected: tuple[SuspectedDrop, ...], now: datetime
+    ) -> None:
+        """Store which records seem to have been dropped, if that changed."""
+        if self._saved is not None:
+            at, before = self._saved
+            if suspected == before or (
+                now - at < SUSPECTED_EVERY
+                and _begins(suspected) == _begins(before)
+            ):
+                return
+        self._suspected.save(_SuspectedDocument(suspected=suspected))
+        self._saved = now, suspected
 
     def save(
         self, tracker: SkipTracker, since: datetime | None = None
@@ -165,3 +197,7 @@ class SkipsStore:
         self._note(sql, kept)
         # Not again for every event where as many partitions have one.
         self._room = 2 * max(EVENTS_KEPT, len(kept))
+
+
+def _begins(suspected: Iterable[SuspectedDrop]) -> set[tuple[str, int, int]]:
+    return {(each.topic, each.partition, each.first) for each in suspected}

@@ -5,6 +5,7 @@ from functools import cache, partial
 
 from ..config import FlowConfig
 from ..domain.carriage import Carriage
+from ..domain.checkpoints import CheckpointsState
 from ..domain.cluster_view import TopicPartition
 from ..domain.lag.tracker import LagTracker
 from ..domain.position.tracker import PositionTracker
@@ -254,8 +255,14 @@ def wire_record_matching(
     return WiredParts(workers=(worker,))
 
 
-def wire_heartbeats(parts: FlowParts, _: WiringContext) -> WiredParts:
-    """Wire what reads a flow's heartbeats and checkpoints."""
+def wire_heartbeats(parts: FlowParts, around: WiringContext) -> WiredParts:
+    """Wire what reads a flow's heartbeats and checkpoints.
+
+    Raises
+    ------
+    StateError
+        Raised if the state file cannot be used.
+    """
     flow = parts.config
     aliases = (flow.mirror.source_alias, flow.mirror.target_alias)
     heartbeats = HeartbeatsSource(flow.name, parts.positions, aliases)
@@ -264,6 +271,9 @@ def wire_heartbeats(parts: FlowParts, _: WiringContext) -> WiredParts:
         source=flow.source,
         naming=flow.topic_naming,
         positions=parts.positions,
+        store=DocumentStore(
+            around.database, flow.name, "checkpoints", CheckpointsState
+        ),
     )
     parts.listeners.append(checkpoints)
     parts.group_listeners.append(checkpoints)

@@ -126,6 +126,57 @@ def test_an_offset_beyond_the_end_of_the_target_is_not_trusted() -> None:
     assert "beyond the target's end (12)" in start.problem
 
 
+def test_unread_records_that_expired_at_the_target_leave_no_start() -> None:
+    copied = CopiedPartition(copies=COPIES, start=200, end=465)
+    start = translate(at(170, (150, 150)), copied)
+    assert start.chosen is None
+    assert start.problem == (
+        "30 records that it has not read have expired at the target, where "
+        "the log starts at offset 200"
+    )
+    by_sync, checkpoint = start.others
+    assert (by_sync.offset, by_sync.repeated, by_sync.missed) == (200, 0, 30)
+    assert by_sync.why == (
+        "It is the log start: what was before it has expired"
+    )
+    assert checkpoint.missed == 30
+    # Its copy is between two syncs: some of what expired, it has read.
+    copied = replace(copied, start=364)
+    problem = translate(at(361), copied).problem
+    assert problem is not None
+    assert problem.startswith("At least 3 records that it has not read have")
+    # Of what is no copy for sure, one is known by its sync.
+    noisy = replace(copied, start=200, noisy=True)
+    problem = translate(at(170), noisy).problem
+    assert problem is not None
+    assert problem.startswith("At least 1 record that it has not read has")
+
+
+def test_what_a_group_has_read_may_expire_at_the_target() -> None:
+    copied = CopiedPartition(copies=COPIES, start=200, end=465)
+    start = translate(at(200, (150, 150)), copied)
+    assert chosen(start) == (Method.SYNC, 200, 0, 0, True)
+    # All has expired, and how much it had read is known by the last sync.
+    whole = CopiedPartition(copies=OffsetMap([(0, 0, 96)]), start=99, end=99)
+    start = translate(at(99, (96, 96)), whole)
+    assert chosen(start) == (Method.SYNC, 99, 0, 0, False)
+    for others in (replace(whole, noisy=True), replace(whole, marked=True)):
+        assert chosen(translate(at(99), others))[:4] == (Method.SYNC, 99, 0, 0)
+    # A checkpoint alone does not show what the group had read after it.
+    start = translate(at(99, (96, 96)), CopiedPartition(start=99, end=99))
+    assert chosen(start) == (Method.CHECKPOINT, 99, None, 0, False)
+
+
+def test_what_expired_at_the_source_too_is_not_missed_at_the_target() -> None:
+    copied = CopiedPartition(
+        copies=COPIES, start=200, end=465, source_start=171
+    )
+    start = translate(at(170), copied)
+    assert chosen(start) == (Method.SYNC, 200, 0, 0, True)
+    start = translate(at(170), replace(copied, source_start=170))
+    assert start.chosen is None
+
+
 def test_a_time_is_compared_with_the_others() -> None:
     early = CopiedPartition(copies=COPIES, end=465, at_time=250)
     start = translate(at(300), early)

@@ -385,14 +385,32 @@ def test_what_expires_behind_a_mirror_is_not_lost_whoever_writes() -> None:
     assert world.resets == ()
 
 
-def test_the_start_of_the_log_may_be_read_half_a_minute_later() -> None:
+@pytest.mark.parametrize("restarts", [False, True])
+def test_the_start_of_the_log_may_be_read_half_a_minute_later(
+    restarts: bool,
+) -> None:
     world = World.settled()
     passed(world, 0, 250, 250)
     world.tick(6)
     assert world.resets == ()
+    if restarts:
+        # What had been passed was forgotten, and the loss with it.
+        world.restart()
     world.source["t"].starts[0] = 250
-    world.tick()
+    world.tick(2)
     is_told(world)
+
+
+def test_a_start_that_moved_while_the_agent_was_away_tells_no_loss() -> None:
+    # The mirror had passed what it dropped, and it expired like all else.
+    world = World.settled()
+    passed(world, 0, 250, 250)
+    world.tick(6)
+    world.restart()
+    world.now += timedelta(minutes=2)
+    world.source["t"].starts[0] = 250
+    world.tick(3)
+    assert world.resets == ()
 
 
 def test_a_mirror_that_is_started_as_soon_as_it_was_seen_once() -> None:
@@ -433,7 +451,10 @@ def test_commits_that_are_read_before_the_copies_hide_nothing(
     is_told(world)
 
 
-def test_commits_before_a_gap_show_what_had_been_passed() -> None:
+@pytest.mark.parametrize("restarts", [False, True])
+def test_commits_before_a_gap_show_what_had_been_passed(
+    restarts: bool,
+) -> None:
     world = World.settled()
     world.source["t"].ends[0] = 250
     world.commit(200)
@@ -441,6 +462,9 @@ def test_commits_before_a_gap_show_what_had_been_passed() -> None:
     world.source["t"] = Log("s1", {0: 500}, {0: 250})
     world.commit(350)
     world.tick(2)
+    if restarts:
+        # 150 records had expired after it, where it was 50.
+        world.restart()
     world.sync(250, 100)
     world.tick(3)
     assert (world.reset().first, world.reset().end) == (200, 250)

@@ -15,6 +15,7 @@ from mirrorwatch.domain.skips.balance import (
     BalanceTracker,
     find_balance,
 )
+from mirrorwatch.state.documents import from_json, to_json
 from tests.support.builders import NOON
 
 SECOND = timedelta(seconds=1)
@@ -334,21 +335,43 @@ def test_what_is_copied_since_a_topic_was_created_adds_up() -> None:
     assert world.state.topics["x"].passed == 35
 
 
-@pytest.mark.parametrize("unseen", ["committed", "cluster"])
-def test_a_topic_that_does_not_exist_is_no_beginning_unless_seen_before(
-    unseen: str,
-) -> None:
+@pytest.mark.parametrize("unseen", ["cluster", "agent"])
+def test_what_is_left_out_while_nobody_looks_is_missing(unseen: str) -> None:
+    # That nothing was copied was forgotten with a restart of the agent, or of
+    # a cluster, and the comparison began after what was left out.
+    world = uncreated()
+    if unseen == "agent":
+        kept = from_json(BalanceState, to_json(world.state))
+        world = World(kept)
+        world.copies = [0, 0]
+    world.whole = False
+    world.look()
+    world.whole = True
+    world.write(5, copied=5)
+    world.committed, world.is_copied = [15, 20], True
+    (request,) = world.rest()
+    assert (request.missing, request.size) == (30, 35)
+    assert world.state.uncopied == {}
+
+
+def test_another_topic_of_that_name_is_compared_from_its_first_rest() -> None:
+    world = uncreated()
+    world.whole = False
+    world.look()
+    world.whole, world.ids = True, ("another", "t")
+    world.write(5, copied=5)
+    world.committed, world.is_copied = [15, 20], True
+    assert world.rest() == []
+    assert world.state.found == ()
+
+
+def test_a_topic_that_does_not_exist_is_no_beginning_if_it_was_copied() -> (
+    None
+):
     world = World()
     world.copies = [0, 0]
     world.is_copied = False
-    if unseen == "committed":
-        world.look()
-    else:
-        world.committed = [None, None]
-        world.look()
-        world.whole = False
-        world.look()
-        world.whole = True
+    world.look()
     world.is_copied = True
     world.write(5, copied=5)
     world.committed[1] = 20

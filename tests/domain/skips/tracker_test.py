@@ -17,6 +17,7 @@ from mirrorwatch.domain.skips.model import (
     SkipCounters,
     SkipEvent,
     SkipKind,
+    SuspectedDrop,
 )
 from mirrorwatch.domain.skips.partition import PartitionState
 from mirrorwatch.domain.skips.settle import RangeContent
@@ -74,12 +75,18 @@ def test_a_killed_mirror_that_drops_again_counts_each_once() -> None:
     assert [kind for kind, _, _ in told(world)].count(SkipKind.SKIPPED) == 1
 
 
-def test_what_is_copied_again_is_told_whether_it_is_read_or_not() -> None:
+@pytest.mark.parametrize("restarts_at", [None, 2])
+def test_what_is_copied_again_is_told_whether_it_is_read_or_not(
+    restarts_at: int | None,
+) -> None:
     world = watched("write 400", "copy 400", *["look"] * 3)
     world.do("crash", "copy", *["look"] * 3)
-    # From here on both sides go on alike: little is read.
-    for _ in range(4):
-        world.do("copy 101", *["look"] * 4)
+    # From here on both sides go on alike: little is read. What was counted
+    # and not told yet was forgotten with a restart of the agent.
+    for n in range(4):
+        world.do("copy 101", *["look"] * 2)
+        if n == restarts_at:
+            world.do("restart")
     world.do("flush", *["look"] * 20)
     found = [(r, n) for kind, r, n in told(world) if kind == "repeated"]
     assert sum(count for _, count in found) == world.repeated == 400
@@ -87,6 +94,18 @@ def test_what_is_copied_again_is_told_whether_it_is_read_or_not() -> None:
     assert found[-1][0][-1][1] == 419
     world.do(*["look"] * 20)
     assert len(told(world)) == len(found)
+
+
+def test_where_the_mirror_began_in_a_new_topic_is_known_after_a_restart() -> (
+    None
+):
+    world = watched("recreate_source", "write 10")
+    assert world.books.first_copies == {}
+    world.writers[0].at = 4
+    world.do("copy 3", *["look"] * 3)
+    assert world.books.first_copies == {KEY: ("s2", 4)}
+    world.do("restart")
+    assert world.books.first_copies == {KEY: ("s2", 4)}
 
 
 def test_drops_of_which_a_killed_mirror_told_nothing_are_found() -> None:
@@ -853,6 +872,42 @@ def test_records_that_their_task_leaves_behind_are_suspected() -> None:
     assert flow.go_on(120, copying=5) == set()
     assert flow.go_on(30, copying=5) == {DROPPED}
     assert flow.suspicions.since(DROPPED) == START + timedelta(seconds=10)
+
+
+@pytest.mark.parametrize("moves", [False, True])
+def test_what_was_suspected_is_suspected_after_a_restart(moves: bool) -> None:
+    # It took two minutes anew, in which lag called the partition stuck.
+    flow = Flow(ONE_TASK)
+    flow.go_on(150, copying=5)
+    found = flow.spans[DROPPED]
+    since = flow.suspicions.since(DROPPED)
+    known = SuspectedDrop(
+        topic=DROPPED[0],
+        partition=DROPPED[1],
+        first=found.first,
+        end=found.end,
+        count=10,
+        since=since,
+    )
+    flow.suspicions = DroppedTailDetector(
+        patience=timedelta(minutes=2), known={DROPPED: known}
+    )
+    # Neither the position nor the tasks are known at first.
+    tasks, flow.tasks = flow.tasks, {}
+    assert flow.go_on(10, copying=5) == set()
+    flow.tasks = tasks
+    flow.ends = flow.ends | {DROPPED: 35}
+    if moves:
+        flow.positions = flow.positions | {DROPPED: 25}
+        assert flow.go_on(120, copying=5) == set()
+        return
+    assert flow.go_on(10, copying=5) == {DROPPED}
+    assert (flow.spans[DROPPED], flow.suspicions.since(DROPPED)) == (
+        found,
+        since,
+    )
+    flow.go_on(150, copying=5)
+    assert flow.spans[DROPPED] == OffsetRange(20, 35)
 
 
 def test_a_mirror_that_stands_is_not_suspected() -> None:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from ..offsets import OffsetMap
-from ..report import counted
+from ..offsets import OffsetMap, SafeStart
+from ..report import agree, counted
 
 __all__ = [
     "CopiedPartition",
@@ -81,8 +81,14 @@ class CopiedPartition:
     noisy: bool = False
     """Whether the target was seen to hold what is no copy."""
 
+    start: int | None = None
+    """Log start of the target; `None` if it is not known."""
+
     end: int | None = None
     """End of the target; `None` if it is not known."""
+
+    source_start: int | None = None
+    """Log start of the source; `None` if it is not known."""
 
     at_time: int | None = None
     """First offset of the target that is not older than the time asked for;
@@ -145,14 +151,18 @@ def translate(place: GroupOffset, copied: CopiedPartition) -> Start:
     Notes
     -----
     Trusted is what misses nothing and repeats least. An offset behind the
-    target's end is of a topic that is no more, or of a truncated log: a
-    consumer would be sent elsewhere by its ``auto.offset.reset``.
+    target's end is of a topic that is no more, or of a truncated log, and one
+    before its log start has expired: a consumer would be sent elsewhere by
+    its ``auto.offset.reset``.
     """
-    found = list(_candidates(place, copied))
+    bounds = _Bounds(place.committed, copied)
+    found = list(_candidates(place, copied, bounds))
+    first = copied.start or 0
     usable = [
         each
         for each in found
-        if copied.end is None or each.offset <= copied.end
+        if first <= each.offset
+        and (copied.end is None or each.offset <= copied.end)
     ]
     safe = [each for each in usable if each.missed == 0]
     chosen = min(safe, key=_cost, default=None)
@@ -164,7 +174,7 @@ def translate(place: GroupOffset, copied: CopiedPartition) -> Start:
         place=place,
         chosen=chosen,
         others=tuple(each for each in found if each is not chosen),
-        problem=None if chosen else _problem(place, found, copied),
+        problem=None if chosen else _problem(place, found, copied, bounds),
     )
 
 
@@ -177,18 +187,19 @@ def _cost(start: StartOffset) -> tuple[bool, int, bool]:
 
 
 def _candidates(
-    place: GroupOffset, copied: CopiedPartition
+    place: GroupOffset, copied: CopiedPartition, bounds: "_Bounds"
 ) -> Iterator[StartOffset]:
-    bounds = _Bounds(place.committed, copied)
     if bounds.low is not None:
         exact = bounds.exact
         yield StartOffset(
             by=Method.SYNC,
             offset=bounds.low,
             repeated=bounds.repeated,
-            missed=0,
+            missed=bounds.missed,
             exact=exact,
-            why="Offset syncs give the target offset exactly"
+            why="It is the log start: what was before it has expired"
+            if bounds.is_log_start
+            else "Offset syncs give the target offset exactly"
             if exact
             else "It is the last offset from which nothing is missed, by "
             "offset syncs",
@@ -210,6 +221,12 @@ class _Bounds:
         Source offset of the next record that the group has to read.
     copied
         What is known of the partition.
+
+    Notes
+    -----
+    A start that has expired at the target becomes the log start there. What
+    the group had not read before that is missed, unless the source does not
+    hold it either: then the group has lost it, wherever it is.
     """
 
     def __init__(self, committed: int | None, copied: CopiedPartition) -> None:
@@ -229,6 +246,41 @@ class _Bounds:
             and not copied.noisy
             and not copied.marked
         )
+        self.is_log_start = False
+        self.missed = self.expired = 0
+        """Offsets that the group would miss at most, and at least."""
+
+        if start is not None and start.offset < (copied.start or 0):
+            self._begin_at_log_start(start)
+
+    def _begin_at_log_start(self, start: SafeStart) -> None:
+        copied = self._copied
+        assert copied.start is not None  # noqa: S101 - the caller looked
+        assert copied.copies is not None  # noqa: S101 - it gave the start
+        gone = copied.start - start.offset
+        self.low, self.is_log_start = copied.start, True
+        self.repeated = max(0, start.repeated - gone)
+        if self._had_expired():
+            return
+        if copied.noisy or copied.marked:
+            # Of these, only a copy that is known is one for sure.
+            self.expired = int(
+                copied.copies.is_solid(start.offset, start.offset + 1)
+            )
+        else:
+            self.expired = max(0, gone - start.repeated)
+        self.missed = gone if self.expired else 0
+
+    def _had_expired(self) -> bool:
+        """Return whether the next record of the group has expired at the
+        source.
+        """
+        start = self._copied.source_start
+        return (
+            start is not None
+            and self._committed is not None
+            and self._committed < start
+        )
 
     def judge(self, by: Method, offset: int, why: str) -> StartOffset:
         """Return what a start at an offset would cost."""
@@ -246,6 +298,7 @@ class _Bounds:
         if offset > self.low:
             end = self._copied.end
             missed = (offset if end is None else min(offset, end)) - self.low
+            missed += self.missed
             exact = self.exact and copies.is_solid(self.low, offset)
             return StartOffset(
                 by=by,
@@ -261,7 +314,7 @@ class _Bounds:
             by=by,
             offset=offset,
             repeated=self.low - offset + self.repeated,
-            missed=0,
+            missed=self.missed,
             exact=self.exact and copies.is_solid(offset, self.low),
             why=f"{why}, {counted(self.low - offset, 'offset')} before where "
             "offset syncs lead"
@@ -302,7 +355,7 @@ class _Bounds:
             )
         return StartOffset(
             by=Method.CHECKPOINT,
-            offset=downstream,
+            offset=max(downstream, self._copied.start or 0),
             repeated=None,
             missed=0,
             exact=False,
@@ -325,8 +378,18 @@ class _Bounds:
 
 
 def _problem(
-    place: GroupOffset, found: Sequence[StartOffset], copied: CopiedPartition
+    place: GroupOffset,
+    found: Sequence[StartOffset],
+    copied: CopiedPartition,
+    bounds: _Bounds,
 ) -> str:
+    if bounds.expired:
+        at_least = "" if bounds.exact else "at least "
+        return (
+            f"{at_least}{counted(bounds.expired, 'record')} that it has not "
+            f"read {agree(bounds.expired, 'have')} expired at the target, "
+            f"where the log starts at offset {copied.start}"
+        ).capitalize()
     if any(copied.end is not None and s.offset > copied.end for s in found):
         return (
             f"Its offset is beyond the target's end ({copied.end}): the topic "

@@ -77,8 +77,8 @@ def reason_of(
             copies = "copies" if first.settled is None else "copied"
             return (
                 f"MirrorMaker was rewound and {copies} {_records(resets)} "
-                f"again: {_where(resets)}. No record was lost; {target} may "
-                "hold duplicates"
+                f"again: {_where(resets)}. Rewinding skips no record; "
+                f"{target} may hold duplicates"
             )
         case ResetKind.SOURCE_RECREATED:
             return _recreated(resets, source, target, commits=commits)
@@ -222,7 +222,7 @@ def _beyond(
         return (
             f"Log of {place} at {source} was truncated below MirrorMaker's "
             "position, and MirrorMaker resumed at or before the truncation "
-            "offset; the target still holds the truncated records"
+            "offset; the target may still hold the truncated records"
         )
     return (
         f"Log of {first.topic} at {source} was truncated below MirrorMaker's "
@@ -254,7 +254,7 @@ def _recreated(
             f"beginning{lost}"
             if all(reset.now for reset in resets)
             else f"{made}, and MirrorMaker restarted from the beginning; the "
-            f"target also holds the old records{lost}"
+            f"target may also hold the old records{lost}"
         )
     if first.settled is not None:
         return f"{made}, and {_uncopied(resets, target)}{lost}"

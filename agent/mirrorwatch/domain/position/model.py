@@ -14,6 +14,8 @@ __all__ = [
     "PositionState",
     "Reset",
     "ResetKind",
+    "Truncation",
+    "UnexplainedGap",
 ]
 
 
@@ -158,6 +160,80 @@ class Reset:
         return self.kind is ResetKind.SOURCE_RECREATED and self.at_most
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Truncation:
+    """A log of the source that ended below what was copied, by its copies."""
+
+    reached: int
+    """Where the mirror was."""
+
+    synced_at: datetime | None = None
+    """When the last sync was written: the next one says where it is."""
+
+    committed_at: datetime | None = None
+    """When it last committed: a commit within the log says so, too."""
+
+    def is_over(self, place: "PartitionPosition", end: int) -> bool:
+        """Return whether it says no more where the mirror is."""
+        return (
+            self.reached <= end
+            or self.synced_at != place.synced_at
+            or (
+                self.committed_at != place.committed_at
+                and (place.committed or 0) <= end
+            )
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UnexplainedGap:
+    """Source offsets between two copies that had not been seen to expire."""
+
+    topic: str
+    partition: int
+    first: int
+    """First of them."""
+
+    end: int
+    """Offset behind them."""
+
+    at: datetime
+    """When they were found."""
+
+    at_most: bool = False
+    """Whether the mirror may have copied some of them before."""
+
+    lowest: int | None = None
+    """Offset from which on as many may be missing anywhere, where the copies
+    between were not read."""
+
+    def find_expired(self, start: int) -> dict[str, Any] | None:
+        """Return what had expired of it, if the log began there when the
+        mirror passed it.
+
+        Where it may lie anywhere, so may transaction markers, on both sides.
+        """
+        if self.first < start <= self.end and self.lowest is None:
+            return {
+                "kind": ResetKind.EXPIRED,
+                "first": self.first,
+                "end": self.end,
+                "at_most": self.at_most,
+            }
+        if self.lowest is not None and self.lowest < start <= self.end:
+            return {
+                "kind": ResetKind.UNVERIFIED,
+                "first": self.lowest,
+                "end": start,
+            }
+        return None
+
+
+MOST_PASSED = 100
+"""Positions of a partition that are kept until a sync comes: as many commits
+as MirrorMaker 2 may write without one (``offset.lag.max``)."""
+
+
 @dataclass(kw_only=True, slots=True)
 class PartitionPosition:
     """What is proved of one partition of one topic id."""
@@ -188,15 +264,43 @@ class PartitionPosition:
     that the mirror has copied no more; `None` if it may have."""
 
     source_end: int | None = None
-    """End at the source when it was last seen, by this process."""
+    """End at the source when it was last seen."""
 
     target_end: int | None = None
     """End at the target when that was last seen at the source."""
+
+    is_seen: bool = False
+    """Whether this process has seen them."""
+
+    truncation: Truncation | None = None
+    """What is known where the log was truncated, until that is over."""
+
+    passed: list[int] = field(default_factory=list)
+    """Where it was before it committed more, since the last sync."""
 
     @property
     def proved(self) -> int:
         """Next source offset that may be copied, as far as it is proved."""
         return max(self.reached or 0, self.empty_until)
+
+    def prove(self, position: int) -> None:
+        """Take where the mirror was before it committed more."""
+        if not self.passed or self.passed[-1] < position:
+            self.passed = [*self.passed, position][-MOST_PASSED:]
+
+    def proved_before(self, upstream: int) -> int:
+        """Return how far commits prove the mirror to have been before it
+        copied an offset; 0 if they do not.
+
+        A commit may be read before the copies that it is of: one beyond the
+        offset says nothing of those before it.
+        """
+        return max((p for p in self.passed if p <= upstream), default=0)
+
+    def forget_before(self, upstream: int) -> None:
+        """Forget what is proved below a sync."""
+        if self.passed and self.passed[0] <= upstream:
+            self.passed = [p for p in self.passed if p > upstream]
 
     def origin_of(self, downstream: int) -> int | None:
         """Return the source offset whose copy a target offset would be.
@@ -249,6 +353,13 @@ class PositionState:
     counts: dict[str, int] = field(default_factory=dict)
     """Resets by source topic; never forgotten."""
 
+    uncopied: dict[TopicPartition, int] = field(default_factory=dict)
+    """Offsets of partitions of which nothing was copied, when they were last
+    seen."""
+
+    gaps: list[UnexplainedGap] = field(default_factory=list)
+    """What was skipped and had not been seen to expire."""
+
     last: int = 0
     """Number of the newest reset."""
 
@@ -258,7 +369,8 @@ class PositionState:
             if not reset.summed:
                 self._newest[_spot(reset)] = number
         self.touched: set[TopicPartition] = set()
-        """Places to be written down, as soon as is convenient."""
+        """Partitions of which something is to be written down, as soon as is
+        convenient."""
 
         self.urgent = False
         """Whether anything else is to be written down now."""
@@ -267,9 +379,8 @@ class PositionState:
         """Offsets that topics of the target held when they were deleted, by
         the name there. After a restart in between, nobody knows."""
 
-        self.uncopied: dict[TopicPartition, int] = {}
-        """Offsets of partitions of which nothing was copied, when they were
-        last seen, by this process."""
+        self.unseen: set[TopicPartition] = set(self.uncopied)
+        """Those of them that this process has not seen yet."""
 
     def pin(self, kind: str, name: str, id_: str) -> None:
         """Remember an id."""

@@ -1,56 +1,25 @@
 """What a sync or a commit says of a partition."""
 
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
 
 from ..cluster_view import FlowView, TopicPartition
 from ..mirror_records import Committed, Sync
-from .model import PartitionPosition, PositionState, Reset, ResetKind
+from .model import (
+    PartitionPosition,
+    PositionState,
+    Reset,
+    ResetKind,
+    UnexplainedGap,
+)
 
 __all__ = ["PositionMoves", "UnexplainedGaps"]
 
 
-MOST_PROVED = 100
-"""Positions of a partition that are kept until a sync comes: as many commits
-as MirrorMaker 2 may write without one (``offset.lag.max``)."""
-
 KEPT = timedelta(minutes=2)
 """How long a gap waits for the log's start: that is read every 30 s, and one
 that moves later has passed records that were there to be read."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Gap:
-    place: TopicPartition
-    first: int
-    end: int
-    at: datetime
-    at_most: bool = False
-    lowest: int | None = None
-
-    def find_expired(self, start: int) -> dict[str, Any] | None:
-        """Return what had expired of it, if the log began there when the
-        mirror passed it.
-
-        Where it may lie anywhere, so may transaction markers, on both sides.
-        """
-        if self.first < start <= self.end and self.lowest is None:
-            return {
-                "kind": ResetKind.EXPIRED,
-                "first": self.first,
-                "end": self.end,
-                "at_most": self.at_most,
-            }
-        if self.lowest is not None and self.lowest < start <= self.end:
-            return {
-                "kind": ResetKind.UNVERIFIED,
-                "first": self.lowest,
-                "end": start,
-            }
-        return None
 
 
 @dataclass(slots=True)
@@ -61,6 +30,11 @@ class UnexplainedGaps:
     the log's start before two surveys have seen that it lies beyond the
     position; and nobody looks while the agent is away.
 
+    Parameters
+    ----------
+    state
+        Keeps them.
+
     Notes
     -----
     A log that now begins within a gap, or where it ends, is what the mirror
@@ -68,32 +42,7 @@ class UnexplainedGaps:
     reported by the skips.
     """
 
-    _gaps: list[_Gap] = field(default_factory=list)
-    _proved: dict[TopicPartition, deque[int]] = field(default_factory=dict)
-
-    def prove(self, place: TopicPartition, position: int) -> None:
-        """Take where a mirror was before it committed more."""
-        known = self._proved.setdefault(place, deque(maxlen=MOST_PROVED))
-        if not known or known[-1] < position:
-            known.append(position)
-
-    def proved_before(self, place: TopicPartition, upstream: int) -> int:
-        """Return how far commits prove a mirror to have been before it copied
-        an offset; 0 if they do not.
-
-        A commit may be read before the copies that it is of: one beyond the
-        offset says nothing of those before it.
-        """
-        known = self._proved.get(place, ())
-        return max((p for p in known if p <= upstream), default=0)
-
-    def forget_before(self, place: TopicPartition, upstream: int) -> None:
-        """Forget what is proved below a sync."""
-        known = self._proved.get(place)
-        while known and known[0] <= upstream:
-            known.popleft()
-        if not known:
-            self._proved.pop(place, None)
+    state: PositionState
 
     def note(
         self,
@@ -123,27 +72,39 @@ class UnexplainedGaps:
             Offset from which on as many may be missing anywhere, where the
             copies between were not read.
         """
-        self._gaps.append(_Gap(place, first, end, at, at_most, lowest))
+        self.state.gaps.append(
+            UnexplainedGap(
+                topic=place[0],
+                partition=place[1],
+                first=first,
+                end=end,
+                at=at,
+                at_most=at_most,
+                lowest=lowest,
+            )
+        )
 
-    def look(self, state: PositionState, view: FlowView) -> None:
+    def look(self, view: FlowView) -> None:
         """Find those at which the log began when they were passed."""
         at, kept = view.at, []
         starts = view.source.starts if view.source else {}
-        for gap in self._gaps:
-            start = starts.get(gap.place, 0)
+        for gap in self.state.gaps:
+            if at - gap.at > KEPT:
+                continue
+            start = starts.get((gap.topic, gap.partition), 0)
             expired = gap.find_expired(start)
             if expired is not None:
-                state.begin(
+                self.state.begin(
                     expired.pop("kind"),
-                    gap.place[0],
+                    gap.topic,
                     at,
-                    partition=gap.place[1],
+                    partition=gap.partition,
                     settled=at,
                     **expired,
                 )
-            elif start <= gap.first and at - gap.at <= KEPT:
+            elif start <= gap.first:
                 kept.append(gap)
-        self._gaps = kept
+        self.state.gaps = kept
 
 
 ONE_REWIND = timedelta(minutes=10)
@@ -200,7 +161,7 @@ class PositionMoves:
                 place.downstream = (
                     sync.downstream if self.counted(key) else None
                 )
-            self.gaps.forget_before(key, sync.upstream)
+            place.forget_before(sync.upstream)
             place.synced_at = _later(place.synced_at, sync.written_at)
             place.copies_end = None
             self.state.touched.add(key)
@@ -266,7 +227,7 @@ class PositionMoves:
             self._compare(before, place, fact.position, key)
         if _is_newer(fact, place):
             if place.upstream is not None and place.reached is not None:
-                self.gaps.prove(key, place.reached)
+                place.prove(place.reached)
             place.reached = max(place.reached or 0, fact.position)
             self._catch_up(*key, fact.position)
         return False
@@ -433,7 +394,7 @@ class PositionMoves:
         found = [
             place.upstream + 1,
             place.empty_until,
-            self.gaps.proved_before(sync.key, sync.upstream),
+            place.proved_before(sync.upstream),
         ]
         return max(each for each in found if each <= sync.upstream)
 

@@ -9,7 +9,13 @@ from typing import Any
 from ..cluster_view import FlowView, PartitionView, TopicPartition
 from .growth import UnprovedGrowth
 from .internal_topics import AWAY_AFTER
-from .model import PartitionPosition, PositionState, Reset, ResetKind
+from .model import (
+    PartitionPosition,
+    PositionState,
+    Reset,
+    ResetKind,
+    Truncation,
+)
 
 __all__ = ["OutOfRangePositions"]
 
@@ -24,29 +30,6 @@ start: a commit comes with the flush interval, 60 s by default."""
 
 Spot = tuple[ResetKind | None, TopicPartition]
 """What has to stand for some time; `None` is that the topic is away."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Copied:
-    """Where the mirror was when a log was truncated."""
-
-    reached: int
-    synced_at: datetime | None
-    """When the last sync was written: the next one says where it is."""
-
-    committed_at: datetime | None
-    """When it last committed: a commit within the log says so, too."""
-
-    def is_over(self, place: PartitionPosition, end: int) -> bool:
-        """Return whether it says no more where the mirror is."""
-        return (
-            self.reached <= end
-            or self.synced_at != place.synced_at
-            or (
-                self.committed_at != place.committed_at
-                and (place.committed or 0) <= end
-            )
-        )
 
 
 @dataclass(slots=True)
@@ -85,9 +68,6 @@ class OutOfRangePositions:
 
     _before: dict[TopicPartition, int | None] = field(default_factory=dict)
     """Ends at the target before these logs were cut."""
-
-    _copied: dict[TopicPartition, _Copied] = field(default_factory=dict)
-    """Where the mirror was when these logs ended below that, by its copies."""
 
     def look(
         self, view: FlowView, empty_until: Mapping[TopicPartition, int]
@@ -161,25 +141,27 @@ class OutOfRangePositions:
             self._before[key] = place.target_end
             reached = place.estimate(place.target_end)
             if reached is not None and end < reached:
-                self._copied[key] = _Copied(
-                    min(reached, place.source_end or 0),
-                    place.synced_at,
-                    place.committed_at,
+                place.truncation = Truncation(
+                    reached=min(reached, place.source_end or 0),
+                    synced_at=place.synced_at,
+                    committed_at=place.committed_at,
                 )
                 place.downstream = None
-                self.state.touched.add(key)
+        if (place.source_end, place.target_end) != (end, seen.target_end):
+            self.state.touched.add(key)
         place.source_end, place.target_end = end, seen.target_end
+        place.is_seen = True
         if self.estimates and self.growth.look(
             key, place, seen.target_end, at
         ):
             self.state.touched.add(key)
-        copied = self._copied.get(key)
-        if copied is None:
+        if place.truncation is None:
             return place.reached
-        if copied.is_over(place, end):
-            del self._copied[key]
+        if place.truncation.is_over(place, end):
+            place.truncation = None
+            self.state.touched.add(key)
             return place.reached
-        return max(place.reached or 0, copied.reached)
+        return max(place.reached or 0, place.truncation.reached)
 
     def _beyond(
         self,

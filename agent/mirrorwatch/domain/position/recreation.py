@@ -191,7 +191,7 @@ def _replace(
             log_end=log_end,
             target_end=target_end,
             gone=gone,
-            unseen=unseen or place.source_end is None,
+            unseen=unseen or not place.is_seen,
         )
         fact = newest.get(key)
         state.places[key] = PartitionPosition(
@@ -207,8 +207,9 @@ def _replace(
 def _note_uncopied(state: PositionState, view: FlowView, topic: str) -> None:
     """Note what was lost with partitions of which nothing was copied yet."""
     for key in [key for key in state.uncopied if key[0] == topic]:
-        gone = state.uncopied.pop(key)
-        if key not in state.places and gone:
+        gone, unseen = state.uncopied.pop(key), key in state.unseen
+        state.touched.add(key)
+        if key not in state.places and (gone or unseen):
             state.begin(
                 ResetKind.SOURCE_RECREATED,
                 topic,
@@ -216,6 +217,7 @@ def _note_uncopied(state: PositionState, view: FlowView, topic: str) -> None:
                 partition=key[1],
                 settled=view.at,
                 gone=gone,
+                unseen=unseen,
                 harmless=True,
             )
 
@@ -231,7 +233,11 @@ def _see_uncopied(state: PositionState, view: FlowView) -> None:
         if key in state.places:
             state.uncopied.pop(key, None)
         elif key[0] in view.names:
-            state.uncopied[key] = end - view.source.starts.get(key, 0)
+            held = end - view.source.starts.get(key, 0)
+            if state.uncopied.get(key) != held:
+                state.uncopied[key] = held
+                state.touched.add(key)
+        state.unseen.discard(key)
 
 
 def _check_target(

@@ -141,7 +141,7 @@ class PositionTracker:
             and not merged(key[0])
         )
         self._memory = memory
-        self._gaps = UnexplainedGaps()
+        self._gaps = UnexplainedGaps(state)
         self._first_copies: Mapping[TopicPartition, tuple[str, int]] = {}
         # What came with the survey before, to be judged by the next one.
         self._syncs = SyncBuffer()
@@ -237,7 +237,7 @@ class PositionTracker:
             if topic in new:
                 left = moves.leave_old(topic, partition, syncs)
             moves.take_syncs(topic, partition, left)
-        self._gaps.look(state, view)
+        self._gaps.look(view)
         self._take_commits(view, moves, news)
         self._standing.exact = news.exact
         self._standing.resumes_at_end = news.resumes_at_end

@@ -98,6 +98,10 @@ class BalanceState:
     found: tuple[Shortfall, ...] = ()
     """What did not add up lately, the newest last."""
 
+    uncopied: dict[str, TopicBalance] = field(default_factory=dict)
+    """Topics that do not exist at the target yet: the first copy creates most
+    of them. While neither side is seen, that may happen as well."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BalanceRequest:
@@ -175,9 +179,6 @@ class BalanceTracker:
         """Topics of which nothing is copied beyond what is committed: their
         copies are as many as when they rested last."""
         self._unmoved: dict[str, datetime] = {}
-        self._uncopied: dict[str, TopicBalance] = {}
-        """Topics that do not exist at the target yet: the first copy creates
-        most of them."""
         self._ignored = ignored
         # An end of the target may be too low for some seconds.
         self._patience = max(patience, STALE_END)
@@ -187,7 +188,7 @@ class BalanceTracker:
     def take(self, view: FlowView) -> list[BalanceRequest]:
         """Learn from a survey; return what has to be read."""
         if view.source is None or view.target is None or not view.caught_up:
-            self._resting, self._unmoved, self._uncopied = {}, {}, {}
+            self._resting, self._unmoved = {}, {}
             self.exact = frozenset()
             return []
         by_topic: dict[str, list[PartitionView | None]] = {}
@@ -225,11 +226,9 @@ class BalanceTracker:
             fresh = last is not None and view.at - last <= FRESH
             (rested if fresh else moving).add(topic)
         self._resting, self._unmoved = resting, unmoved
-        self._uncopied = {
-            topic: start
-            for topic, start in self._uncopied.items()
-            if topic in by_topic
-        }
+        for topic in self.state.uncopied.keys() - by_topic.keys():
+            del self.state.uncopied[topic]
+            self.changed = True
         self.exact = frozenset(
             topic
             for topic, since in unmoved.items()
@@ -309,12 +308,15 @@ class BalanceTracker:
         ends: Sequence[int | None],
     ) -> None:
         """Remember a topic of which nothing was copied yet."""
-        before = self._uncopied.pop(topic, None)
+        before = self.state.uncopied.get(topic)
         if facts is None:
-            if (start := _start(seen, "", [0]) or before) is not None:
-                self._uncopied[topic] = start
+            start = _start(seen, "", [0]) or before
+            if start is not None and start != before:
+                self.state.uncopied[topic] = start
+                self.changed = True
         elif (start := _start(seen, facts.id, ends) or before) is not None:
             self.state.topics[topic] = replace(start, target_id=facts.id)
+            self.state.uncopied.pop(topic, None)
             self.changed = True
 
     def _compare(

@@ -268,6 +268,18 @@ class _Waiting:
     ends: list[tuple[datetime, int]]
     """When the source was seen to end where, since the position stopped."""
 
+    @classmethod
+    def begin(
+        cls, position: int, at: datetime, end: int, known: SuspectedDrop | None
+    ) -> "_Waiting":
+        """Begin with what is seen, and with what was suspected before a
+        restart, if the position has not moved since.
+        """
+        marks = [(at, end)]
+        if known is not None and known.first == position and known.end <= end:
+            marks = [(known.since, known.end), *marks]
+        return cls(position, marks)
+
     def note(self, at: datetime, end: int) -> None:
         if end == self.ends[-1][1]:
             return
@@ -353,6 +365,9 @@ class DroppedTailDetector:
     at: datetime | None = None
     """When that view began to be taken."""
 
+    known: dict[TopicPartition, SuspectedDrop] = field(default_factory=dict)
+    """What was suspected before a restart, until the position is seen."""
+
     def look(
         self,
         at: datetime,
@@ -379,6 +394,7 @@ class DroppedTailDetector:
             task = tasks.get(place)
             if task is None:
                 continue
+            known = self.known.pop(place, None)
             progress = self.tasks.setdefault(task, _TaskProgress(at))
             if before is not None and position > before:
                 went_on.add(task)
@@ -389,7 +405,7 @@ class DroppedTailDetector:
             if end <= position:
                 self.waiting.pop(place, None)
             elif waits is None or waits.position != position:
-                self.waiting[place] = _Waiting(position, [(at, end)])
+                self.waiting[place] = _Waiting.begin(position, at, end, known)
             else:
                 waits.note(at, end)
         for task in went_on:

@@ -95,6 +95,10 @@ class PartitionState:
     for: what is before that one is of the former topic. `None` if there was
     none, or it is found."""
 
+    first_copy: int | None = None
+    """Where the mirror began in a recreated topic, as far as its copies show
+    that."""
+
     unconfirmed: bool = False
     """Whether the cursor is the first sync since the topics got these ids,
     which may be a late one of the topics before."""
@@ -121,6 +125,12 @@ class PartitionState:
     skipped: RangeSet = field(default_factory=RangeSet)
     doubtful: RangeSet = field(default_factory=RangeSet)
     """Skipped, or copied in a way that cannot be recognised."""
+
+    again: RangeSet = field(default_factory=RangeSet)
+    """What was copied again since that was last reported."""
+
+    again_count: int = 0
+    """How many records that were."""
 
     heads: list[int] = field(default_factory=list)
     """Where writers were when another one took over, until one alone has

@@ -115,10 +115,10 @@ class SkipTracker:
     """Partitions of which the last survey knew both ends."""
 
     first_copies: dict[TopicPartition, tuple[str, int]] = field(
-        default_factory=dict
+        init=False, default_factory=dict
     )
-    """Of topics that were recreated while this process watched: their ids, and
-    where the mirror began, as far as its copies show that."""
+    """Of topics that were recreated: their ids, and where the mirror began, as
+    far as its copies show that."""
 
     blind: int = 0
     """Partitions that hold copies for which the mirror writes no syncs."""
@@ -172,16 +172,19 @@ class SkipTracker:
     _stood: dict[TopicPartition, int] = field(default_factory=dict)
     """Where the target ended when it last stood while records waited."""
 
-    _repeated: dict[TopicPartition, tuple[RangeSet, int]] = field(
-        default_factory=dict
-    )
-    """What was copied again since the last report, and how many records."""
+    _repeated: set[TopicPartition] = field(init=False)
+    """Partitions of which something was copied again since the last report."""
 
     _reported: dict[TopicPartition, datetime] = field(default_factory=dict)
     """When that was, where it is not long ago."""
 
     _commits: BelievedCommits = field(default_factory=BelievedCommits)
     _starts: PastLogStarts = field(default_factory=PastLogStarts)
+
+    def __post_init__(self) -> None:
+        self._repeated = {k for k, s in self.states.items() if s.again_count}
+        for key, state in self.states.items():
+            self._note_first_copy(key, state)
 
     def follow(self, view: FlowView) -> None:
         """Take a survey, and what the mirror wrote since the one before."""
@@ -349,12 +352,18 @@ class SkipTracker:
         if unjudged is None:
             return None
         first = find_first(request, known)
-        if first is not None:
-            self.first_copies[request.place] = state.source_id, first
+        state.first_copy = first
+        self._note_first_copy(request.place, state)
         if not len(unjudged):
             return []
         tally.unverifiable += len(unjudged)
         return [SettledRange(SkipKind.UNVERIFIABLE, unjudged, len(unjudged))]
+
+    def _note_first_copy(
+        self, key: TopicPartition, state: PartitionState
+    ) -> None:
+        if state.first_copy is not None:
+            self.first_copies[key] = state.source_id, state.first_copy
 
     def _sample(self, at: datetime) -> None:
         """Remember what the limited shares of filtered topics are of."""
@@ -385,9 +394,10 @@ class SkipTracker:
             self.changed.add(key)
         repeated = tally.repeated - repeated
         if repeated and first is not None and state.upstream is not None:
-            ranges, count = self._repeated.get(key, (RangeSet(), 0))
-            ranges.add(first + 1, max(first + 1, min(passed, state.upstream)))
-            self._repeated[key] = ranges, count + repeated
+            last = max(first + 1, min(passed, state.upstream))
+            state.again.add(first + 1, last)
+            state.again_count += repeated
+            self._repeated.add(key)
         if not state.ahead:
             self._waiting.discard(key)
 
@@ -398,13 +408,16 @@ class SkipTracker:
             for key, before in self._reported.items()
             if before <= at < before + _REPEATS_EVERY
         }
-        for key in [k for k in self._repeated if k not in self._reported]:
-            ranges, count = self._repeated.pop(key)
-            self._reported[key] = at
-            found = SettledRange(SkipKind.REPEATED, ranges, count)
-            self.events.append(
-                to_event(self.states[key], found, at, is_filtered=False)
+        for key in sorted(self._repeated - self._reported.keys()):
+            state = self.states[key]
+            found = SettledRange(
+                SkipKind.REPEATED, state.again, state.again_count
             )
+            self.events.append(to_event(state, found, at, is_filtered=False))
+            state.again, state.again_count = RangeSet(), 0
+            self.changed.add(key)
+            self._repeated.discard(key)
+            self._reported[key] = at
 
     def count(
         self, key: TopicPartition, span: OffsetRange
@@ -690,6 +703,9 @@ class SkipTracker:
             topic=key[0], partition=key[1], source_id=source_id
         )
         state.noisy = self.marked
+        if key in self._repeated:
+            before = self.states[key]
+            state.again, state.again_count = before.again, before.again_count
         self.states[key] = state
         self.changed.add(key)
         self._ends.pop(key, None)
