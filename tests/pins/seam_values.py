@@ -96,7 +96,14 @@ CODEC.register(
 CODEC.register(Health, lambda h: h.label, lambda name: Health[name.upper()])
 CODEC.rename(SkipsObservation, events="happenings")
 CODEC.leave_out(
-    Reset, "at_least", "at_most", "offsets", "proved", "summed", "unseen"
+    Reset,
+    "at_least",
+    "at_most",
+    "former_end",
+    "offsets",
+    "proved",
+    "summed",
+    "unseen",
 )
 CODEC.leave_out(
     PartitionPosition,

@@ -112,6 +112,12 @@ KNOWN += [9994000050]
 # A record was dropped of a mirror that is known by its copies, and another
 # producer wrote one, while the source could not be seen: both went on alike.
 KNOWN += [9994000057]
+# Two tasks had copied the old topic, which was recreated as their copies were
+# read: these were taken for where the mirror began in the new one.
+KNOWN += [9995700222]
+# A log was truncated, and a mirror that goes on at the end was started before
+# its end was seen: what was written in between was lost.
+KNOWN += [9995600258]
 """Seeds that are always tried: worlds in which the agent, or what it is held
 to, was wrong once."""
 

@@ -65,6 +65,7 @@ ADDED_TO_EVENTS = {"filtered"}
 ADDED_TO_RESETS = {
     "at_least",
     "at_most",
+    "former_end",
     "offsets",
     "proved",
     "summed",

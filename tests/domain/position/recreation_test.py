@@ -249,6 +249,23 @@ def test_a_rewind_of_the_old_topic_decides_nothing() -> None:
     assert (recreation(world).first, recreation(world).end) == (0, 5)
 
 
+def test_what_two_tasks_copied_of_the_old_topic_decides_nothing() -> None:
+    # It was read as the topic was recreated, and both went on in the new one.
+    world = World.settled()
+    world.source["t"].ends[0], world.target["t"].ends[0] = 103, 105
+    world.tick()
+    world.source["t"], world.target["t"].ends[0] = Log("s2", {0: 130}), 131
+    world.first_copies = {("t", 0): ("s2", 103)}
+    world.sync(101, 101)
+    world.sync(101, 102)
+    world.settle()
+    assert recreation(world).settled is None
+    world.source["t"].ends[0], world.target["t"].ends[0] = 140, 141
+    world.sync(139, 140)
+    world.settle()
+    assert (recreation(world).first, recreation(world).end) == (0, 103)
+
+
 def test_a_mirror_that_began_anew_after_a_rewind_lost_nothing() -> None:
     world = rewound()
     world.source["t"], world.target["t"].ends[0] = Log("s2", {0: 15}), 215

@@ -101,6 +101,10 @@ class Reset:
     target_end: int | None = None
     """End of the partition at the target when it was first seen."""
 
+    former_end: int | None = None
+    """The same when the topic that was recreated was last seen: what is below
+    are copies of that one."""
+
     places: int = 0
     """Partitions concerned, where it is not one."""
 

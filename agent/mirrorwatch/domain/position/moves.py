@@ -412,7 +412,9 @@ class PositionMoves:
             return False  # late, and of the topic that is no more
         old = waiting.end or 0
         copied = sync.downstream - (waiting.target_end or 0)
-        if copied < 0 and place.origin_of(sync.downstream) == sync.upstream:
+        if sync.downstream < (waiting.former_end or 0) or (
+            copied < 0 and place.origin_of(sync.downstream) == sync.upstream
+        ):
             self._copied_before(waiting, sync)
             return True  # written late, of what was copied before
         target_end, proved = waiting.target_end, waiting.proved

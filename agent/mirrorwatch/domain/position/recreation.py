@@ -190,6 +190,7 @@ def _replace(
             now=remade,
             log_end=log_end,
             target_end=target_end,
+            former_end=None if remade else place.target_end,
             gone=gone,
             unseen=unseen or not place.is_seen,
         )
@@ -287,7 +288,13 @@ def _note_lost_copies(
             and remote in anew
         ):
             remade = state.pins["target", remote]
-            state.change(reset, target_end=0, at_least=True, now=remade)
+            state.change(
+                reset,
+                target_end=0,
+                former_end=None,
+                at_least=True,
+                now=remade,
+            )
     for topic, remote in view.names.items():
         places = dict(state.places_of(topic)) if remote in anew else {}
         if not places or topic in replaced:

@@ -6,17 +6,26 @@ what is there before is never copied.
 """
 
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from itertools import pairwise
 
-from .model import OffsetPair, RangeRequest
-from .partition import PartitionState
-from .settle import RangeContent
+from ..cluster_view import PartitionView, TopicPartition
+from ..offsets import OffsetMap, OffsetRange, to_ranges
+from .model import OffsetPair, RangeRequest, SkipKind
+from .partition import SMALL, PartitionState, is_cut
+from .settle import RangeContent, SettledRange
 
-__all__ = ["doubt_writers", "find_first", "go_back", "recognise"]
+__all__ = ["TruncatedSources", "doubt_writers", "find_first", "go_back"]
+__all__ += ["recognise"]
 
 
 _BACK = 1000
 """Copies that are compared again at once."""
+
+_BELOW = 1000
+"""Offsets below the first copy that are compared. Copies may lie so much lower
+than they are known to, where others hid what was dropped."""
 
 _LITTLE = 5_000
 """Copies up to which all are read that came while nobody looked."""
@@ -156,3 +165,122 @@ def recognise(
     ) and all(before < after for before, after in pairwise(found)):
         for pair in pairs:
             state.copies.add(pair.upstream, pair.downstream)
+
+
+@dataclass(slots=True)
+class TruncatedSources:
+    """Partitions whose log at the source was truncated.
+
+    Notes
+    -----
+    What was written between the truncation and a restart of the mirror is
+    below the first record that it copies, if it resumed at the end. These have
+    the offsets of records that were lost, whose copies the target still holds.
+
+    Where the truncation was, nobody saw: the log may have been longer again
+    by then. The first record that is not the one whose copy the target holds
+    for its offset was written afterwards, and so was all behind it.
+    """
+
+    requests: dict[TopicPartition, RangeRequest] = field(default_factory=dict)
+    """What to read, by partition."""
+
+    _copies: dict[TopicPartition, OffsetMap] = field(default_factory=dict)
+    """Where copies are of the log as it was."""
+
+    def note(self, before: PartitionState, seen: PartitionView) -> None:
+        """Take that a log ends before what was copied of it."""
+        upstream = -1 if before.upstream is None else before.upstream
+        if upstream >= seen.source_end and not is_cut(before, seen):
+            key = before.topic, before.partition
+            self._copies[key] = before.copies.copy()
+
+    def forget(self, key: TopicPartition) -> None:
+        """Forget a log, as another one is there."""
+        self._copies.pop(key, None)
+        self.requests.pop(key, None)
+
+    def begin(self, state: PartitionState, seen: PartitionView) -> None:
+        """Compare what lies below the first copy of the truncated log."""
+        key, first = (state.topic, state.partition), state.cursor
+        copies = self._copies.get(key)
+        if first is None or copies is None:
+            return
+        lowest = max(seen.log_start, first.upstream - _BELOW)
+        is_whole = first.downstream < SMALL
+        lower = [
+            down
+            for _, down in _places(copies, lowest, first, extended=is_whole)
+        ]
+        start = 0 if is_whole else max(0, min(lower, default=0) - _BELOW)
+        target = OffsetRange(start, first.downstream + 1)
+        if not lower or len(target) > SMALL:
+            self.forget(key)
+            return
+        self.requests[key] = RangeRequest(
+            topic=state.topic,
+            partition=state.partition,
+            remote=seen.remote,
+            source_id=state.source_id,
+            target_id=state.target_id,
+            start=first,
+            points=(),
+            source=(OffsetRange(lowest, first.upstream + 1),),
+            target=target,
+            looks_back=True,
+        )
+
+    def find(
+        self, request: RangeRequest, reading: RangeContent
+    ) -> list[SettledRange]:
+        """Return what was written since the truncation and has no copy."""
+        copies = self._copies.pop(request.place, OffsetMap())
+        self.requests.pop(request.place, None)
+        first, looks = request.start, {*reading.target.values()}
+        if reading.source.get(first.upstream) not in looks:
+            return []  # it is altered: no copy looks like its record
+        new = [
+            offset
+            for offset, look in sorted(reading.source.items())
+            if offset < first.upstream and look not in looks
+        ]
+        # Nothing is called new where a copy may have expired.
+        is_whole = request.target.first == reading.target_start == 0
+        places = _places(
+            copies,
+            request.source[0].first,
+            first,
+            extended=is_whole and not reading.target_compacted,
+        )
+        held = {up for up, down in places if down in reading.target}
+        cut = min(held.intersection(new), default=first.upstream)
+        lost = to_ranges(offset for offset in new if offset >= cut)
+        if not len(lost):
+            return []
+        return [SettledRange(SkipKind.SKIPPED, lost, len(lost))]
+
+
+def _places(
+    copies: OffsetMap, lowest: int, first: OffsetPair, *, extended: bool
+) -> Iterator[tuple[int, int]]:
+    """Return where copies of the log as it was are, below a pair.
+
+    Parameters
+    ----------
+    copies
+        Where they are known to be.
+    lowest
+        Lowest source offset to ask for.
+    first
+        The pair.
+    extended
+        Whether to take those before the first known one, too, as if nothing
+        had been left out or repeated there.
+    """
+    for number, (upstream, downstream, length) in enumerate(copies):
+        back = min(upstream, downstream) if extended and not number else 0
+        for n in range(max(-back, lowest - upstream), length):
+            place = upstream + n, downstream + n
+            if place[0] >= first.upstream or place[1] >= first.downstream:
+                break
+            yield place

@@ -165,6 +165,10 @@ class RangeRequest:
     """Whether it is only asked if the target's log still has an offset, the
     first of `target`: where it ended before."""
 
+    looks_back: bool = False
+    """Whether it is about what lies below the first copy of a truncated
+    log."""
+
     @property
     def place(self) -> TopicPartition:
         """Partition at the source."""

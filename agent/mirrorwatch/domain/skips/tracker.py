@@ -16,7 +16,13 @@ from ..mirror_records import Committed, Sync
 from ..offsets import OffsetRange, RangeSet
 from ..record_matching import Unproved
 from ..topics import FilteredTopics
-from .alignment import doubt_writers, find_first, go_back, recognise
+from .alignment import (
+    TruncatedSources,
+    doubt_writers,
+    find_first,
+    go_back,
+    recognise,
+)
 from .model import (
     LOSSES,
     ForeignRecords,
@@ -178,6 +184,7 @@ class SkipTracker:
     _reported: dict[TopicPartition, datetime] = field(default_factory=dict)
     """When that was, where it is not long ago."""
 
+    _cut_sources: TruncatedSources = field(default_factory=TruncatedSources)
     _commits: BelievedCommits = field(default_factory=BelievedCommits)
     _starts: PastLogStarts = field(default_factory=PastLogStarts)
 
@@ -243,6 +250,7 @@ class SkipTracker:
     def requests(self) -> list[RangeRequest]:
         """Return what must be read now, at most one for each partition."""
         found = [*self._doubted.values()]
+        found += self._cut_sources.requests.values()
         keys = [*self._searching, *self._waiting, *self._commits.believed]
         for key in dict.fromkeys(keys):
             state, seen = self.states[key], self.surveyed.get(key)
@@ -278,6 +286,9 @@ class SkipTracker:
         """Apply what was asked; without a reading, what the net says."""
         key = request.place
         state = self.states.get(key)
+        if request.looks_back:
+            self._look_back(request, reading, state, now)
+            return
         if state is None or not _is_about(request, state):
             return
         if request.only_end:
@@ -306,6 +317,25 @@ class SkipTracker:
         self.changed.add(key)
         self._waiting.add(key)
         self._go_on(key)
+
+    def _look_back(
+        self,
+        request: RangeRequest,
+        reading: RangeContent | None,
+        state: PartitionState | None,
+        now: datetime,
+    ) -> None:
+        """Report what has no copy below the first one of a truncated log."""
+        found = self._cut_sources.find(request, reading or RangeContent())
+        if state is None or state.source_id != request.source_id:
+            return
+        for each in found:
+            state.skip(each.ranges, self._tally(state))
+            self.changed.add(request.place)
+            is_filtered = self.filtered.matches(state.topic)
+            self.events.append(
+                to_event(state, each, now, is_filtered=is_filtered)
+            )
 
     def _account(
         self,
@@ -649,11 +679,14 @@ class SkipTracker:
         elif is_another(state, seen) or is_shorter(state, seen):
             before, state = state, self._begin(key, seen.source_id)
             state.since, state.start_before = view.at, seen.log_start
+            self._cut_sources.forget(key)
             if before.source_id == state.source_id:
                 # What was skipped stays so, until copies of it come.
                 state.skipped = before.skipped
                 if before.target_id == seen.target_id:
                     state.begin_again(seen)
+                    self._cut_sources.note(before, seen)
+                    self._cut_sources.begin(state, seen)
                     self._doubt_cut(before, seen, view.at)
             elif before.target_id == seen.target_id:
                 self._search(before, state, seen)
@@ -731,6 +764,7 @@ class SkipTracker:
             point = OffsetPair(sync.upstream, sync.downstream)
             if state.upstream is None or state.is_begun_wrongly(point):
                 state.begin(sync.upstream, sync.downstream)
+                self._cut_sources.begin(state, seen)
                 self.changed.add(key)
             else:
                 if state.is_cut_before(point):

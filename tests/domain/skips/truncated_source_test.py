@@ -1,0 +1,102 @@
+"""Where a mirror goes on in a log that was truncated at the source."""
+
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from mirrorwatch.domain.skips.model import RangeRequest, SkipEvent, SkipKind
+from mirrorwatch.domain.skips.settle import RangeContent
+
+from .world import AlteredWorld, World, Writer
+
+
+@dataclass
+class CutWorld(World):
+    """A world whose source may lose the end of its log."""
+
+    found: list[SkipEvent] = field(default_factory=list)
+    start_here: int = 0
+    """Log start of the target."""
+
+    def truncate(self) -> None:
+        """The newest record is lost; the target keeps its copy."""
+        last = len(self.source) - 1
+        self.source.pop()
+        self.target = [None if up == last else up for up in self.target]
+        self.passed = min(self.passed, last)
+
+    def resume_at_end(self) -> None:
+        """The mirror restarts: its position is beyond the end."""
+        self.writers = [Writer(len(self.source))]
+
+    def see(self) -> None:
+        super().see()
+        self.found += self.books.events
+        self.books.events.clear()
+
+    def read(self, request: RangeRequest) -> RangeContent | None:
+        reading = super().read(request)
+        if reading is None:
+            return None
+        return replace(reading, target_start=self.start_here)
+
+    @property
+    def lost(self) -> list[tuple[SkipKind, tuple[tuple[int, int], ...]]]:
+        return [(event.kind, event.ranges) for event in self.found]
+
+
+@dataclass
+class AlteredCutWorld(AlteredWorld, CutWorld):
+    """The same of a mirror that alters what it copies."""
+
+
+def cut(world: CutWorld, *actions: str) -> CutWorld:
+    """Return a world whose log lost 20 of 40 records, all copied."""
+    if not world.source:
+        world.do("write 40", "look", "copy 40")
+    return world.do("flush", "look 3", "truncate 20", *actions)
+
+
+@pytest.mark.parametrize("seen", [(), ("look 3",)])
+def test_what_was_written_before_it_resumed_at_the_end_is_lost(
+    seen: tuple[str, ...],
+) -> None:
+    # The log is longer again when its end is seen (9995600258).
+    world = cut(CutWorld(), "write 5", *seen, "resume_at_end", "write 3")
+    world.do("copy 3", "look 5", "write 2", "copy 2", "flush", "look 4")
+    assert world.lost == [(SkipKind.SKIPPED, ((20, 24),))]
+    assert world.skipped == {*range(20, 25)}
+
+
+def test_one_that_resumed_at_the_truncation_lost_nothing() -> None:
+    world = cut(CutWorld(), "resume_at_end", "write 5", "copy 5", "look 5")
+    world.do("write 2", "copy 2", "flush", "look 4")
+    assert world.lost == []
+    assert world.tally.unverifiable == 0
+
+
+def test_one_that_copies_all_again_lost_nothing() -> None:
+    world = cut(CutWorld(), "write 5")
+    world.writers[0] = Writer(0)
+    world.do("copy 25", "look 5", "write 2", "copy 2", "flush", "look 4")
+    assert SkipKind.SKIPPED not in {kind for kind, _ in world.lost}
+
+
+def test_of_what_is_altered_nothing_is_called_lost() -> None:
+    world = cut(AlteredCutWorld(), "write 5", "resume_at_end", "write 3")
+    world.do("copy 3", "look 5", "write 2", "copy 2", "flush", "look 4")
+    assert world.lost == []
+
+
+@pytest.mark.parametrize("start_here", [0, 1])
+def test_where_copies_expired_none_before_the_known_ones_is_missed(
+    start_here: int,
+) -> None:
+    # Where those before the first known one are is not certain then.
+    world = CutWorld(start_here=start_here).do("write 40", "copy 35")
+    world.do("flush", "forget", "look", "copy 5")
+    world = cut(world, "write 5", "resume_at_end")
+    world.do("write 3", "copy 3", "look 5", "write 2", "copy 2", "flush")
+    world.do("look 4")
+    lost = [(SkipKind.SKIPPED, ((20, 24),))]
+    assert world.lost == ([] if start_here else lost)
