@@ -62,13 +62,13 @@ class ReadPositions:
             for key, fact in known.items()
             if fact.position is not None and key not in found
         }
-        before = self._absent
+        absent = self._absent
         self._absent = (
-            {key: before.get(key, at) for key in gone} if deletes else {}
+            {key: absent.get(key, at) for key in gone} if deletes else {}
         )
         # In two readings, as the topic itself may be about to go.
-        for key in self._absent.keys() & before.keys():
-            if is_there(key[0], before[key]):
+        for key in self._absent.keys() & absent.keys():
+            if is_there(key[0], absent[key]):
                 self._commit(key, None, at)
         return len(gone)
 

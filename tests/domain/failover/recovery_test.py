@@ -421,9 +421,16 @@ def test_a_topic_that_is_not_listed_for_a_moment_is_the_same(
 
 def test_a_recreated_target_topic_is_not_complete(site: Site) -> None:
     site.tick()
+    before = site.now
+    assert not site.tracker.is_void(PLACE, 90, before)
     site.ids["t"] = ("s1", "d2")
     site.copied[PLACE] = 0
     assert site.tick().complete_until is None
+    for _ in range(2):
+        assert site.tracker.is_void(PLACE, 100, before)
+        assert site.tracker.is_void(PLACE, 90, site.now + TICK)
+        assert not site.tracker.is_void(PLACE, 100, site.now + TICK)
+        site.restart()
     site.written[PLACE], site.copied[PLACE] = 105, 5
     site.syncs[PLACE] = (104, 4)
     assert site.tick().complete_until is None

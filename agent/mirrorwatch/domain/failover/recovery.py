@@ -496,6 +496,27 @@ class RecoveryTracker:
             unknown=unknown,
         )
 
+    def is_void(
+        self, place: TopicPartition, upstream: int, written_at: datetime
+    ) -> bool:
+        """Return whether what MirrorMaker said of a source offset is of a
+        topic that was recreated since, at either side.
+
+        Also what it says later of an offset without a copy: by syncs of
+        before.
+        """
+        part = self._partitions.get(place)
+        if part is not None:
+            since, first, end = part.since, part.hole_first, part.hole
+        else:
+            recreated = self._recreated.get(place)
+            since = None if recreated is None else recreated.since
+            hole = self._holes.get(place)
+            first, end = (0, 0) if hole is None else (hole.first, hole.end)
+        return (since is not None and written_at <= since) or (
+            first <= upstream < end
+        )
+
     def to_state(self) -> RecoveryState:
         """Return what must be kept."""
         if self.point is None:
