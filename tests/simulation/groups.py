@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .cluster import Log, SimCluster, SimGroup
+from .cluster import Kind, Log, SimCluster, SimGroup
 from .mirrormaker import CONFIGS, STATUS, SYNCS, SimMirror
 from .world import World
 
@@ -205,8 +205,10 @@ def _is_apart(one: Sync, other: Sync, i: int) -> bool:
 def read_syncs(log: Log, since: int) -> Iterator[tuple[tuple[str, int], Sync]]:
     """Yield the offset-syncs of a log, with topic and partition."""
     for _, record in log.span(since, log.end):
-        if record.key is None or record.value is None:
+        if record.kind is not Kind.DATA:
             continue
+        assert record.key is not None
+        assert record.value is not None
         (length,) = struct.unpack_from(">h", record.key)
         topic = record.key[2 : 2 + length].decode()
         (partition,) = struct.unpack_from(">i", record.key, 2 + length)

@@ -7,6 +7,7 @@ from typing import Any
 
 from .episodes import Step
 from .groups import CheckpointSettings, Groups, SimReader
+from .mirrormaker import SYNCS
 from .world import World
 
 __all__ = ["GROUP_EPISODES", "GROUP_MENDED", "READERS", "GroupsPlan"]
@@ -80,12 +81,13 @@ def draw_groups(
         )
     names = [each.name for each in (*readers, *sinks)]
     steps: list[Step] = []
-    for _ in range(random.choice([0, 1, 2, 3])):
+    # Each once: a task that fails twice in an hour is flapping.
+    count = random.choice([0, 1, 2, 3])
+    for kind in random.sample(list(GROUP_EPISODES), count):
         at = random.uniform(5 * MINUTE, length)
         lasts = random.choice([20.0, 2 * MINUTE, 10 * MINUTE, 15 * MINUTE])
-        episode = GROUP_EPISODES[random.choice(list(GROUP_EPISODES))]
         name, by = random.choice(names), random.choice([-200, -5, 20, 5000])
-        for after, what in episode:
+        for after, what in GROUP_EPISODES[kind]:
             steps.append(Step(round(at + after * lasts, 1), what, name, 0, by))
     return GroupsPlan(readers, sinks, checkpoints), steps
 
@@ -102,6 +104,7 @@ GROUP_EPISODES: Mapping[str, Sequence[tuple[float, str]]] = {
         (0.1, "group is deleted"),
         (1.0, "group starts"),
     ],
+    "offset-syncs compacted": [(0.0, "syncs are compacted")],
     "checkpoint task failed": [
         (0.0, "checkpoint task fails"),
         (1.0, "checkpoint task restarts"),
@@ -127,6 +130,13 @@ def _restart_task(groups: Groups, _: Step) -> None:
         groups.checkpoints.restart()
 
 
+def _compact_syncs(groups: Groups, _: Step) -> None:
+    """As the log cleaner does: the newest sync of each partition is left."""
+    log = groups.world.source.log(SYNCS, 0)
+    if log is not None:
+        log.compact(log.end)
+
+
 def _of_group(
     deed: Callable[[SimReader, Step], None],
 ) -> Callable[[Groups, Step], None]:
@@ -141,6 +151,7 @@ _DEEDS: Mapping[str, Callable[[Groups, Step], None]] = {
     "group starts": _of_group(lambda g, _: g.start()),
     "group is reset": _of_group(lambda g, s: g.reset(int(s.amount))),
     "group is deleted": _of_group(lambda g, _: g.delete()),
+    "syncs are compacted": _compact_syncs,
     "groups start": _start_all,
     "checkpoint task fails": _fail_task,
     "checkpoint task restarts": _restart_task,

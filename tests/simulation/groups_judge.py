@@ -277,7 +277,12 @@ class GroupsJudge:
         )
         if true.missed and not chosen.missed:
             self._fail(f"{found.group} misses {true.missed}: {found.start}")
-        if chosen.repeated is not None and true.repeated > chosen.repeated:
+        # Two tasks at once double records, which no sync shows so soon.
+        if (
+            chosen.repeated is not None
+            and true.repeated > chosen.repeated
+            and "mirror rebalances" not in self.base.steps
+        ):
             self._fail(f"{found.group} repeats {true.repeated}: {found.start}")
 
     def _is_urgent(self, seen: FailoverObservation) -> None:
