@@ -75,7 +75,7 @@ class SimAgent:
         state: Path,
         *,
         coarse: Callable[[Task | None], float] = lambda _: 1.0,
-        on_report: Callable[[Report], None] = lambda _: None,
+        on_report: Callable[[Report], object] = lambda _: None,
         keeps_charts: bool = True,
     ) -> None:
         self._keeps_charts = keeps_charts

@@ -23,13 +23,23 @@ from .episodes import (
 )
 from .families import FAMILIES, KEPT_MIRUS, traits_of
 from .families_judge import TopicsJudge, make_judge
-from .judge import ViolationError
+from .groups import Groups
+from .groups_chance import (
+    GROUP_MENDED,
+    READERS,
+    GroupsPlan,
+    do_groups,
+    draw_groups,
+)
+from .groups_judge import GroupsJudge
+from .judge import Judge, ViolationError
 from .mirrormaker import MirrorSettings
 from .world import CANARY, World
 
 __all__ = [
     "FAMILIES_FROM",
     "FEATURES",
+    "GROUPS_FROM",
     "HEADERS_FROM",
     "LATEST_FROM",
     "SHORT_FROM",
@@ -63,6 +73,10 @@ KEPT_FROM = 8 * 10**9
 LATEST_FROM = 9 * 10**9
 """Seed from which the target may lose copies, offsets may be set, and probes
 may have what goes wrong, too."""
+
+GROUPS_FROM = 2 * 10**10
+"""Seed from which worlds of MirrorMaker 2 have consumer groups: each is one
+of those from `WIDER_FROM` on, with groups beside."""
 
 _OTHERS = [kind for kind in FAMILIES if kind != "mirrormaker2"]
 
@@ -111,6 +125,9 @@ class Plan:
     """What kind of mirror it has."""
 
     canary: bool = False
+    groups: GroupsPlan | None = None
+    """What consumer groups it has."""
+
     starts_after: float = 0.0
     """For how long the mirror is down when the agent starts."""
 
@@ -140,6 +157,8 @@ FEATURES = frozenset(
 
 def draw(seed: int) -> Plan:
     """Draw a world."""
+    if seed >= GROUPS_FROM:
+        return _with_groups(draw(WIDER_FROM + seed - GROUPS_FROM), seed)
     random = Random(seed)  # noqa: S311 - no secret
     topics = {
         name: Topic(
@@ -205,6 +224,19 @@ def draw(seed: int) -> Plan:
         else 0.0,
         features=frozenset({kind, *(name for name, _ in episodes)})
         | {name for name, has in drawn.items() if has},
+    )
+
+
+def _with_groups(plan: Plan, seed: int) -> Plan:
+    """Draw groups for a world."""
+    random = Random(seed)  # noqa: S311 - no secret
+    groups, steps = draw_groups(random, list(plan.topics), plan.length)
+    return replace(
+        plan,
+        seed=seed,
+        groups=groups,
+        steps=tuple(sorted((*plan.steps, *steps), key=lambda step: step.at)),
+        features=plan.features | {s.what for s in steps},
     )
 
 
@@ -286,7 +318,10 @@ def run(plan: Plan) -> World:
         plan.seed,
         kind=plan.kind,
         mirror=MirrorSettings(**plan.mirror),
-        flow=None if plan.canary else {"canary": {"enabled": False}},
+        flow={
+            **({} if plan.canary else {"canary": {"enabled": False}}),
+            **(READERS if plan.groups else {}),
+        },
         interval=plan.interval,
         tails=SEEN,
         keeps_charts=plan.canary or plan.seed % CHARTS_EVERY == 0,
@@ -298,36 +333,25 @@ def run(plan: Plan) -> World:
             frozenset(s.what for s in plan.steps),
             len(plan.steps),
         )
-        for name, topic in plan.topics.items():
-            policy = "compact" if topic.keys else "delete"
-            world.source.create(name, topic.partitions, cleanup_policy=policy)
-            world.keys[name] = topic.keys
-            world.traffic(name, per_second=topic.rate, keys=topic.keys)
-        world.mirror.start()
-        world.run(10)
-        if plan.starts_after:
-            world.run(2 * MINUTE)
-            world.mirror.stop()
-        world.agent.start()
-        world.run(plan.starts_after)
-        world.mirror.start()
-        world.run(2 * MINUTE)
-        if isinstance(judge, TopicsJudge):
-            # From here on, what is compared is whole.
-            world.quiet = True
-            world.run(judge.bound)
-            world.quiet = False
-            judge.note_topics()
-        # What a mirror did before it was watched is not judged.
-        world.oracle.forget()
-        world.agent.on_report = judge.take
+        groups = _populate(plan, world)
+        judges = [judge.take]
+        held = GroupsJudge(world, groups, judge) if groups else None
+        if held is not None:
+            judges.append(held.take)
+        _start(plan, world, judge)
+        world.agent.on_report = lambda report: [
+            take(report) for take in judges
+        ]
         for step in plan.steps:
             if step.at > world.schedule.elapsed:
                 world.schedule.run_until(step.at)
             judge.calm_since = world.schedule.elapsed
-            do(world, step)
+            if not do_groups(groups, step):
+                do(world, step)
         for what in MENDED:
             do(world, Step(world.schedule.elapsed, what))
+        for what in GROUP_MENDED:
+            do_groups(groups, Step(world.schedule.elapsed, what))
         judge.calm_since = world.schedule.elapsed
         if isinstance(judge, TopicsJudge):
             # What it copies shows where it goes on, and is compared at rest.
@@ -335,7 +359,40 @@ def run(plan: Plan) -> World:
             world.quiet = True
         world.run(judge.calm)
         judge.finish()
+        if held is not None:
+            held.finish()
         return world
+
+
+def _populate(plan: Plan, world: World) -> Groups | None:
+    """Create topics, and let producers write and groups read."""
+    for name, topic in plan.topics.items():
+        policy = "compact" if topic.keys else "delete"
+        world.source.create(name, topic.partitions, cleanup_policy=policy)
+        world.keys[name] = topic.keys
+        world.traffic(name, per_second=topic.rate, keys=topic.keys)
+    return plan.groups.make(world) if plan.groups else None
+
+
+def _start(plan: Plan, world: World, judge: Judge) -> None:
+    """Start the mirror and the agent."""
+    world.mirror.start()
+    world.run(10)
+    if plan.starts_after:
+        world.run(2 * MINUTE)
+        world.mirror.stop()
+    world.agent.start()
+    world.run(plan.starts_after)
+    world.mirror.start()
+    world.run(2 * MINUTE)
+    if isinstance(judge, TopicsJudge):
+        # From here on, what is compared is whole.
+        world.quiet = True
+        world.run(judge.bound)
+        world.quiet = False
+        judge.note_topics()
+    # What a mirror did before it was watched is not judged.
+    world.oracle.forget()
 
 
 def fails(plan: Plan) -> str | None:

@@ -223,9 +223,15 @@ class SimAdmin(_Client):
         )
 
     def list_consumer_groups(self, *, request_timeout: float) -> "Future[Any]":
-        """Return that no group is listed: nobody asks how one reads."""
-        none = SimpleNamespace(valid=[], errors=[])
-        return self._futures([""], request_timeout, lambda _: none)[""]
+        def find(_: str) -> Any:
+            listed = [
+                SimpleNamespace(group_id=name)
+                for name, group in self._cluster.groups.items()
+                if group.listed
+            ]
+            return SimpleNamespace(valid=listed, errors=[])
+
+        return self._futures([""], request_timeout, find)[""]
 
     def describe_topics(
         self, topics: Any, *, request_timeout: float, **_: object
@@ -301,6 +307,7 @@ class SimAdmin(_Client):
                 topic_partitions=[
                     TopicPartition(*key, offset)
                     for key, offset in sorted(offsets.items())
+                    if key[0] not in self._cluster.denied
                 ]
             )
 

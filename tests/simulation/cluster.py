@@ -248,6 +248,10 @@ class SimGroup:
     has_members: Callable[[], bool] = lambda: False
     """Whether anyone reads in it."""
 
+    listed: bool = False
+    """Whether the agent is shown it: a mirror's own is not, as nobody asks
+    how it reads."""
+
 
 @dataclass
 class SimTopic:

@@ -129,7 +129,7 @@ class SimMirus(SimCopier):
         where = {"topic": key[0], "partition": key[1]}
         if value is not None:
             value = {"offset": self.committed[key] + 1}
-        self._write(OFFSETS, json.dumps([self.connector, where]), value)
+        self.store(OFFSETS, json.dumps([self.connector, where]), value)
 
 
 class SimLink(SimMirror):

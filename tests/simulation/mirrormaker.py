@@ -149,7 +149,9 @@ class SimMirror:
         self._schedule = source.schedule
         self._parts: dict[tuple[str, int], Partition] = {}
         self._zombies: list[dict[tuple[str, int], Partition]] = []
-        self._life = 0
+        self.life = 0
+        """How often it was started."""
+
         oracle.carries = self.carries
         oracle.committed = settings.committed
         source.on_gone = oracle.gone
@@ -169,8 +171,8 @@ class SimMirror:
         if self.running:
             return
         self.running, self.frozen = True, False
-        self._life += 1
-        life = self._life
+        self.life += 1
+        life = self.life
         self._parts = {}
         self._zombies = []
         self._given = None
@@ -180,14 +182,14 @@ class SimMirror:
 
         def still(work: Callable[[], None]) -> Callable[[], None]:
             def run() -> None:
-                if self.running and self._life == life and not self.frozen:
+                if self.running and self.life == life and not self.frozen:
                     work()
 
             return run
 
         def again(seconds: float, work: Callable[[], None]) -> None:
             def run() -> None:
-                if not self.running or self._life != life:
+                if not self.running or self.life != life:
                     return
                 still(work)()
                 self._schedule.after(seconds, run)
@@ -265,12 +267,10 @@ class SimMirror:
         Connect leaves the configurations of its tasks behind.
         """
         self.stop()
-        self._write(CONFIGS, f"connector-{self.connector}", None)
+        self.store(CONFIGS, f"connector-{self.connector}", None)
         for what in ("connector", "task"):
             number = "-0" if what == "task" else ""
-            self._write(
-                STATUS, f"status-{what}-{self.connector}{number}", None
-            )
+            self.store(STATUS, f"status-{what}-{self.connector}{number}", None)
         kept, self.committed = self.committed, {}
         self.connector += "2"
         # Whoever renames one sets its offsets before it starts.
@@ -312,7 +312,7 @@ class SimMirror:
         if given != self._given:
             self._given = given
             self._config(f"task-{self.connector}-0", self.properties() | given)
-            self._write(CONFIGS, f"commit-{self.connector}", {"tasks": 1})
+            self.store(CONFIGS, f"commit-{self.connector}", {"tasks": 1})
 
     def _assignment(self, parts: Sequence[tuple[str, int]]) -> dict[str, str]:
         return {
@@ -352,14 +352,15 @@ class SimMirror:
         self._config(f"connector-{self.connector}", self.properties())
 
     def _config(self, key: str, properties: dict[str, str]) -> None:
-        self._write(CONFIGS, key, {"properties": properties})
+        self.store(CONFIGS, key, {"properties": properties})
 
     def _say(self, state: str) -> None:
         said = {"state": state, "worker_id": "summit->ldf", "generation": 1}
-        self._write(STATUS, f"status-connector-{self.connector}", said)
-        self._write(STATUS, f"status-task-{self.connector}-0", said)
+        self.store(STATUS, f"status-connector-{self.connector}", said)
+        self.store(STATUS, f"status-task-{self.connector}-0", said)
 
-    def _write(self, topic: str, key: str, value: object) -> None:
+    def store(self, topic: str, key: str, value: object) -> None:
+        """Write to one of its topics, if that is there."""
         if topic in self.target.topics:
             body = None if value is None else json.dumps(value).encode()
             self.target.append(topic, 0, body, key.encode())
@@ -544,4 +545,4 @@ class SimMirror:
 
     def _write_offset(self, key: tuple[str, int], value: object) -> None:
         where = {"cluster": "summit", "partition": key[1], "topic": key[0]}
-        self._write(OFFSETS, json.dumps([self.connector, where]), value)
+        self.store(OFFSETS, json.dumps([self.connector, where]), value)

@@ -168,6 +168,10 @@ class Oracle:
         self._lost.clear()
         self.ever.clear()
 
+    def is_forgotten(self, record: Record) -> bool:
+        """Return whether a record was lost, and that is forgotten."""
+        return record.left and id(record) not in self._lost
+
     def lost_of(self, topic: str) -> bool:
         """Return whether records of a topic are lost, or were before."""
         return topic in self.before or any(

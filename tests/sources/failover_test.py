@@ -13,7 +13,11 @@ from mirrorwatch.domain.cluster_view import (
     TopicPartition,
 )
 from mirrorwatch.domain.failover.check import FailoverLimits, judge_failover
-from mirrorwatch.domain.failover.recovery import CopyFacts, RecoveryState
+from mirrorwatch.domain.failover.recovery import (
+    CopyFacts,
+    RecoveryState,
+    RecreatedTopic,
+)
 from mirrorwatch.domain.failover.translation import (
     CopiedPartition,
     GroupOffset,
@@ -92,7 +96,13 @@ class Site:
                 "lost", source="kafka", cluster="summit"
             )
 
-    def checkpoint(self, group: str, upstream: int, downstream: int) -> None:
+    def checkpoint(
+        self,
+        group: str,
+        upstream: int,
+        downstream: int,
+        written_at: datetime = NOON,
+    ) -> None:
         self.positions.note(
             Checkpoint(
                 group=group,
@@ -100,7 +110,7 @@ class Site:
                 partition=0,
                 upstream=upstream,
                 downstream=downstream,
-                written_at=NOON,
+                written_at=written_at,
             )
         )
 
@@ -129,6 +139,28 @@ def a_group(
         downstream=downstream,
     )
     return {name: GroupState(group=name, read_at=read_at, offsets=(offset,))}
+
+
+def test_checkpoints_of_a_topic_that_was_recreated_are_of_another(
+    site: Site,
+) -> None:
+    site.checkpoint("g", 4, 3)
+    assert site.kept() == a_group("g", NOON, 5, (4, 3))
+    # Either side was, just after that was written.
+    since = NOON + timedelta(seconds=30)
+    DocumentStore(site.database, "f", "recovery", RecoveryState).save(
+        RecoveryState(
+            recreated=(
+                RecreatedTopic(
+                    topic="t", partition=0, source_id="s", since=since
+                ),
+            )
+        )
+    )
+    site.worker = site.start()
+    assert site.kept() == a_group("g", NOON, 5)
+    site.checkpoint("g", 5, 1, since + timedelta(seconds=1))
+    assert site.kept() == a_group("g", NOON, 5, (5, 1))
 
 
 def test_offsets_of_topics_that_are_carried_are_kept(site: Site) -> None:

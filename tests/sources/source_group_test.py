@@ -6,6 +6,7 @@ from unittest.mock import patch
 
 import pytest
 
+from mirrorwatch.domain.cluster_view import ClusterView, FlowView, TopicFacts
 from mirrorwatch.domain.mirror_kinds import KINDS
 from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch.domain.tasks.check import TasksLimits, judge_tasks
@@ -52,6 +53,29 @@ class Site:
         name = "mirrorwatch.sources.source_group.read_source_group"
         with patch(name, lambda *_: found):
             self.worker.step()
+
+    def list(self, *topics: str) -> None:
+        """Let a survey see these topics."""
+        facts = TopicFacts(id="1", partitions=1, replication_factor=1)
+        source = ClusterView(
+            alias="a",
+            id="a",
+            at=self.now,
+            topics=dict.fromkeys(topics, facts),
+            ends={},
+        )
+        self.worker.take(
+            FlowView(
+                flow="a->b",
+                at=self.now,
+                committed={},
+                syncs={},
+                caught_up=True,
+                target=None,
+                source=source,
+                names={},
+            )
+        )
 
     def read_on(
         self,
@@ -102,8 +126,30 @@ def test_what_is_gone_while_members_read_was_deleted(site: Site) -> None:
     site.read({("x", 0): 7, ("y", 0): 1})
     site.read({("y", 0): 1})
     assert site.position() == 7  # its topic may be on its way out
+    site.list("x", "y")
     site.read({("y", 0): 1})
     assert site.position() is None
+
+
+def test_what_may_not_be_described_was_not_deleted(site: Site) -> None:
+    site.read({("x", 0): 7, ("y", 0): 1})
+    for _ in range(3):
+        site.read({("y", 0): 1})
+        site.list("y")
+        assert site.position() == 7
+    # It may again, and its offset is gone: that was deleted meanwhile.
+    site.list("x", "y")
+    site.read({("y", 0): 1})
+    assert site.position() is None
+
+
+def test_what_is_gone_waits_for_a_survey_after_it(site: Site) -> None:
+    site.list("x", "y")
+    site.read({("x", 0): 7, ("y", 0): 1})
+    for _ in range(3):
+        # What is listed may be so no more.
+        site.read({("y", 0): 1})
+        assert site.position() == 7
 
 
 def test_it_runs_with_members(site: Site) -> None:

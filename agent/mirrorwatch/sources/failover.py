@@ -353,20 +353,25 @@ class FailoverSource:
         )
 
     def _checkpoints(self, names: Mapping[str, str]) -> Offsets:
-        """Return the checkpoints of all groups, by the source's topics."""
+        """Return the checkpoints of all groups, by the source's topics: not
+        those of a topic that was recreated since, at either side.
+        """
         topics = {remote: topic for topic, remote in names.items()}
         found: defaultdict[str, tuple[GroupOffset, ...]] = defaultdict(tuple)
         for each in self._positions.checkpoints():
             topic = topics.get(each.topic)
-            if topic is not None:
-                found[each.group] += (
-                    GroupOffset(
-                        topic=topic,
-                        partition=each.partition,
-                        upstream=each.upstream,
-                        downstream=each.downstream,
-                    ),
-                )
+            if topic is None or self._recovery.is_void(
+                (topic, each.partition), each.upstream, each.written_at
+            ):
+                continue
+            found[each.group] += (
+                GroupOffset(
+                    topic=topic,
+                    partition=each.partition,
+                    upstream=each.upstream,
+                    downstream=each.downstream,
+                ),
+            )
         return found
 
 

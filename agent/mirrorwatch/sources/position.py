@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from ..domain.cluster_view import FlowView, TopicPartition
 from ..domain.mirror_records import LONGEST_FLUSH
-from ..domain.position.model import PositionObservation
+from ..domain.position.model import PositionObservation, Reset
 from ..domain.position.tracker import PositionInputs, PositionTracker
 from ..domain.skips.balance import TopicsAtRest
 from ..state.position import PositionStore
@@ -103,6 +103,11 @@ class PositionWorker:
         del now
         seen = self._seen
         return [] if seen is None else [seen]
+
+    def resets(self) -> tuple[Reset, ...]:
+        """Return the resets that the last survey showed."""
+        seen = self._seen
+        return () if seen is None else seen.resets
 
     def _save(self, at: datetime) -> None:
         state = self._watch.state

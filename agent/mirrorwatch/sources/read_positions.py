@@ -1,6 +1,6 @@
 """Positions that are read whole, again and again, and say not what changed."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from ..domain.cluster_view import TopicPartition
@@ -21,7 +21,8 @@ class ReadPositions:
 
     def __init__(self, positions: MirrorState) -> None:
         self._positions = positions
-        self._absent: set[TopicPartition] = set()
+        self._absent: dict[TopicPartition, datetime] = {}
+        """When positions were first found to be gone."""
 
     def note(
         self,
@@ -29,6 +30,7 @@ class ReadPositions:
         at: datetime,
         *,
         deletes: bool = True,
+        is_there: Callable[[str, datetime], bool] = lambda *_: True,
     ) -> int:
         """Note a reading.
 
@@ -41,6 +43,9 @@ class ReadPositions:
         deletes
             Whether one that is gone was deleted; else the last known one
             stands.
+        is_there
+            Returns whether a topic was seen since a time. The positions of
+            one that is not are not shown, either.
 
         Returns
         -------
@@ -57,11 +62,14 @@ class ReadPositions:
             for key, fact in known.items()
             if fact.position is not None and key not in found
         }
-        if deletes:
-            # In two readings, as the topic itself may be about to go.
-            for key in gone & self._absent:
+        absent = self._absent
+        self._absent = (
+            {key: absent.get(key, at) for key in gone} if deletes else {}
+        )
+        # In two readings, as the topic itself may be about to go.
+        for key in self._absent.keys() & absent.keys():
+            if is_there(key[0], absent[key]):
                 self._commit(key, None, at)
-        self._absent = gone if deletes else set()
         return len(gone)
 
     def _commit(

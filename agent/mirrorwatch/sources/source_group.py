@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from ..domain.cluster_view import FlowView
+from ..domain.cluster_view import ClusterView, FlowView
 from ..domain.mirror_traits import MirrorTraits
 from ..domain.report import seconds
 from ..domain.tasks.group import GroupTasks, SplitLoop, SplitLoopDetector
@@ -83,6 +83,7 @@ class SourceGroupWorker:
         self._loop: Latest[SplitLoop | None] = Latest(None)
         self._seen: Latest[GroupTasks | None] = Latest(None)
         self._read_at: Latest[datetime | None] = Latest(None)
+        self._view: Latest[ClusterView | None] = Latest(None)
         self._problem: Latest[str | None] = Latest(None)
         self._changes: deque[datetime] = deque(maxlen=1000)
         self._read = ReadPositions(positions)
@@ -106,7 +107,12 @@ class SourceGroupWorker:
             self._problem.set(str(e))
             self._positions.fail(self._group, str(e))
             raise
-        gone = self._read.note(found.offsets, at, deletes=bool(found.members))
+        gone = self._read.note(
+            found.offsets,
+            at,
+            deletes=bool(found.members),
+            is_there=self._is_there,
+        )
         self._seen.set(self._to_tasks(found, gone, at))
         self._read_at.set(at)
         self._positions.fail(self._group, None)
@@ -119,8 +125,12 @@ class SourceGroupWorker:
         """Do nothing: the cluster's connections end with the process."""
 
     def take(self, view: FlowView) -> None:
-        """Learn from a survey whether the target grows without commits."""
+        """Learn from a survey whether the target grows without commits, and
+        which topics there are.
+        """
         self._loop.set(self._detector.take(view, self._positions.cadence()))
+        if view.source is not None:
+            self._view.set(view.source)
 
     def observe(self, now: datetime) -> Sequence[TasksObservation]:
         """Return what the last reading said."""
@@ -158,6 +168,13 @@ class SourceGroupWorker:
                 problems=() if problem is None else (problem,),
             )
         ]
+
+    def _is_there(self, topic: str, since: datetime) -> bool:
+        """Return whether a topic was listed since a time: Kafka leaves out
+        the offsets of those that the agent may not describe.
+        """
+        view = self._view.get()
+        return view is not None and view.at >= since and topic in view.topics
 
     def _to_tasks(
         self, found: SourceGroup, gone: int, at: datetime

@@ -9,6 +9,7 @@ from ..domain.topics import Selection
 from ..sources.failover import FailoverSource
 from ..sources.groups import GroupListener, GroupsWorker
 from ..sources.lag import LagWorker
+from ..sources.position import PositionWorker
 from ..sources.readers import ReadersSource
 from ..sources.skips import SkipsWorker
 from ..state.documents import DocumentStore, FirstSeenStore
@@ -25,7 +26,8 @@ __all__ = ["wire_failover", "wire_groups", "wire_readers"]
 def wire_failover(parts: FlowParts, around: WiringContext) -> WiredParts:
     """Wire what keeps and judges the offsets of consumer groups.
 
-    Its lag and skips must have been wired before: they know of copies.
+    Its lag, skips and position must have been wired before: they know of
+    copies.
 
     Raises
     ------
@@ -35,10 +37,11 @@ def wire_failover(parts: FlowParts, around: WiringContext) -> WiredParts:
     flow = parts.config
     (skips,) = (r for r in parts.listeners if isinstance(r, SkipsWorker))
     (lag,) = (r for r in parts.listeners if isinstance(r, LagWorker))
+    (position,) = (r for r in parts.listeners if isinstance(r, PositionWorker))
     merged = cache(Selection(include=flow.topics.merged).matches)
 
     def copy_facts() -> CopyFacts:
-        """Return what lag and skips know of copies."""
+        """Return what lag, skips and position know of copies."""
         foreign = skips.foreign()
         return CopyFacts(
             missing=skips.missing(),
@@ -46,6 +49,7 @@ def wire_failover(parts: FlowParts, around: WiringContext) -> WiredParts:
             merged=merged,
             empty_until=lag.empty_until(foreign),
             patience=lag.patience(),
+            resets=position.resets(),
         )
 
     source = FailoverSource(

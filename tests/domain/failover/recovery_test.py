@@ -24,6 +24,7 @@ from mirrorwatch.domain.failover.recovery import (
     RecoveryTracker,
 )
 from mirrorwatch.domain.mirror_records import Committed, Sync
+from mirrorwatch.domain.position.model import Reset, ResetKind
 from mirrorwatch.domain.skips.model import MissingCopies
 from tests.support.builders import NOON
 
@@ -420,9 +421,16 @@ def test_a_topic_that_is_not_listed_for_a_moment_is_the_same(
 
 def test_a_recreated_target_topic_is_not_complete(site: Site) -> None:
     site.tick()
+    before = site.now
+    assert not site.tracker.is_void(PLACE, 90, before)
     site.ids["t"] = ("s1", "d2")
     site.copied[PLACE] = 0
     assert site.tick().complete_until is None
+    for _ in range(2):
+        assert site.tracker.is_void(PLACE, 100, before)
+        assert site.tracker.is_void(PLACE, 90, site.now + TICK)
+        assert not site.tracker.is_void(PLACE, 100, site.now + TICK)
+        site.restart()
     site.written[PLACE], site.copied[PLACE] = 105, 5
     site.syncs[PLACE] = (104, 4)
     assert site.tick().complete_until is None
@@ -437,6 +445,60 @@ def test_a_truncated_source_proves_nothing(site: Site) -> None:
     site.written[PLACE] = 90
     point = site.tick()
     assert (point.complete_until, point.unknown) == (whole, 1)
+
+
+def reset(kind: ResetKind, first: int, end: int, **more: Any) -> Reset:
+    return Reset(
+        number=1,
+        kind=kind,
+        topic="t",
+        partition=0,
+        began=NOON,
+        first=first,
+        end=end,
+        **more,
+    )
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [ResetKind.SOURCE_RECREATED, ResetKind.BEYOND, ResetKind.JUMPED],
+)
+def test_what_the_mirror_left_behind_is_not_complete(
+    site: Site, kind: ResetKind
+) -> None:
+    since = site.tick().complete_until
+    site.ids["t"] = ("s2", "d1")
+    site.tick()
+    # It went on at its old position, and has copied all since.
+    site.written[PLACE], site.copied[PLACE] = 130, 130
+    site.syncs[PLACE] = (129, 129)
+    opened = reset(kind, 0, 100)
+    site.facts = CopyFacts(resets=[opened])
+    assert site.tick().records == 130  # it may be, or may not
+    site.facts = CopyFacts(resets=[replace(opened, settled=site.now + TICK)])
+    for _ in range(2):
+        point = site.tick()
+        assert (point.records, point.complete_until) == (100, since)
+        # It is remembered when its window is over, and over a restart.
+        site.facts = CopyFacts()
+        site.restart()
+    # Until the source does not hold it any more, either.
+    site.starts[PLACE] = 100
+    point = site.tick()
+    assert (point.records, point.complete_until) == (0, site.now)
+
+
+def test_a_reset_that_left_nothing_behind_holds_nothing(site: Site) -> None:
+    for kind, more in (
+        (ResetKind.BEYOND, {"harmless": True}),
+        (ResetKind.REWIND, {}),
+    ):
+        site.facts = CopyFacts(
+            resets=[reset(kind, 20, 50, settled=NOON, **more)]
+        )
+        point = site.tick()
+        assert (point.records, point.complete_until) == (0, site.now)
 
 
 def test_a_topic_that_is_not_carried_any_more_holds_nothing(

@@ -1,12 +1,14 @@
 """What a flow would lose with its source, and until when it is complete."""
 
-from collections.abc import Callable, Container, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from ..cluster_view import FlowView, PartitionView, TopicPartition
 from ..lag.model import STALE, EstimateBounds
 from ..mirror_records import FLUSH, Committed, Sync
+from ..position.model import Reset, ResetKind
 from ..skips.model import MissingCopies
 from ..topics import HEARTBEATS
 
@@ -32,6 +34,12 @@ that has just started may not list its topic."""
 
 NOTHING = 1 << 63
 """Above every offset."""
+
+LEFT_OUT = frozenset(
+    {ResetKind.JUMPED, ResetKind.BEYOND, ResetKind.SOURCE_RECREATED}
+)
+"""Resets after which the mirror may go on behind records that the source
+still holds."""
 
 ENDS_KEPT = 32
 """Ends of the source that are remembered of one partition. When there are
@@ -82,12 +90,17 @@ class RecoveryPoint:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Hole:
-    """Copies of one partition that are gone: the target was recreated."""
+    """Records of one partition without a copy, although the mirror is past
+    them: the target was recreated, or the mirror went on behind them.
+    """
 
     topic: str
     partition: int
     end: int
     """Source offset behind the last of them."""
+
+    first: int = 0
+    """Source offset of the first of them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -141,6 +154,9 @@ class CopyFacts:
     missing: MissingCopies = field(default_factory=MissingCopies)
     """What is not at the target, as far as both sides were compared."""
 
+    resets: Iterable[Reset] = ()
+    """Resets of the mirror's position."""
+
     def shared(self, place: TopicPartition) -> bool:
         """Return whether others write to the copies of a partition, too."""
         return place in self.foreign or self.merged(place[0])
@@ -190,7 +206,10 @@ class _PartitionRecovery:
     """Surveys for which that holds."""
 
     hole: int = 0
-    """Copies of records below are gone."""
+    """Records below have no copy."""
+
+    hole_first: int = 0
+    """The first of them."""
 
     ends: list[_SourceEnd] = field(default_factory=list)
     complete: datetime | None = None
@@ -298,7 +317,11 @@ class _PartitionRecovery:
         self.empty = facts.empty_until.get(place, 0) if is_read else 0
 
     def judge(
-        self, place: TopicPartition, seen: PartitionView, facts: CopyFacts
+        self,
+        place: TopicPartition,
+        seen: PartitionView,
+        facts: CopyFacts,
+        resets: Iterable[Reset] = (),
     ) -> int:
         """Work out until when it is complete; return how many of its records
         are not proved to be copied.
@@ -311,17 +334,40 @@ class _PartitionRecovery:
             position = min(position, self.held)
         else:
             self.held = NOTHING
-        if seen.uncopied or self.hole:
+        if seen.uncopied:
             position = seen.log_start
+        for reset in resets:
+            position = min(position, self._leave_out(reset, position))
         first, _ = facts.missing.skipped.get(place, (position, 0))
+        without = 0
+        if self.hole:
+            first = min(first, self.hole_first)
+            begin = max(self.hole_first, seen.log_start)
+            without = max(0, min(self.hole, position) - begin)
         self.complete = self.until(min(position, first))
         if self.proved == seen.source_end == min(position, first):
             self.whole = seen
-        return max(0, seen.source_end - position)
+        return max(0, seen.source_end - position) + without
+
+    def _leave_out(self, reset: Reset, position: int) -> int:
+        """Take a reset; return up to where all may be copied, while it is not
+        known where the mirror goes on.
+        """
+        if reset.first is None or reset.end is None:
+            return position
+        if reset.settled is None:
+            return reset.first
+        if self.since is None or reset.settled >= self.since:
+            self.hole_first = (
+                min(self.hole_first, reset.first) if self.hole else reset.first
+            )
+            self.hole = max(self.hole, reset.end)
+        return position
 
     def lose(self, at: datetime) -> None:
         """Take that the target was recreated: all copies are gone."""
         self.hole, self.since = max(self.hole, self.reached), at
+        self.hole_first = 0
         self.believed = self.empty = 0
         self.distance = self.floor = None
         self.ends.clear()
@@ -364,7 +410,7 @@ class RecoveryTracker:
     def __init__(self, kept: RecoveryState) -> None:
         self._partitions: dict[TopicPartition, _PartitionRecovery] = {}
         self._kept = kept
-        self._holes = {(h.topic, h.partition): h.end for h in kept.holes}
+        self._holes = {(h.topic, h.partition): h for h in kept.holes}
         self._recreated = {(r.topic, r.partition): r for r in kept.recreated}
         self._gone: dict[
             TopicPartition, tuple[datetime, _PartitionRecovery]
@@ -396,7 +442,13 @@ class RecoveryTracker:
             None,
         )
         missing = facts.missing
-        doubted = {*missing.accounted, *missing.skipped, *missing.dropped}
+        resets = _left_out(facts.resets)
+        doubted = {
+            *missing.accounted,
+            *missing.skipped,
+            *missing.dropped,
+            *resets,
+        }
         for place, seen in view.partitions.items():
             part = self._partitions.get(place)
             if (
@@ -420,7 +472,9 @@ class RecoveryTracker:
                     unknown += 1
                 else:
                     part.see(seen.source_end, source.at)
-                    records += part.judge(place, seen, facts)
+                    records += part.judge(
+                        place, seen, facts, resets.get(place, ())
+                    )
             until = part.complete
             if least[0] is not None and (until is None or until < least[0]):
                 least = until, place
@@ -442,6 +496,27 @@ class RecoveryTracker:
             unknown=unknown,
         )
 
+    def is_void(
+        self, place: TopicPartition, upstream: int, written_at: datetime
+    ) -> bool:
+        """Return whether what MirrorMaker said of a source offset is of a
+        topic that was recreated since, at either side.
+
+        Also what it says later of an offset without a copy: by syncs of
+        before.
+        """
+        part = self._partitions.get(place)
+        if part is not None:
+            since, first, end = part.since, part.hole_first, part.hole
+        else:
+            recreated = self._recreated.get(place)
+            since = None if recreated is None else recreated.since
+            hole = self._holes.get(place)
+            first, end = (0, 0) if hole is None else (hole.first, hole.end)
+        return (since is not None and written_at <= since) or (
+            first <= upstream < end
+        )
+
     def to_state(self) -> RecoveryState:
         """Return what must be kept."""
         if self.point is None:
@@ -451,7 +526,12 @@ class RecoveryTracker:
         return RecoveryState(
             complete_until=self.point.complete_until,
             holes=tuple(
-                Hole(topic=topic, partition=partition, end=part.hole)
+                Hole(
+                    topic=topic,
+                    partition=partition,
+                    end=part.hole,
+                    first=part.hole_first,
+                )
                 for (topic, partition), part in partitions
                 if part.hole
             ),
@@ -479,11 +559,13 @@ class RecoveryTracker:
             _, part = self._gone.pop(place)
             self._partitions[place] = part
         if part is None:
+            hole = self._holes.get(place)
             part = self._partitions[place] = _PartitionRecovery(
                 source_id,
                 self._floor(place),
                 since=self._recreated_at(place, source_id),
-                hole=self._holes.get(place, 0),
+                hole=hole.end if hole else 0,
+                hole_first=hole.first if hole else 0,
             )
         elif part.source_id != source_id:
             # Its records were written after the survey before.
@@ -520,3 +602,19 @@ class RecoveryTracker:
         topic, partition = place
         is_made = self._topics.get(topic, 0) <= partition
         return self._at if is_made else None
+
+
+def _left_out(
+    resets: Iterable[Reset],
+) -> Mapping[TopicPartition, Iterable[Reset]]:
+    """Return the resets behind which records may have no copy."""
+    found: defaultdict[TopicPartition, list[Reset]] = defaultdict(list)
+    for reset in resets:
+        if (
+            reset.kind in LEFT_OUT
+            and reset.partition is not None
+            and not reset.harmless
+            and reset.count
+        ):
+            found[reset.topic, reset.partition].append(reset)
+    return found
