@@ -16,8 +16,12 @@ from time import monotonic, sleep
 import pytest
 
 from mirrorwatch.domain.position.out_of_range import BEYOND_AFTER
+from mirrorwatch.kafka import errors as errors_module
 from mirrorwatch.kafka import list_offsets as list_offsets_module
+from mirrorwatch.kafka.errors import LEADERS_MS
 from mirrorwatch.kafka.list_offsets import LATEST, OffsetLookup
+from mirrorwatch.kafka.reader import OffsetConsumer
+from tests.support.watch import wait_until
 
 LIST_OFFSETS, METADATA, API_VERSIONS = 2, 3, 18
 UNDERSTOOD = {LIST_OFFSETS: (1, 1), METADATA: (0, 4), API_VERSIONS: (0, 3)}
@@ -132,8 +136,7 @@ def end_within(lookup: OffsetLookup, end: int, seconds: float) -> bool:
 def test_a_leader_that_is_cut_off_is_not_asked_for_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    remembered = timedelta(milliseconds=list_offsets_module.LEADERS_MS)
-    assert remembered < BEYOND_AFTER
+    assert timedelta(milliseconds=LEADERS_MS) < BEYOND_AFTER
     monkeypatch.setattr(list_offsets_module, "LEADERS_MS", 1000)
     site = Site()
     with serving(site):
@@ -151,3 +154,20 @@ def test_who_leads_is_asked_for_now_and_then_only() -> None:
         asked = site.asked
         assert not end_within(lookup, 9, 2)
         assert site.asked == asked
+
+
+def test_nor_is_it_read_from_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(errors_module, "LEADERS_MS", 1000)
+    site = Site()
+    with (
+        serving(site),
+        OffsetConsumer(
+            {"bootstrap.servers": site.address},
+            cluster="ldf",
+            read_committed=False,
+        ) as consumer,
+    ):
+        consumer.assign({PLACE: 5})
+        sleep(1)
+        asked = site.asked
+        wait_until(lambda: site.asked >= asked + 3)

@@ -14,6 +14,7 @@ from ..msk import with_login
 
 __all__ = [
     "DENIED",
+    "LEADERS_MS",
     "NO_TOKEN",
     "QUIET",
     "REFUSED",
@@ -42,6 +43,13 @@ QUIET = {
     "reconnect.backoff.max.ms": 1000,
 }
 """Properties of every client. librdkafka's own names."""
+
+LEADERS_MS = 10_000
+"""How long consumers remember who leads partitions, by default five minutes. A
+leader that is cut off from its cluster goes on to answer, with the end that
+its log had. What is written to the next one does not arrive for whoever reads
+there, and what the mirror copies from it lies beyond that end: the log seems
+to be truncated after 15 s (`BEYOND_AFTER`)."""
 
 DENIED = {
     KafkaError.TOPIC_AUTHORIZATION_FAILED,
@@ -83,6 +91,7 @@ def consumer_properties(
     explicit: the library's default is not MirrorMaker 2's.
     """
     return {
+        "topic.metadata.refresh.interval.ms": LEADERS_MS,
         **with_login(properties),
         **QUIET,
         "group.id": "mirrorwatch",

@@ -9,7 +9,7 @@ from confluent_kafka import Consumer, KafkaException
 from confluent_kafka import TopicPartition as Requested
 
 from ..domain.cluster_view import TopicPartition
-from .errors import TIMEOUT, batched, consumer_properties
+from .errors import LEADERS_MS, TIMEOUT, batched, consumer_properties
 
 __all__ = ["BATCH", "EARLIEST", "LATEST", "OffsetLookup"]
 
@@ -27,14 +27,6 @@ time."""
 AT_ONCE = 4
 """Batches that are under way at the same time, as each waits for a round trip
 between the sites."""
-
-
-LEADERS_MS = 10_000
-"""How long it is remembered who leads partitions, by default a quarter of an
-hour. A leader that is cut off from its cluster goes on to answer, with the end
-that its log had, and what the mirror copies from the next one seems to be
-beyond that: the log seems to be truncated after 15 s (`BEYOND_AFTER`). To ask
-again takes a request for each batch."""
 
 
 class OffsetLookup:
@@ -122,6 +114,7 @@ class OffsetLookup:
         found = self._consumers.get(read_committed)
         if found is None:
             found = self._consumers[read_committed] = Consumer(
+                # It has no topic to ask for again: it has to forget them.
                 {"metadata.max.age.ms": LEADERS_MS}
                 | consumer_properties(
                     self._properties, read_committed=read_committed
