@@ -4,10 +4,11 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from mirrorwatch.domain.cluster_view import FlowView
 from mirrorwatch.domain.skips.model import RangeRequest, SkipEvent, SkipKind
 from mirrorwatch.domain.skips.settle import RangeContent
 
-from .world import AlteredWorld, World, Writer
+from .world import KEY, AlteredWorld, World, Writer
 
 
 @dataclass
@@ -17,6 +18,8 @@ class CutWorld(World):
     found: list[SkipEvent] = field(default_factory=list)
     start_here: int = 0
     """Log start of the target."""
+    hidden: int = 0
+    """Records at the end of the source that a new leader does not know."""
 
     def truncate(self) -> None:
         """The newest record is lost; the target keeps its copy."""
@@ -30,9 +33,16 @@ class CutWorld(World):
         self.writers = [Writer(len(self.source))]
 
     def see(self) -> None:
+        """Survey both sides, and take what was found."""
         super().see()
         self.found += self.books.events
         self.books.events.clear()
+
+    def view(self) -> FlowView:
+        view = super().view()
+        assert view.source is not None
+        ends = {KEY: len(self.source) - self.hidden}
+        return replace(view, source=replace(view.source, ends=ends))
 
     def read(self, request: RangeRequest) -> RangeContent | None:
         reading = super().read(request)
@@ -48,6 +58,16 @@ class CutWorld(World):
 @dataclass
 class AlteredCutWorld(AlteredWorld, CutWorld):
     """The same of a mirror that alters what it copies."""
+
+
+@dataclass
+class PartlyAlteredWorld(CutWorld):
+    """The same of a mirror that alters some of what it copies."""
+
+    altered: range = range(0)
+
+    def _look_of(self, down: int) -> int:
+        return super()._look_of(down) - (down in self.altered)
 
 
 def cut(world: CutWorld, *actions: str) -> CutWorld:
@@ -100,3 +120,41 @@ def test_where_copies_expired_none_before_the_known_ones_is_missed(
     world.do("look 4")
     lost = [(SkipKind.SKIPPED, ((20, 24),))]
     assert world.lost == ([] if start_here else lost)
+
+
+@pytest.mark.parametrize("left", [0, 3, 25])
+def test_a_log_that_was_as_long_again_when_it_resumed_there_is_in_doubt(
+    left: int,
+) -> None:
+    # It resumed at its old position, and both sides went on alike: nothing
+    # but an end that fell for a moment shows it.
+    world = CutWorld().do("write 40", "look", "copy 40", "flush", "look 3")
+    world.do(f"truncate {40 - left}", "write 2", "look", "write 50")
+    world.do("copy 5", "flush", "look 4")
+    lost = (SkipKind.UNVERIFIABLE, ((left, 39),))
+    assert world.lost == [lost]
+    assert world.skipped == set()
+
+
+@pytest.mark.parametrize("altered", [range(0), range(38, 40), range(0, 40, 2)])
+def test_an_end_that_a_new_leader_does_not_know_puts_nothing_in_doubt(
+    altered: range,
+) -> None:
+    world = PartlyAlteredWorld(altered=altered)
+    world.do("write 40", "look", "copy 40", "flush", "look 3")
+    world.hidden = 5
+    world.do("look")
+    world.hidden = 0
+    world.do("write 9", "copy 9", "flush", "look 4")
+    assert world.lost == []
+    assert world.tally.unverifiable == 0
+
+
+def test_one_that_copies_again_from_within_a_longer_log_is_told_so() -> None:
+    # What it had committed lies behind the truncation.
+    world = CutWorld().do("write 40", "look", "copy 40", "flush", "look 3")
+    world.do("truncate 20", "write 2", "look", "write 40")
+    world.writers = [Writer(25)]
+    world.do("copy 37", "flush", "look 5")
+    lost = [ranges for kind, ranges in world.lost if kind != "repeated"]
+    assert lost == [((20, 24),)]

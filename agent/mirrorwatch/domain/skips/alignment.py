@@ -6,14 +6,14 @@ what is there before is never copied.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from ..cluster_view import PartitionView, TopicPartition
 from ..offsets import OffsetMap, OffsetRange, to_ranges
 from .model import OffsetPair, RangeRequest, SkipKind
-from .partition import SMALL, PartitionState, is_cut
+from .partition import SMALL, PartitionState, is_another, is_cut
 from .settle import RangeContent, SettledRange
 
 __all__ = ["TruncatedSources", "doubt_writers", "find_first", "go_back"]
@@ -26,6 +26,14 @@ _BACK = 1000
 _BELOW = 1000
 """Offsets below the first copy that are compared. Copies may lie so much lower
 than they are known to, where others hid what was dropped."""
+
+_SHARP = 20
+"""Records before a truncation that are all found where they were copied to.
+Fewer do not show that a mirror alters none."""
+
+_TRIES = 3
+"""Copies by which it is tried whether a log was truncated: the first ones may
+be of before that."""
 
 _LITTLE = 5_000
 """Copies up to which all are read that came while nobody looked."""
@@ -168,56 +176,109 @@ def recognise(
 
 
 @dataclass(slots=True)
+class _Cut:
+    """A log at the source whose end fell."""
+
+    copies: OffsetMap
+    """Where copies of the log as it was are."""
+
+    end: int
+    """Its lowest end since."""
+
+    last: int = -1
+    """The last record that was copied before one shows what was left out."""
+
+    believed: bool = False
+    """Whether it was truncated; a new leader may tell an old end, too."""
+
+    tries: int = 0
+    """How often it was compared."""
+
+
+@dataclass(slots=True)
 class TruncatedSources:
-    """Partitions whose log at the source was truncated.
+    """Partitions whose log at the source was truncated, as it seems.
 
     Notes
     -----
-    What was written between the truncation and a restart of the mirror is
-    below the first record that it copies, if it resumed at the end. These have
-    the offsets of records that were lost, whose copies the target still holds.
-
-    Where the truncation was, nobody saw: the log may have been longer again
-    by then. The first record that is not the one whose copy the target holds
-    for its offset was written afterwards, and so was all behind it.
+    What was written after the truncation is below what a mirror copies next,
+    if it resumed at the end, or at its old position, which the log had reached
+    again. These records have the offsets of others that were lost, whose
+    copies the target still holds. The first one that is not the record whose
+    copy is there was written afterwards, and so was all behind it.
     """
 
     requests: dict[TopicPartition, RangeRequest] = field(default_factory=dict)
     """What to read, by partition."""
 
-    _copies: dict[TopicPartition, OffsetMap] = field(default_factory=dict)
-    """Where copies are of the log as it was."""
+    _cuts: dict[TopicPartition, _Cut] = field(default_factory=dict)
+    _ends: dict[TopicPartition, int] = field(default_factory=dict)
 
-    def note(self, before: PartitionState, seen: PartitionView) -> None:
-        """Take that a log ends before what was copied of it."""
-        upstream = -1 if before.upstream is None else before.upstream
-        if upstream >= seen.source_end and not is_cut(before, seen):
-            key = before.topic, before.partition
-            self._copies[key] = before.copies.copy()
+    def note(
+        self,
+        state: PartitionState | None,
+        key: TopicPartition,
+        seen: PartitionView,
+    ) -> None:
+        """Take the end of a log, which may have fallen."""
+        if state is None or is_another(state, seen):
+            self.forget(key)
+            return
+        run, end = state.copies.last, seen.source_end
+        before, self._ends[key] = self._ends.get(key, end), end
+        if run is None or end >= max(before, run.last_upstream + 1):
+            return
+        cut = self._cuts.get(key)
+        if cut is None:
+            copies, last = state.copies.copy(), run.last_upstream
+            cut = self._cuts[key] = _Cut(copies, end, last)
+        cut.end = min(cut.end, end)
+
+    def believe(self, before: PartitionState, seen: PartitionView) -> None:
+        """Take that a log was truncated: what was known of it is void."""
+        self.forget(_key(before))
+        if not is_cut(before, seen):
+            cut = _Cut(before.copies, seen.source_end, believed=True)
+            self._cuts[_key(before)] = cut
 
     def forget(self, key: TopicPartition) -> None:
         """Forget a log, as another one is there."""
-        self._copies.pop(key, None)
-        self.requests.pop(key, None)
+        for known in (self._cuts, self._ends, self.requests):
+            known.pop(key, None)
 
-    def begin(self, state: PartitionState, seen: PartitionView) -> None:
-        """Compare what lies below the first copy of the truncated log."""
-        key, first = (state.topic, state.partition), state.cursor
-        copies = self._copies.get(key)
-        if first is None or copies is None:
+    def look(
+        self,
+        states: Mapping[TopicPartition, PartitionState],
+        surveyed: Mapping[TopicPartition, PartitionView],
+    ) -> None:
+        """Compare what lies below the next copy of each, if there is one."""
+        for key, cut in list(self._cuts.items()):
+            if key not in self.requests and key in surveyed:
+                self._look(cut, states[key], surveyed[key])
+
+    def _look(
+        self, cut: _Cut, state: PartitionState, seen: PartitionView
+    ) -> None:
+        run, begun = state.copies.last, next(iter(state.copies), None)
+        if run is None or begun is None:
             return
+        first = OffsetPair(run.last_upstream, run.last_downstream)
+        if cut.believed:
+            # What is behind the first copy is accounted for.
+            first = OffsetPair(begun[0], begun[1])
+        if first.upstream <= cut.last:
+            return
+        cut.last = first.upstream
+        cut.tries += 1
         lowest = max(seen.log_start, first.upstream - _BELOW)
-        is_whole = first.downstream < SMALL
-        lower = [
-            down
-            for _, down in _places(copies, lowest, first, extended=is_whole)
-        ]
-        start = 0 if is_whole else max(0, min(lower, default=0) - _BELOW)
-        target = OffsetRange(start, first.downstream + 1)
-        if not lower or len(target) > SMALL:
-            self.forget(key)
+        is_whole = first.downstream < _LITTLE
+        places = _places(cut.copies, lowest, first, extended=is_whole)
+        start = 0 if is_whole else min(places.values(), default=0) - _BELOW
+        target = OffsetRange(max(0, start), first.downstream + 1)
+        if not places or len(target) > SMALL:
+            self.forget(_key(state))
             return
-        self.requests[key] = RangeRequest(
+        self.requests[_key(state)] = RangeRequest(
             topic=state.topic,
             partition=state.partition,
             remote=seen.remote,
@@ -231,38 +292,78 @@ class TruncatedSources:
         )
 
     def find(
-        self, request: RangeRequest, reading: RangeContent
+        self,
+        request: RangeRequest,
+        reading: RangeContent | None,
+        state: PartitionState | None,
     ) -> list[SettledRange]:
-        """Return what was written since the truncation and has no copy."""
-        copies = self._copies.pop(request.place, OffsetMap())
-        self.requests.pop(request.place, None)
-        first, looks = request.start, {*reading.target.values()}
-        if reading.source.get(first.upstream) not in looks:
-            return []  # it is altered: no copy looks like its record
-        new = [
-            offset
-            for offset, look in sorted(reading.source.items())
-            if offset < first.upstream and look not in looks
-        ]
+        """Return what was written since the truncation and has no copy, but
+        for what is reported already.
+        """
+        key, first = request.place, request.start
+        cut, asked = self._cuts.get(key), self.requests.pop(key, None)
+        if cut is None or asked != request or reading is None or state is None:
+            return []
+        source, looks = reading.source, {*reading.target.values()}
+        if source.get(first.upstream) not in looks:
+            # It was copied before, or is altered: no copy looks like it.
+            if cut.believed or cut.tries == _TRIES:
+                self.forget(key)
+            return []
+        self.forget(key)
         # Nothing is called new where a copy may have expired.
         is_whole = request.target.first == reading.target_start == 0
         places = _places(
-            copies,
+            cut.copies,
             request.source[0].first,
             first,
             extended=is_whole and not reading.target_compacted,
         )
-        held = {up for up, down in places if down in reading.target}
-        cut = min(held.intersection(new), default=first.upstream)
-        lost = to_ranges(offset for offset in new if offset >= cut)
-        if not len(lost):
+        other = {
+            up: reading.target[down] != source[up]
+            for up, down in places.items()
+            if up in source and down in reading.target
+        }
+        run = cut.copies.last
+        was_copied = range(
+            cut.end, 0 if run is None else run.last_upstream + 1
+        )
+        if not (cut.believed or all(other.get(o, True) for o in was_copied)):
+            return []  # the log was as long all the time
+        offsets = [o for o in sorted(source) if o < first.upstream]
+        new = {o for o in offsets if source[o] not in looks}
+        since = min((o for o in new if other.get(o)), default=first.upstream)
+        below = [o for o in offsets if o < since]
+        # Copies of these may have been compacted, or be before all known ones.
+        doubtful = [*takewhile(new.__contains__, reversed(below))][::-1]
+        below = [o for o in below[: len(below) - len(doubtful)] if o in other]
+        lost = [
+            o
+            for o in sorted(new)
+            if o >= since
+            and not state.skipped.count(o, o)
+            and not state.doubtful.count(o, o)
+        ]
+        is_sharp = new.isdisjoint(below)
+        if not lost or not (cut.believed or is_sharp):
             return []
-        return [SettledRange(SkipKind.SKIPPED, lost, len(lost))]
+        # Some that were altered look the same as some that were lost.
+        is_sure = cut.believed and is_sharp and len(below) >= _SHARP
+        kind = SkipKind.SKIPPED if is_sure else SkipKind.UNVERIFIABLE
+        found = [SettledRange(kind, to_ranges(lost), len(lost))]
+        if doubtful:
+            kind, ranges = SkipKind.UNVERIFIABLE, to_ranges(doubtful)
+            found.append(SettledRange(kind, ranges, len(doubtful)))
+        return found
+
+
+def _key(state: PartitionState) -> TopicPartition:
+    return state.topic, state.partition
 
 
 def _places(
     copies: OffsetMap, lowest: int, first: OffsetPair, *, extended: bool
-) -> Iterator[tuple[int, int]]:
+) -> dict[int, int]:
     """Return where copies of the log as it was are, below a pair.
 
     Parameters
@@ -276,11 +377,25 @@ def _places(
     extended
         Whether to take those before the first known one, too, as if nothing
         had been left out or repeated there.
+
+    Notes
+    -----
+    If the pair is as far apart as the last known ones, those between were
+    copied, too: of the log as it was, or of what is there now.
     """
-    for number, (upstream, downstream, length) in enumerate(copies):
+    found: dict[int, int] = {}
+    last = copies.last
+    for number, (upstream, downstream, known) in enumerate(copies):
         back = min(upstream, downstream) if extended and not number else 0
+        length = known
+        if last is not None and downstream == last.downstream:
+            in_step = (
+                upstream - downstream == first.upstream - first.downstream
+            )
+            length = first.upstream - upstream if in_step else known
         for n in range(max(-back, lowest - upstream), length):
             place = upstream + n, downstream + n
             if place[0] >= first.upstream or place[1] >= first.downstream:
                 break
-            yield place
+            found[place[0]] = place[1]
+    return found

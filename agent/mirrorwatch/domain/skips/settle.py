@@ -20,6 +20,7 @@ __all__ = [
     "SettledRange",
     "Trace",
     "count_foreign",
+    "count_settled",
     "count_strangers",
     "has_marks",
     "settle",
@@ -278,7 +279,7 @@ def settle(
         )
     )
     for each in found:
-        _count(state, each, tally)
+        count_settled(state, each, tally)
     tally.passed += _count_passed(state, request, reading, known, fresh)
     state.doubt(to_ranges(_copied_beyond(state, reading, fresh)))
     if repeated:
@@ -336,7 +337,7 @@ def settle_unread(
     if net == 0 or (net < 0 and is_marked):
         return []
     found = SettledRange(SkipKind.UNVERIFIABLE, ranges, abs(net))
-    _count(state, found, tally)
+    count_settled(state, found, tally)
     return [found]
 
 
@@ -677,9 +678,10 @@ def _count_passed(
     return state.frontier - before - _absent(state, reading, before, fresh)
 
 
-def _count(
+def count_settled(
     state: PartitionState, found: SettledRange, tally: SkipCounters
 ) -> None:
+    """Count what a range held."""
     if found.kind is SkipKind.UNVERIFIABLE:
         tally.unverifiable += found.count
     else:

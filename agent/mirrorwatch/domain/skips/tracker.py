@@ -53,6 +53,7 @@ from .settle import (
     RangeContent,
     SettledRange,
     count_foreign,
+    count_settled,
     count_strangers,
     has_marks,
     settle,
@@ -213,6 +214,7 @@ class SkipTracker:
         self._syncs.trim(_SYNCS_KEPT)
         for key in list(self._waiting):
             self._go_on(key)
+        self._cut_sources.look(self.states, self.surveyed)
         self._report_repeats(view.at)
         self._sample(view.at)
         self._starts.apply(self.states, self.changed)
@@ -287,7 +289,7 @@ class SkipTracker:
         key = request.place
         state = self.states.get(key)
         if request.looks_back:
-            self._look_back(request, reading, state, now)
+            self._look_back(request, reading, now)
             return
         if state is None or not _is_about(request, state):
             return
@@ -322,15 +324,13 @@ class SkipTracker:
         self,
         request: RangeRequest,
         reading: RangeContent | None,
-        state: PartitionState | None,
         now: datetime,
     ) -> None:
         """Report what has no copy below the first one of a truncated log."""
-        found = self._cut_sources.find(request, reading or RangeContent())
-        if state is None or state.source_id != request.source_id:
-            return
-        for each in found:
-            state.skip(each.ranges, self._tally(state))
+        state = self.states.get(request.place)
+        for each in self._cut_sources.find(request, reading, state):
+            assert state is not None  # noqa: S101 - else nothing is found
+            count_settled(state, each, self._tally(state))
             self.changed.add(request.place)
             is_filtered = self.filtered.matches(state.topic)
             self.events.append(
@@ -545,6 +545,7 @@ class SkipTracker:
             if seen is None or (seen.target_end is None and not seen.uncopied):
                 self._await_leader(key, source.topics[key[0]].id)
                 continue
+            self._cut_sources.note(self.states.get(key), key, seen)
             if self._may_be_stale(view.at, key, seen):
                 continue
             self.surveyed[key] = seen
@@ -679,14 +680,12 @@ class SkipTracker:
         elif is_another(state, seen) or is_shorter(state, seen):
             before, state = state, self._begin(key, seen.source_id)
             state.since, state.start_before = view.at, seen.log_start
-            self._cut_sources.forget(key)
             if before.source_id == state.source_id:
                 # What was skipped stays so, until copies of it come.
                 state.skipped = before.skipped
                 if before.target_id == seen.target_id:
                     state.begin_again(seen)
-                    self._cut_sources.note(before, seen)
-                    self._cut_sources.begin(state, seen)
+                    self._cut_sources.believe(before, seen)
                     self._doubt_cut(before, seen, view.at)
             elif before.target_id == seen.target_id:
                 self._search(before, state, seen)
@@ -764,7 +763,6 @@ class SkipTracker:
             point = OffsetPair(sync.upstream, sync.downstream)
             if state.upstream is None or state.is_begun_wrongly(point):
                 state.begin(sync.upstream, sync.downstream)
-                self._cut_sources.begin(state, seen)
                 self.changed.add(key)
             else:
                 if state.is_cut_before(point):
