@@ -68,6 +68,7 @@ class PositionWorker:
         self._first_copies = first_copies
         self._balance = balance
         self._saved_at: datetime | None = None
+        self._ends_saved_at: datetime | None = None
         self._seen: PositionObservation | None = None
 
     def take(self, view: FlowView) -> None:
@@ -111,9 +112,17 @@ class PositionWorker:
 
     def _save(self, at: datetime) -> None:
         state = self._watch.state
-        due = self._saved_at is None or at - self._saved_at >= SAVE_EVERY
-        if state.urgent or (due and state.touched):
-            self._store.save(state, state.touched)
-            self._saved_at = at
+        if state.urgent or (state.touched and _is_due(self._saved_at, at)):
+            self._store.save(state, state.touched | state.moved)
+            self._saved_at = self._ends_saved_at = at
             state.touched.clear()
+            state.moved.clear()
             state.urgent = False
+        elif state.moved and _is_due(self._ends_saved_at, at):
+            self._store.save(state, state.moved)
+            self._ends_saved_at = at
+            state.moved.clear()
+
+
+def _is_due(saved_at: datetime | None, at: datetime) -> bool:
+    return saved_at is None or at - saved_at >= SAVE_EVERY

@@ -202,10 +202,11 @@ class World:
     def _save(self) -> None:
         books = self.watch.state
         try:
-            self.store.save(books, books.touched)
+            self.store.save(books, books.touched | books.moved)
         except StateError as e:
             raise AssertionError from e
         books.touched.clear()
+        books.moved.clear()
         books.urgent = False
 
     def _cluster(self, alias: str, logs: dict[str, Log]) -> ClusterView | None:

@@ -376,6 +376,10 @@ class PositionState:
         """Partitions of which something is to be written down, as soon as is
         convenient."""
 
+        self.moved: set[TopicPartition] = set()
+        """The same, of which only the ends of the logs were seen to move: that
+        is nearly all of them, and must not hold up the others."""
+
         self.urgent = False
         """Whether anything else is to be written down now."""
 

@@ -147,8 +147,9 @@ class OutOfRangePositions:
                     committed_at=place.committed_at,
                 )
                 place.downstream = None
+                self.state.touched.add(key)
         if (place.source_end, place.target_end) != (end, seen.target_end):
-            self.state.touched.add(key)
+            self.state.moved.add(key)
         place.source_end, place.target_end = end, seen.target_end
         place.is_seen = True
         if self.estimates and self.growth.look(

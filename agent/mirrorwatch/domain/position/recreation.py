@@ -237,7 +237,7 @@ def _see_uncopied(state: PositionState, view: FlowView) -> None:
             held = end - view.source.starts.get(key, 0)
             if state.uncopied.get(key) != held:
                 state.uncopied[key] = held
-                state.touched.add(key)
+                state.moved.add(key)
         state.unseen.discard(key)
 
 
