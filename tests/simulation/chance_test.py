@@ -112,6 +112,14 @@ KNOWN += [9994000050]
 # A record was dropped of a mirror that is known by its copies, and another
 # producer wrote one, while the source could not be seen: both went on alike.
 KNOWN += [9994000057]
+# A topic was denied just after a sync that shows what was dropped: that was
+# judged by a survey without the topic, and never again.
+KNOWN += [20000047]
+# Consumer groups, which stop, are reset or are deleted.
+KNOWN += [20000000041, 20000000144, 20000000213]
+# A mirror resumed at the log end after its position had expired: what it went
+# past, and the source still held, was no part of the recovery point.
+KNOWN += [20000000429]
 """Seeds that are always tried: worlds in which the agent, or what it is held
 to, was wrong once."""
 
