@@ -118,6 +118,14 @@ KNOWN += [9995700222]
 # A log was truncated, and a mirror that goes on at the end was started before
 # its end was seen: what was written in between was lost.
 KNOWN += [9995600258]
+# A topic was denied just after a sync that shows what was dropped: that was
+# judged by a survey without the topic, and never again.
+KNOWN += [20000047]
+# Consumer groups, which stop, are reset or are deleted.
+KNOWN += [20000000041, 20000000144, 20000000213]
+# A mirror resumed at the log end after its position had expired: what it went
+# past, and the source still held, was no part of the recovery point.
+KNOWN += [20000000429]
 """Seeds that are always tried: worlds in which the agent, or what it is held
 to, was wrong once."""
 

@@ -285,6 +285,31 @@ def test_checkpoints_of_a_recreated_target_topic_are_not_believed() -> None:
         run.expect()
 
 
+def test_a_checkpoint_of_a_former_target_topic_is_no_start() -> None:
+    with running() as run:
+        # It rests, so MirrorMaker says nothing new of it.
+        run.app.stop()
+        run.change(3)
+        run.do("syncs fail")
+        run.do("target topic is deleted")
+        run.do("target topic is back")
+        run.change(15)
+        run.do("syncs are written")
+        run.change(2)
+        found = run.world.target.log("a", 0)
+        place = run.start().place
+        assert run.groups.checkpoints is not None
+        newest = run.groups.checkpoints.newest["app", "a", 0]
+        # As many were copied again, so that it points at one of them.
+        assert found is not None
+        assert newest.downstream < found.end
+        assert place.committed is not None
+        cost = cost_of(run.world, ("a", 0), place.committed, newest.downstream)
+        assert cost.missed > 500
+        assert run.start().chosen is None
+        run.expect(failover=WARNING)
+
+
 def test_what_a_mirror_left_behind_is_no_recovery_point() -> None:
     with running() as run:
         run.do("mirror stops")

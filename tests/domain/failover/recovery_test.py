@@ -462,7 +462,12 @@ def reset(kind: ResetKind, first: int, end: int, **more: Any) -> Reset:
 
 @pytest.mark.parametrize(
     "kind",
-    [ResetKind.SOURCE_RECREATED, ResetKind.BEYOND, ResetKind.JUMPED],
+    [
+        ResetKind.SOURCE_RECREATED,
+        ResetKind.BEYOND,
+        ResetKind.JUMPED,
+        ResetKind.EXPIRED,
+    ],
 )
 def test_what_the_mirror_left_behind_is_not_complete(
     site: Site, kind: ResetKind
@@ -499,6 +504,21 @@ def test_a_reset_that_left_nothing_behind_holds_nothing(site: Site) -> None:
         )
         point = site.tick()
         assert (point.records, point.complete_until) == (0, site.now)
+
+
+def test_what_has_expired_holds_nothing(site: Site) -> None:
+    site.starts[PLACE] = 50
+    site.facts = CopyFacts(
+        resets=[reset(ResetKind.EXPIRED, 20, 50, settled=NOON)]
+    )
+    for _ in range(2):
+        point = site.tick()
+        assert (point.records, point.complete_until) == (0, site.now)
+    # A mirror that then goes on at the log end leaves more behind.
+    site.facts = CopyFacts(
+        resets=[reset(ResetKind.EXPIRED, 20, 60, settled=NOON)]
+    )
+    assert site.tick().records == 10
 
 
 def test_a_topic_that_is_not_carried_any_more_holds_nothing(

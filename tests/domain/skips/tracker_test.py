@@ -583,6 +583,49 @@ def test_what_was_skipped_is_told_when_the_target_is_recreated() -> None:
     assert world.books.missing(event) == 2
 
 
+class Denied(Told):
+    """A topic that is not shown to the agent, in some surveys."""
+
+    hidden = False
+
+    def hide(self) -> None:
+        """From now on it is not, or is again."""
+        self.hidden = not self.hidden
+
+    def view(self) -> FlowView:
+        view = super().view()
+        if not self.hidden:
+            return view
+        assert view.source is not None
+        return replace(
+            view, source=replace(view.source, topics={}, ends={}), names={}
+        )
+
+
+@pytest.mark.parametrize("surveys", [1, 3])
+@pytest.mark.parametrize("read_first", [True, False])
+def test_what_was_skipped_is_told_once_its_topic_is_shown_again(
+    surveys: int, read_first: bool
+) -> None:
+    world = Denied()
+    world.do("look", "write 20", "copy 20", "flush", "look", "look", "look")
+    # The sync behind it is read before, or while, it is hidden.
+    world.do("write 4", "drop 2", "copy 2", *["look"] * read_first, "hide")
+    world.do(*["look"] * surveys, "hide", "look", "look")
+    assert told(world) == [(SkipKind.SKIPPED, ((20, 21),), 2)]
+
+
+def test_syncs_of_a_topic_that_was_recreated_unseen_are_of_the_old_one() -> (
+    None
+):
+    world = Denied()
+    world.do("look", "write 20", "copy 20", "flush", "look", "look", "look")
+    world.do("write 4", "drop 2", "copy 2", "look", "hide", "look")
+    world.do("recreate_source", "write 30", "look", "hide")
+    world.do("look", "look", "look")
+    assert [x for x in world.save() if x.kind is SkipKind.SKIPPED] == []
+
+
 class Growing:
     """A topic of one partition, copied to its end, that gets a second."""
 

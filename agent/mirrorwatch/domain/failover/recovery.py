@@ -36,7 +36,12 @@ NOTHING = 1 << 63
 """Above every offset."""
 
 LEFT_OUT = frozenset(
-    {ResetKind.JUMPED, ResetKind.BEYOND, ResetKind.SOURCE_RECREATED}
+    {
+        ResetKind.EXPIRED,
+        ResetKind.JUMPED,
+        ResetKind.BEYOND,
+        ResetKind.SOURCE_RECREATED,
+    }
 )
 """Resets after which the mirror may go on behind records that the source
 still holds."""
@@ -337,7 +342,8 @@ class _PartitionRecovery:
         if seen.uncopied:
             position = seen.log_start
         for reset in resets:
-            position = min(position, self._leave_out(reset, position))
+            if (reset.end or 0) > seen.log_start:
+                position = min(position, self._leave_out(reset, position))
         first, _ = facts.missing.skipped.get(place, (position, 0))
         without = 0
         if self.hole:

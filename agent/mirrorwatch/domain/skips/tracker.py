@@ -748,8 +748,9 @@ class SkipTracker:
         self, view: FlowView, key: TopicPartition, syncs: Iterable[Sync]
     ) -> None:
         state, seen = self.states.get(key), self.surveyed.get(key)
-        if seen is None and key in view.partitions:
-            # Its ends are not known now: the next survey may know them.
+        if seen is None and (key in view.partitions or state is not None):
+            # Its ends are not known now, or its topic is not shown for a
+            # while: a later survey may know them.
             for sync in syncs:
                 self._syncs.hold(sync)
         if state is None or seen is None:
