@@ -294,7 +294,12 @@ def settle(
     if compacted and not request.sampled:
         tally.compacted += _absent(state, reading, known, fresh)
     state.reach(state.frontier)
-    _finish(state, request, path.last)
+    last = path.last
+    if passed >= 0 and not (request.alike or _are_alike(request, reading)):
+        # No copy will be recognised later, either: those beyond what was
+        # committed make up for as many that are missing, until it is.
+        last = OffsetPair(passed, request.target.end - 1)
+    _finish(state, request, last)
     return found
 
 
