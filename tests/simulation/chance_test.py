@@ -122,7 +122,7 @@ KNOWN += [9995600258]
 # judged by a survey without the topic, and never again.
 KNOWN += [20000047]
 # Consumer groups, which stop, are reset or are deleted.
-KNOWN += [20000000041, 20000000144, 20000000213]
+KNOWN += [20000000041, 20000000213]
 # A mirror resumed at the log end after its position had expired: what it went
 # past, and the source still held, was no part of the recovery point.
 KNOWN += [20000000429]
