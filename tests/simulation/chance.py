@@ -25,6 +25,14 @@ from .families import FAMILIES, KEPT_MIRUS, traits_of
 from .families_judge import TopicsJudge, make_judge
 from .judge import ViolationError
 from .mirrormaker import MirrorSettings
+from .topics_episodes import (
+    TOPICS_DEEDS,
+    TOPICS_EPISODES,
+    TOPICS_MENDED,
+    Addition,
+    add,
+)
+from .topics_judge import FactsJudge
 from .world import CANARY, World
 
 __all__ = [
@@ -33,6 +41,7 @@ __all__ = [
     "HEADERS_FROM",
     "LATEST_FROM",
     "SHORT_FROM",
+    "TOPICS_FROM",
     "WIDER_FROM",
     "Plan",
     "ViolationError",
@@ -63,6 +72,10 @@ KEPT_FROM = 8 * 10**9
 LATEST_FROM = 9 * 10**9
 """Seed from which the target may lose copies, offsets may be set, and probes
 may have what goes wrong, too."""
+
+TOPICS_FROM = 12 * 10**9
+"""Seed from which configs differ, topics are not created, a mirror is too slow
+for the retention, and heartbeats are written, too."""
 
 _OTHERS = [kind for kind in FAMILIES if kind != "mirrormaker2"]
 
@@ -114,18 +127,23 @@ class Plan:
     starts_after: float = 0.0
     """For how long the mirror is down when the agent starts."""
 
+    addition: Addition = field(default_factory=Addition)
     features: frozenset[str] = field(default_factory=frozenset)
 
 
 FEATURES = frozenset(
     {*EPISODES, *LATER_EPISODES, *LATEST_EPISODES, *REST, *FAMILIES}
+    | TOPICS_EPISODES.keys()
 ) | {
     "alters",
     "canary",
     "committed",
     "compacted topic",
+    "configured topics",
     "exactly_once",
     "flush of 300 s",
+    "heartbeats",
+    "heartbeats of another mirror",
     "latest",
     "mirror down at first",
     "no syncs",
@@ -133,6 +151,7 @@ FEATURES = frozenset(
     "offsets in headers",
     "probes go wrong",
     "several episodes at once",
+    "short retention",
     "untold flush",
 }
 """What a world may have."""
@@ -140,6 +159,28 @@ FEATURES = frozenset(
 
 def draw(seed: int) -> Plan:
     """Draw a world."""
+    plan = _draw(seed)
+    if seed < TOPICS_FROM:
+        return plan
+    expiring = {n: t.partitions for n, t in plan.topics.items() if not t.keys}
+    added = add(
+        seed,
+        expiring or {n: t.partitions for n, t in plan.topics.items()},
+        plan.length,
+        mm2=plan.kind == "mirrormaker2",
+    )
+    return replace(
+        plan,
+        mirror={**plan.mirror, **added.mirror},
+        steps=tuple(
+            sorted((*plan.steps, *added.steps), key=lambda step: step.at)
+        ),
+        addition=added,
+        features=plan.features | added.features,
+    )
+
+
+def _draw(seed: int) -> Plan:
     random = Random(seed)  # noqa: S311 - no secret
     topics = {
         name: Topic(
@@ -286,7 +327,8 @@ def run(plan: Plan) -> World:
         plan.seed,
         kind=plan.kind,
         mirror=MirrorSettings(**plan.mirror),
-        flow=None if plan.canary else {"canary": {"enabled": False}},
+        flow=({} if plan.canary else {"canary": {"enabled": False}})
+        | plan.addition.flow(),
         interval=plan.interval,
         tails=SEEN,
         keeps_charts=plan.canary or plan.seed % CHARTS_EVERY == 0,
@@ -303,6 +345,7 @@ def run(plan: Plan) -> World:
             world.source.create(name, topic.partitions, cleanup_policy=policy)
             world.keys[name] = topic.keys
             world.traffic(name, per_second=topic.rate, keys=topic.keys)
+        plan.addition.begin(world)
         world.mirror.start()
         world.run(10)
         if plan.starts_after:
@@ -320,14 +363,22 @@ def run(plan: Plan) -> World:
             judge.note_topics()
         # What a mirror did before it was watched is not judged.
         world.oracle.forget()
+        judge.facts = FactsJudge(
+            world,
+            plan.interval,
+            plan.kind,
+            plan.addition.every,
+            chosen=plan.addition.chosen,
+            steps=frozenset(s.what for s in plan.steps),
+        )
         world.agent.on_report = judge.take
         for step in plan.steps:
             if step.at > world.schedule.elapsed:
                 world.schedule.run_until(step.at)
             judge.calm_since = world.schedule.elapsed
-            do(world, step)
-        for what in MENDED:
-            do(world, Step(world.schedule.elapsed, what))
+            _do(world, step)
+        for what in (*TOPICS_MENDED, *MENDED):
+            _do(world, Step(world.schedule.elapsed, what))
         judge.calm_since = world.schedule.elapsed
         if isinstance(judge, TopicsJudge):
             # What it copies shows where it goes on, and is compared at rest.
@@ -336,6 +387,13 @@ def run(plan: Plan) -> World:
         world.run(judge.calm)
         judge.finish()
         return world
+
+
+def _do(world: World, step: Step) -> None:
+    if step.what in TOPICS_DEEDS:
+        TOPICS_DEEDS[step.what](world, step)
+    else:
+        do(world, step)
 
 
 def fails(plan: Plan) -> str | None:

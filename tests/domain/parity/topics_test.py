@@ -4,7 +4,9 @@ from datetime import timedelta
 
 import pytest
 
+from mirrorwatch.domain.lag.model import LagObservation
 from mirrorwatch.domain.report import Health
+from tests.support.builders import NOON
 
 from .world import DEFAULT, MINUTE, World, facts
 
@@ -20,6 +22,20 @@ def test_nothing_is_said_before_both_sides_are_known() -> None:
     assert verdict.health is Health.OK
     assert verdict.reason.startswith("The one replicated topic is present at ")
     assert verdict.reason.endswith(" at ldf with matching partitions")
+
+
+def test_a_topic_that_is_hidden_is_not_said_to_be_there() -> None:
+    world = World()
+    # Brokers leave it out of their list, so it is not compared.
+    assert world.survey({"a": 1}, {"a": 1}).health is Health.OK
+    cannot = "Mirrorwatch cannot see b, which MirrorMaker copies"
+    world.lag = LagObservation(flow="summit->ldf", at=NOON, hidden=cannot)
+    verdict = world.survey({"a": 1}, {"a": 1})
+    assert (verdict.health, verdict.reason) == (Health.UNKNOWN, cannot)
+    # What is compared is judged as ever.
+    assert world.survey({"a": 1}, {"a": 2}).health is Health.WARNING
+    world.lag = LagObservation(flow="summit->ldf", at=NOON)
+    assert world.survey({"a": 1}, {"a": 1}).health is Health.OK
 
 
 def test_a_new_topic_is_missed_after_two_refreshes_until_it_is_there() -> None:
