@@ -438,6 +438,42 @@ def test_a_record_older_than_the_agent_is_read_for_its_age() -> None:
     assert list(tracker.wanted()) == []
 
 
+def test_what_a_slow_mirror_copies_is_as_old_as_it_is() -> None:
+    # It had a hundred records to copy when the agent was started, written one
+    # each half minute, and goes on by one in each look: the record that was
+    # read is never the one that is next.
+    tracker = a_tracker(TopicConfigs(retention_ms=HOUR_MS))
+    started = 100 * 30
+    for look in range(20):
+        now, position = started + 30 * look, look
+        lag = only(
+            tracker.take(a_view(now, end=100 + look, committed=position))
+        )
+        assert lag.unread is (look == 0)
+        assert lag.headroom is not None
+        if look:
+            age = now - 30 * position
+            assert (lag.seconds, lag.at_least) == (age, False)
+            left = lag.headroom.remaining.total_seconds()
+            assert lag.just_seen or left == HOUR_MS / 1000 - age
+        (wanted,) = tracker.wanted()
+        written = NOON + timedelta(seconds=30 * position)
+        tracker.resolve([FirstRecord(wanted, position, written)])
+    assert not lag.just_seen
+
+
+def test_what_is_read_again_is_no_younger_than_what_was_passed() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(3000, end=100, committed=50))
+    (wanted,) = tracker.wanted()
+    tracker.resolve([FirstRecord(wanted, 50, NOON)])
+    lag = only(tracker.take(a_view(3030, end=100, committed=75)))
+    # Half of what there was is passed, half of the time has gone by then.
+    assert lag.seconds == 1530
+    lag = only(tracker.take(a_view(3060, end=100, committed=10)))
+    assert (lag.seconds, lag.at_least) == (60, True)
+
+
 def test_markers_at_the_end_are_no_lag() -> None:
     tracker = a_tracker()
     tracker.take(a_view(0, end=101, committed=100))
@@ -692,6 +728,8 @@ def test_a_log_that_has_not_reached_its_size_may_soon(
         committed = 1000 + 10 * (seconds if moves else 0)
         view = a_view(seconds, end=1020 + 10 * seconds, committed=committed)
         seen = tracker.take(view)
+        found = [FirstRecord(w, w.position, NOON) for w in tracker.wanted()]
+        tracker.resolve(found)
     verdict = judge_retention("f", seen, RetentionLimits(), seen.at)
     assert verdict.health is health
     if health is Health.UNKNOWN:
