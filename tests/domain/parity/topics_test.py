@@ -157,7 +157,21 @@ def test_heartbeats_are_missed_of_mirrormaker_2_only(chosen: bool) -> None:
 def test_a_filter_is_believed_only_once_all_of_it_was_read() -> None:
     world = World(wants="older")
     verdict = world.survey({"a": 1}, {"a": 1}, caught_up=False)
-    assert verdict.health is Health.OK
+    assert verdict.health is Health.UNKNOWN
+    assert "are still being read" in verdict.reason
+
+
+def test_what_is_due_is_not_called_new_while_a_filter_is_read() -> None:
+    world = World(refresh=MINUTE)
+    world.survey({"a": 1, "b": 1}, {"a": 1})
+    world.now += 3 * MINUTE
+    assert world.survey({"a": 1, "b": 1}, {"a": 1}).health is Health.CRITICAL
+    # A restarted agent does not know yet how often the mirror refreshes.
+    world.start()
+    verdict = world.survey({"a": 1, "b": 1}, {"a": 1}, caught_up=False)
+    assert verdict.health is Health.UNKNOWN
+    assert world.parity.sides.get() is None
+    assert world.survey({"a": 1, "b": 1}, {"a": 1}).health is Health.CRITICAL
 
 
 def test_a_filter_holds_while_the_mirrors_topics_are_read_again() -> None:
