@@ -260,7 +260,9 @@ class ConfigsRule(Rule):
         hidden, refused = is_hidden(world), self._is_refused()
         if able > self.late and (refused or (hidden and self._told)):
             least = max(least, UNKNOWN)
-        return Bounds(least, most, hidden or refused)
+        # It may be asked for configs of a copy that was just listed.
+        unknown = hidden or refused or bool(world.target.denied)
+        return Bounds(least, most, unknown)
 
     def _is_refused(self) -> bool:
         world = self.world
