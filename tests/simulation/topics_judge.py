@@ -27,6 +27,9 @@ MINUTE = 60.0
 LOOK = 5.0
 """Seconds between two looks at the world."""
 
+REFRESH = 600.0
+"""Seconds that the agent takes for both where a mirror does not say it."""
+
 OK, UNKNOWN = Health.OK, Health.UNKNOWN
 WARNING, CRITICAL = Health.WARNING, Health.CRITICAL
 
@@ -103,6 +106,38 @@ class Bounds:
     """Whether something keeps the agent from knowing."""
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a mirror says of itself; the agent's own defaults where it does
+    not.
+    """
+
+    tasks: bool
+    """Whether it says which topics it copies."""
+
+    refresh: float
+    """Seconds between two looks for topics."""
+
+    sync: float | None
+    """Seconds between two syncs of configs, if there are any."""
+
+    finds_copies: bool
+    """Whether positions rest on copies instead, which may not be found."""
+
+    @classmethod
+    def by(cls, world: World, kind: str) -> "Told":
+        """Return what a kind of mirror says."""
+        traits, settings = traits_of(kind), world.mirror.settings
+        refresh = settings.refresh if traits.on_connect else REFRESH
+        syncs = settings.syncs_configs and not traits.in_connect
+        return cls(
+            tasks=traits.on_connect,
+            refresh=refresh,
+            sync=refresh if syncs else None,
+            finds_copies=traits.finds_copies,
+        )
+
+
 class Rule(ABC):
     """What one check must say.
 
@@ -112,6 +147,8 @@ class Rule(ABC):
         The world.
     late
         Seconds within which the agent takes notice.
+    told
+        What its mirror says of itself.
     """
 
     check: str
@@ -119,9 +156,10 @@ class Rule(ABC):
     stale: float
     """Seconds without an answer after which it must not be `ok` any more."""
 
-    def __init__(self, world: World, late: float) -> None:
+    def __init__(self, world: World, late: float, told: Told) -> None:
         self.world = world
         self.late = late
+        self.told = told
         self._past: deque[tuple[float, Bounds]] = deque()
 
     @abstractmethod
@@ -179,12 +217,10 @@ class TopicsRule(Rule):
     check = "topics"
 
     def __init__(
-        self, world: World, late: float, *, chosen: bool, told: bool
+        self, world: World, late: float, told: Told, *, chosen: bool
     ) -> None:
-        super().__init__(world, late)
+        super().__init__(world, late, told)
         self._chosen = chosen
-        self._told = told
-        """Whether the mirror says which topics it copies."""
         self._standing = Standing()
         self.stale = late + MINUTE
 
@@ -192,11 +228,11 @@ class TopicsRule(Rule):
         world, standing = self.world, self._standing
         found = list(self._find())
         standing.see(now, found, able, self.late)
-        patience = max(2 * world.mirror.settings.refresh, MINUTE)
+        patience = max(2 * self.told.refresh, MINUTE)
         least = most = OK
         unknown = is_hidden(world)
         # It asks for what is hidden within half a minute.
-        if unknown and able > self.late and self._told:
+        if unknown and able > self.late and self.told.tasks:
             least = UNKNOWN
         for key in found:
             what, topic, health = key[:3]
@@ -238,19 +274,18 @@ class ConfigsRule(Rule):
     check = "configs"
 
     def __init__(
-        self, world: World, late: float, *, every: float, told: bool
+        self, world: World, late: float, told: Told, *, every: float
     ) -> None:
-        super().__init__(world, every + late)
-        self._told = told
+        super().__init__(world, every + late, told)
         self._standing = Standing()
         self.stale = 3 * every + late
 
     def bounds(self, now: float, able: float) -> Bounds:
         world, standing = self.world, self._standing
-        settings = world.mirror.settings
         found = list(self._find())
         standing.see(now, found, able, self.late)
-        patience = settings.refresh + MINUTE if settings.syncs_configs else 0.0
+        sync = self.told.sync
+        patience = 0.0 if sync is None else sync + MINUTE
         least = most = OK
         for key in found:
             if standing.longest(key, now) >= patience - LOOK:
@@ -258,7 +293,7 @@ class ConfigsRule(Rule):
             if standing.surely(key, now) > patience:
                 least = WARNING
         hidden, refused = is_hidden(world), self._is_refused()
-        if able > self.late and (refused or (hidden and self._told)):
+        if able > self.late and (refused or (hidden and self.told.tasks)):
             least = max(least, UNKNOWN)
         # It may be asked for configs of a copy that was just listed.
         unknown = hidden or refused or bool(world.target.denied)
@@ -313,24 +348,18 @@ class RetentionRule(Rule):
     check = "retention"
     stale = 3 * MINUTE
 
-    def __init__(
-        self, world: World, late: float, *, finds_copies: bool, told: bool
-    ) -> None:
-        super().__init__(world, late)
-        self._told = told
-        self._finds_copies = finds_copies
-        """Whether positions rest on copies, which may not be found."""
-
     def bounds(self, now: float, able: float) -> Bounds:
         del now
         world = self.world
         source = world.source
         least = most = OK
         hidden = is_hidden(world)
-        unknown = hidden and self._told
+        unknown = hidden and self.told.tasks
         unknown |= any(map(world.mirror.carries, source.denied_configs))
         doubtful = hidden
-        doubtful |= bool(self._finds_copies or world.deleted or source.hidden)
+        doubtful |= bool(
+            self.told.finds_copies or world.deleted or source.hidden
+        )
         for name, topic in source.topics.items():
             # Of a week nothing is used up in a world.
             kept = int(topic.configs.get("retention.ms", "-1")) / 1000
@@ -455,19 +484,14 @@ class FactsJudge:
 
     def __post_init__(self) -> None:
         world, late = self.world, 3 * self.interval + 45
-        traits = traits_of(self.kind)
-        told = traits.on_connect
+        told = Told.by(world, self.kind)
+        # After a start positions wait for two commits.
+        commits = 4 * max(world.mirror.settings.flush, MINUTE)
         self.rules = (
-            TopicsRule(world, late, chosen=self.chosen, told=told),
-            ConfigsRule(world, late, every=self.every, told=told),
-            RetentionRule(
-                world,
-                # After a start it waits for two commits.
-                late + 4 * max(world.mirror.settings.flush, MINUTE),
-                finds_copies=traits.finds_copies,
-                told=told,
-            ),
-            HeartbeatsRule(world, late),
+            TopicsRule(world, late, told, chosen=self.chosen),
+            ConfigsRule(world, late, told, every=self.every),
+            RetentionRule(world, late + commits, told),
+            HeartbeatsRule(world, late, told),
         )
         self.world.schedule.every(lambda: LOOK, self.look)
         self.look()
