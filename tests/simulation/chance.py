@@ -168,6 +168,7 @@ def draw(seed: int) -> Plan:
         expiring or {n: t.partitions for n, t in plan.topics.items()},
         plan.length,
         mm2=plan.kind == "mirrormaker2",
+        alters=plan.mirror["alters"],
     )
     return replace(
         plan,

@@ -20,6 +20,9 @@ __all__ += ["add"]
 
 MINUTE = 60.0
 
+RETENTION = 5 * MINUTE
+"""Seconds of ``log.retention.check.interval.ms``."""
+
 BEATS = 5.0
 """Seconds between two heartbeats."""
 
@@ -61,7 +64,7 @@ class Addition:
             kept = str(round(seconds * 1000))
             world.source.configure(topic, "retention.ms", kept)
         if self.retention:
-            world.schedule.every(lambda: MINUTE, world.source.expire_old)
+            world.schedule.every(lambda: RETENTION, world.source.expire_old)
         if self.other_beats:
             world.source.create(HEARTBEATS, 1, cleanup_policy="compact")
             world.other_beats = True
@@ -76,7 +79,12 @@ def _beat(world: World) -> None:
 
 
 def add(
-    seed: int, topics: Mapping[str, int], length: float, *, mm2: bool
+    seed: int,
+    topics: Mapping[str, int],
+    length: float,
+    *,
+    mm2: bool,
+    alters: bool,
 ) -> Addition:
     """Draw what is added to a world.
 
@@ -90,6 +98,9 @@ def add(
         Its length in seconds.
     mm2
         Whether its mirror is MirrorMaker 2, and known to be.
+    alters
+        Whether a transform alters each record: heartbeats, too, so that no
+        copies of them are known.
     """
     random = Random(f"topics {seed}")  # noqa: S311 - no secret
     retention = {
@@ -102,7 +113,7 @@ def add(
     if mm2:
         mirror["syncs_configs"] = random.random() < 0.8
         mirror["heartbeats"] = BEATS if beats else 0.0
-    other_beats = mm2 and random.random() < 0.5
+    other_beats = mm2 and random.random() < 0.5 and not alters
     names = [
         name for name in TOPICS_EPISODES if mm2 or name not in OF_MIRRORMAKER_2
     ]

@@ -10,6 +10,7 @@ when each is unknown.
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from mirrorwatch.domain.parity.configs import MATTERS
@@ -347,6 +348,7 @@ class RetentionRule(Rule):
 
     check = "retention"
     stale = 3 * MINUTE
+    _carried: AbstractSet[tuple[str, int]] = frozenset()
 
     def bounds(self, now: float, able: float) -> Bounds:
         del now
@@ -360,6 +362,14 @@ class RetentionRule(Rule):
         doubtful |= bool(
             self.told.finds_copies or world.deleted or source.hidden
         )
+        # What it did not follow before has to be read.
+        carried = {
+            (t.id, len(t.logs))
+            for t in source.topics.values()
+            if world.mirror.carries(t.name)
+        }
+        doubtful |= carried != self._carried
+        self._carried = carried
         for name, topic in source.topics.items():
             # Of a week nothing is used up in a world.
             kept = int(topic.configs.get("retention.ms", "-1")) / 1000

@@ -462,6 +462,17 @@ def test_what_a_slow_mirror_copies_is_as_old_as_it_is() -> None:
     assert not lag.just_seen
 
 
+def test_what_came_while_the_agent_looks_is_of_no_unknown_age() -> None:
+    assert only(a_tracker().take(a_view(30, end=5))).unread
+    tracker = a_tracker()
+    tracker.take(replace(a_view(0, end=5), names={}))
+    assert not only(tracker.take(a_view(30, end=5))).unread
+    # What was copied before was there before.
+    tracker = a_tracker()
+    tracker.take(replace(a_view(0, end=5), names={}))
+    assert only(tracker.take(a_view(30, end=5, committed=2))).unread
+
+
 def test_what_is_read_again_is_no_younger_than_what_was_passed() -> None:
     tracker = a_tracker()
     tracker.take(a_view(3000, end=100, committed=50))
