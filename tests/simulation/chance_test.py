@@ -10,7 +10,7 @@ from itertools import count
 import pytest
 
 from tests.simulation import chance
-from tests.simulation.chance import HEADERS_FROM, Plan, draw, run
+from tests.simulation.chance import TOPICS_FROM, Plan, draw, run
 from tests.simulation.judge import ViolationError
 
 KNOWN = [1, 2, 4, 5, 6, 7, 8, 10, 25, 178, 279, 350, 396, 458, 527, 965]
@@ -149,7 +149,7 @@ def try_new(first: int, seconds: float) -> int:
 # Not in each run: about one new world in 500 still shows something unknown.
 @pytest.mark.long
 def test_new_worlds() -> None:
-    first = HEADERS_FROM + int.from_bytes(os.urandom(4))
+    first = TOPICS_FROM + int.from_bytes(os.urandom(4))
     print(f"new worlds from seed {first} on")
     tried = try_new(first, NEW)
     print(f"{tried} new worlds hold")
