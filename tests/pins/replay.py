@@ -136,7 +136,7 @@ READ_SINCE = "made.anew"
 """Topic that was recreated: today it is read from its first copy on, of which
 the recording has no reading. Until it is read its position is not known."""
 
-NEW_OF_LAG = {"scarcer", "just_seen", "unmeasured", "unfilled", "unread"}
+NEW_OF_LAG = {"scarcer", "just_seen", "unmeasured", "unfilled"}
 """What lags have now and the recording has not."""
 
 

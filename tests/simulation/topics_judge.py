@@ -520,7 +520,7 @@ class FactsJudge:
         if not (answers and runs):
             self._able_since = None
         else:
-            since = self._able_since or 0.0
+            since = now if self._able_since is None else self._able_since
             self._able_since = max(since, world.agent.started_at)
         able = 0.0 if self._able_since is None else now - self._able_since
         silent = (

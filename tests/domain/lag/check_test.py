@@ -348,18 +348,6 @@ def test_a_retention_that_could_not_be_read_is_named() -> None:
     assert retention(none).reason.startswith("Retention of a at the source")
 
 
-def test_what_is_still_to_be_read_may_be_lost_sooner_than_is_known() -> None:
-    seen = with_headroom(40, 1, 1)
-    (topic,) = (t for t in seen.topics if t.records)
-    verdict = retention(replace(seen, topics=(replace(topic, unread=True),)))
-    assert verdict.health is Health.UNKNOWN
-    assert "has not been read" in verdict.reason
-    # What is kept for ever is lost at no time.
-    kept = replace(topic, unread=True, headroom=None)
-    seen = replace(seen, topics=(kept,))
-    assert retention(seen).health is Health.OK
-
-
 def test_what_cannot_be_counted_may_be_lost_sooner_than_is_known() -> None:
     assert retention(SEEN).health is Health.OK
     verdict = retention(replace(SEEN, unknown_partitions=2))

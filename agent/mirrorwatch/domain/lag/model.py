@@ -148,10 +148,6 @@ class TopicLag:
     """Whether the agent has just begun to look at what waits, so that it may
     be what a mirror that keeps up has not committed yet."""
 
-    unread: bool = False
-    """Whether what waits was there before the agent looked, and is still to be
-    read: it may be of any age."""
-
     unmeasured: bool = False
     """Whether it loses records by its size, and it is not known yet how fast
     it is written."""

@@ -104,9 +104,6 @@ class PartitionLag:
     moved_at: datetime
     """When the position last went on; at first, when it was first seen."""
 
-    appeared: bool = False
-    """Whether it came while the agent looked, so that its records did, too."""
-
     rewound_at: datetime | None = None
     """When it last went back, or since when records had waited then: it has
     stood for no longer. `None` if it has gone on since."""
@@ -304,15 +301,6 @@ class PartitionLag:
         """
         found = self._seen_first()
         return None if found is None else found[0]
-
-    @property
-    def unread(self) -> bool:
-        """Whether what waits was there before the agent looked first, and is
-        still to be read: it may be of any age.
-        """
-        return (
-            self.waits_unseen and self.ends.floor is None and not self.appeared
-        )
 
     @property
     def _was_there(self) -> bool:

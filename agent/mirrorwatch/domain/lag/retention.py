@@ -153,13 +153,6 @@ def _find_unmeasured(
     """Yield what may lose records sooner than is known. Where nothing waits,
     what is known is enough.
     """
-    unread = [t.topic for t in seen.topics if t.unread and t.headroom]
-    if unread:
-        yield CheckFinding(
-            Health.UNKNOWN,
-            f"When {_name(unread)} loses records is not known yet: what waits "
-            "was there before mirrorwatch could look, and has not been read",
-        )
     found = [
         t.topic
         for t in seen.topics

@@ -335,10 +335,6 @@ def summarize(
         headroom=next(iter(headroom), None),
         scarcer=headroom[1:],
         just_seen=just_seen,
-        unread=any(
-            track.unread and not _is_dropped(partition, track, around)
-            for partition, track in waiting.items()
-        ),
         unmeasured=any(
             p not in rates
             for p, _ in _find_full(around.configs, tracks, around.starts)

@@ -75,7 +75,6 @@ class LagTracker:
 
         self._unknown = 0
         self._at: datetime | None = None
-        self._looked = False
         self._whole_at: datetime | None = None
         """When all was seen last."""
 
@@ -123,7 +122,6 @@ class LagTracker:
         if view.source is not None and view.caught_up:
             self._unknown, self._at = 0, view.at
             self._move(view, proof, self._gap(view, flush))
-            self._looked = True
             problems.extend(self._find_unread(view.at, flush))
             topics = self._summaries.take(
                 view,
@@ -273,7 +271,6 @@ class LagTracker:
             track = tracks[key] = PartitionLag(
                 epoch=(seen.source_id, target_id),
                 moved_at=min(told or view.at, view.at),
-                appeared=self._looked and seen.proved is None,
             )
             self._unread[key] = track
         elif track.epoch[1] != target_id:
