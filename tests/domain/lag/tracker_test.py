@@ -265,6 +265,25 @@ def test_what_is_not_known_is_not_called_even(view: FlowView) -> None:
     assert seen.unknown_partitions or seen.problems
 
 
+def test_what_was_copied_before_a_leader_was_lost_does_not_stand() -> None:
+    def leaderless(seconds: float, committed: int) -> FlowView:
+        view = a_view(seconds, end=0, committed=committed)
+        assert view.source is not None
+        return replace(view, source=replace(view.source, ends={}))
+
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=100, committed=90))
+    # The rest was copied, and committed after the leader was lost.
+    lag = only(seen := tracker.take(leaderless(300, 120)))
+    assert (lag.status, lag.records) == (LagStatus.EVEN, 0)
+    assert seen.unknown_partitions == 1
+    # What was not stands, as far as is known.
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=100, committed=90))
+    lag = only(tracker.take(leaderless(300, 90)))
+    assert (lag.status, lag.records) == (LagStatus.STOPPED, 10)
+
+
 def test_lag_that_grows_from_stretch_to_stretch_falls_behind() -> None:
     trend = LagTrend()
     for n in range(7):
@@ -652,6 +671,20 @@ def test_headroom_by_time_is_what_the_oldest_has_left() -> None:
     assert headroom is not None
     assert headroom.remaining == timedelta(minutes=30)
     assert headroom.share == 0.5
+
+
+def test_what_expired_uncopied_is_not_what_expires_next() -> None:
+    tracker = a_tracker(TopicConfigs(retention_ms=HOUR_MS))
+    tracker.take(a_view(0, end=100, committed=90))
+    (wanted,) = tracker.wanted()
+    tracker.resolve([FirstRecord(wanted, 90, NOON)])
+    # Ten records came later, and those before them were deleted.
+    for seconds, start in ((3000, 0), (3600, 0), (3660, 100)):
+        view = a_view(seconds, end=110, committed=90, start=start)
+        lag = only(tracker.take(view))
+        assert lag.headroom is not None
+        left = lag.headroom.remaining.total_seconds()
+        assert left == (3600 - 660 if start else 3600 - seconds)
 
 
 def test_headroom_by_size_is_an_estimate() -> None:
