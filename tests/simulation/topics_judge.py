@@ -260,6 +260,8 @@ class TopicsRule(Rule):
                     yield "unwanted", name, CRITICAL, topic.id
                 continue
             copies = world.target.topics.get(world.remote(name))
+            if copies is not None and copies.name in world.target.hidden:
+                continue
             if copies is None or copies.name in world.target.denied:
                 yield "missing", name, CRITICAL, topic.id
                 continue
@@ -350,6 +352,12 @@ class RetentionRule(Rule):
     stale = 3 * MINUTE
     _carried: AbstractSet[tuple[str, int]] = frozenset()
 
+    def __init__(
+        self, world: World, late: float, told: Told, *, chosen: bool
+    ) -> None:
+        super().__init__(world, late, told)
+        self._chosen = chosen
+
     def bounds(self, now: float, able: float) -> Bounds:
         del now
         world = self.world
@@ -379,7 +387,7 @@ class RetentionRule(Rule):
                 doubtful |= log.leader is None or last >= log.end
                 if (
                     kept < 0
-                    or not world.mirror.carries(name)
+                    or not (self._chosen or world.mirror.carries(name))
                     or "delete" not in topic.effective("cleanup.policy")
                 ):
                     continue
@@ -500,7 +508,7 @@ class FactsJudge:
         self.rules = (
             TopicsRule(world, late, told, chosen=self.chosen),
             ConfigsRule(world, late, told, every=self.every),
-            RetentionRule(world, late + commits, told),
+            RetentionRule(world, late + commits, told, chosen=self.chosen),
             HeartbeatsRule(world, late, told),
         )
         self.world.schedule.every(lambda: LOOK, self.look)
