@@ -162,7 +162,6 @@ def _config(episode: Episode, side: str, *, alone: bool) -> list[Step]:
 
 CHANGES = {
     "retention.ms": "172800000",
-    "retention.bytes": "9000000000",
     "max.message.bytes": "2000000",
     "min.insync.replicas": "2",
 }

@@ -93,8 +93,8 @@ class Standing:
 
     def surely(self, key: Hashable, now: float) -> float:
         """Return for how long the agent has known it at least."""
-        seen = self._known[key].seen
-        return 0.0 if seen is None else now - seen
+        since = self._known.get(key)
+        return 0.0 if since is None or since.seen is None else now - since.seen
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,34 +281,39 @@ class ConfigsRule(Rule):
     ) -> None:
         super().__init__(world, every + late, told)
         self._standing = Standing()
+        self._readable = Standing()
         self.stale = 3 * every + late
 
     def bounds(self, now: float, able: float) -> Bounds:
         world, standing = self.world, self._standing
-        found = list(self._find())
+        found, denied = list(self._find()), self._denied()
         standing.see(now, found, able, self.late)
+        # It remembers what it cannot read; what began then it does not know.
+        readable = [key for key in found if key[0] not in denied]
+        self._readable.see(now, readable, able, self.late)
         sync = self.told.sync
         patience = 0.0 if sync is None else sync + MINUTE
         least = most = OK
         for key in found:
             if standing.longest(key, now) >= patience - LOOK:
                 most = WARNING
-            if standing.surely(key, now) > patience:
+            if self._readable.surely(key, now) > patience:
                 least = WARNING
-        hidden, refused = is_hidden(world), self._is_refused()
+        hidden, refused = is_hidden(world), bool(denied)
         if able > self.late and (refused or (hidden and self.told.tasks)):
             least = max(least, UNKNOWN)
         # It may be asked for configs of a copy that was just listed.
         unknown = hidden or refused or bool(world.target.denied)
         return Bounds(least, most, unknown)
 
-    def _is_refused(self) -> bool:
+    def _denied(self) -> set[str]:
         world = self.world
-        return any(
-            name in world.source.denied_configs
-            or copies.name in world.target.denied_configs
+        return {
+            name
             for name, _, copies in _compared(world)
-        )
+            if name in world.source.denied_configs
+            or copies.name in world.target.denied_configs
+        }
 
     def _find(self) -> Iterator[tuple[str, ...]]:
         for name, topic, copies in _compared(self.world):
