@@ -112,6 +112,10 @@ KNOWN += [9994000050]
 # A record was dropped of a mirror that is known by its copies, and another
 # producer wrote one, while the source could not be seen: both went on alike.
 KNOWN += [9994000057]
+# Old records had expired uncopied: retention took those that wait for as old.
+KNOWN += [12000000141]
+# A partition lost its leader: what was copied before was said to stand.
+KNOWN += [12000000169]
 """Seeds that are always tried: worlds in which the agent, or what it is held
 to, was wrong once."""
 
