@@ -149,8 +149,20 @@ def test_the_first_heartbeat_after_a_pause_is_not_called_late() -> None:
     assert followed([400, *range(62)], [400]).health is Health.WARNING
 
 
+def test_how_late_copies_are_is_not_known_when_an_agent_starts() -> None:
+    """They may be late for an hour, or none were made for one."""
+    verdict = carried(1, 3600)
+    assert verdict.health is Health.UNKNOWN
+    assert "the newest copy is 60 min older" in verdict.reason
+    assert carried(1, 3).health is Health.OK
+    # One that copied all of them once is followed from then on.
+    assert followed([400, 0], [400]).health is Health.OK
+
+
 def test_heartbeats_that_nobody_makes_any_more_are_nobodys_fault() -> None:
-    assert carried(100, 200).health is Health.OK
+    verdict = carried(700, 800)
+    assert verdict.health is Health.UNKNOWN
+    assert "No heartbeat has been emitted at the source" in verdict.reason
 
 
 def test_heartbeats_that_ceased_prove_nothing() -> None:

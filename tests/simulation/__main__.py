@@ -18,7 +18,7 @@ from random import randrange
 
 from .chance import (
     FEATURES,
-    LATEST_FROM,
+    TOPICS_FROM,
     ViolationError,
     draw,
     fails,
@@ -80,7 +80,7 @@ def main() -> int:
         return replay(chosen.seed)
     first = chosen.first
     if first is None:
-        first = LATEST_FROM + randrange(10**9)  # noqa: S311 - no secret
+        first = TOPICS_FROM + randrange(10**9)  # noqa: S311 - no secret
     seeds = (n for n in count(first) if chosen.only in draw(n).kind)
     tried: list[Attempt] = []
     with ProcessPoolExecutor(chosen.processes) as pool:

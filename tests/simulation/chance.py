@@ -34,6 +34,14 @@ from .groups_chance import (
 from .groups_judge import GroupsJudge
 from .judge import Judge, ViolationError
 from .mirrormaker import MirrorSettings
+from .topics_episodes import (
+    TOPICS_DEEDS,
+    TOPICS_EPISODES,
+    TOPICS_MENDED,
+    Addition,
+    add,
+)
+from .topics_judge import FactsJudge
 from .world import CANARY, World
 
 __all__ = [
@@ -43,6 +51,7 @@ __all__ = [
     "HEADERS_FROM",
     "LATEST_FROM",
     "SHORT_FROM",
+    "TOPICS_FROM",
     "WIDER_FROM",
     "Plan",
     "ViolationError",
@@ -77,6 +86,10 @@ may have what goes wrong, too."""
 GROUPS_FROM = 2 * 10**10
 """Seed from which worlds of MirrorMaker 2 have consumer groups: each is one
 of those from `WIDER_FROM` on, with groups beside."""
+
+TOPICS_FROM = 12 * 10**9
+"""Seed from which configs differ, topics are not created, a mirror is too slow
+for the retention, and heartbeats are written, too."""
 
 _OTHERS = [kind for kind in FAMILIES if kind != "mirrormaker2"]
 
@@ -131,18 +144,23 @@ class Plan:
     starts_after: float = 0.0
     """For how long the mirror is down when the agent starts."""
 
+    addition: Addition = field(default_factory=Addition)
     features: frozenset[str] = field(default_factory=frozenset)
 
 
 FEATURES = frozenset(
     {*EPISODES, *LATER_EPISODES, *LATEST_EPISODES, *REST, *FAMILIES}
+    | TOPICS_EPISODES.keys()
 ) | {
     "alters",
     "canary",
     "committed",
     "compacted topic",
+    "configured topics",
     "exactly_once",
     "flush of 300 s",
+    "heartbeats",
+    "heartbeats of another mirror",
     "latest",
     "mirror down at first",
     "no syncs",
@@ -150,6 +168,7 @@ FEATURES = frozenset(
     "offsets in headers",
     "probes go wrong",
     "several episodes at once",
+    "short retention",
     "untold flush",
 }
 """What a world may have."""
@@ -159,6 +178,29 @@ def draw(seed: int) -> Plan:
     """Draw a world."""
     if seed >= GROUPS_FROM:
         return _with_groups(draw(WIDER_FROM + seed - GROUPS_FROM), seed)
+    plan = _draw(seed)
+    if seed < TOPICS_FROM:
+        return plan
+    expiring = {n: t.partitions for n, t in plan.topics.items() if not t.keys}
+    added = add(
+        seed,
+        expiring or {n: t.partitions for n, t in plan.topics.items()},
+        plan.length,
+        mm2=plan.kind == "mirrormaker2",
+        alters=plan.mirror["alters"],
+    )
+    return replace(
+        plan,
+        mirror={**plan.mirror, **added.mirror},
+        steps=tuple(
+            sorted((*plan.steps, *added.steps), key=lambda step: step.at)
+        ),
+        addition=added,
+        features=plan.features | added.features,
+    )
+
+
+def _draw(seed: int) -> Plan:
     random = Random(seed)  # noqa: S311 - no secret
     topics = {
         name: Topic(
@@ -321,6 +363,7 @@ def run(plan: Plan) -> World:
         flow={
             **({} if plan.canary else {"canary": {"enabled": False}}),
             **(READERS if plan.groups else {}),
+            **plan.addition.flow(),
         },
         interval=plan.interval,
         tails=SEEN,
@@ -347,9 +390,9 @@ def run(plan: Plan) -> World:
                 world.schedule.run_until(step.at)
             judge.calm_since = world.schedule.elapsed
             if not do_groups(groups, step):
-                do(world, step)
-        for what in MENDED:
-            do(world, Step(world.schedule.elapsed, what))
+                _do(world, step)
+        for what in (*TOPICS_MENDED, *MENDED):
+            _do(world, Step(world.schedule.elapsed, what))
         for what in GROUP_MENDED:
             do_groups(groups, Step(world.schedule.elapsed, what))
         judge.calm_since = world.schedule.elapsed
@@ -376,6 +419,7 @@ def _populate(plan: Plan, world: World) -> Groups | None:
 
 def _start(plan: Plan, world: World, judge: Judge) -> None:
     """Start the mirror and the agent."""
+    plan.addition.begin(world)
     world.mirror.start()
     world.run(10)
     if plan.starts_after:
@@ -393,6 +437,21 @@ def _start(plan: Plan, world: World, judge: Judge) -> None:
         judge.note_topics()
     # What a mirror did before it was watched is not judged.
     world.oracle.forget()
+    judge.facts = FactsJudge(
+        world,
+        plan.interval,
+        plan.kind,
+        plan.addition.every,
+        chosen=plan.addition.chosen,
+        steps=frozenset(s.what for s in plan.steps),
+    )
+
+
+def _do(world: World, step: Step) -> None:
+    if step.what in TOPICS_DEEDS:
+        TOPICS_DEEDS[step.what](world, step)
+    else:
+        do(world, step)
 
 
 def fails(plan: Plan) -> str | None:

@@ -267,6 +267,10 @@ class SimTopic:
     stale_ends: dict[int, int] = field(default_factory=dict)
     """Ends that a new leader answers with, by partition."""
 
+    def effective(self, key: str) -> str:
+        """Return the value of a config that is in effect."""
+        return self.configs.get(key, DEFAULTS[key])
+
 
 DEFAULTS: Mapping[str, str] = {
     "max.message.bytes": "1048588",
@@ -353,6 +357,31 @@ class SimCluster:
         """Add partitions."""
         logs = self.topics[name].logs
         logs.extend([self._log(name, n) for n in range(len(logs), partitions)])
+
+    def configure(self, name: str, key: str, value: str | None) -> None:
+        """Set a config of a topic; `None` deletes it."""
+        topic = self.topics.get(name)
+        if topic is None:
+            return
+        if value is None:
+            topic.configs.pop(key, None)
+        else:
+            topic.configs[key] = value
+
+    def expire_old(self) -> None:
+        """Delete what is older than the topic's own ``retention.ms``."""
+        now = self.milliseconds()
+        for topic in self.topics.values():
+            kept = int(topic.configs.get("retention.ms", "-1"))
+            if kept < 0 or "delete" not in topic.effective("cleanup.policy"):
+                continue
+            for log in topic.logs:
+                start = log.start
+                while start < log.end and (
+                    log.at(start).timestamp + kept < now
+                ):
+                    start += 1
+                log.expire(start)
 
     def log(self, topic: str, partition: int) -> Log | None:
         """Return a log, if it exists."""

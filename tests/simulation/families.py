@@ -14,7 +14,7 @@ from mirrorwatch.config.mirror import MirrorConfig
 from mirrorwatch.domain.mirror_traits import MirrorTraits
 from mirrorwatch.sources.canary.encoding import murmur2
 
-from .cluster import Kind, Log, Record, SimCluster, SimGroup
+from .cluster import Kind, Log, Record, SimCluster, SimGroup, SimTopic
 from .mirrormaker import (
     CONFIGS,
     OFFSETS,
@@ -37,6 +37,9 @@ OFFSET_HEADER = "redpanda-migrator-offset"
 
 class SimCopier(SimMirror):
     """A consumer and a producer: partitions may not be kept."""
+
+    def _sync_configs(self, topic: SimTopic, copies: SimTopic | None) -> None:
+        """Sync none: that is MirrorMaker 2's own."""
 
     def _to_log(self, topic: str, copies: Log, record: Record) -> Log:
         if self.settings.keeps_partitions:

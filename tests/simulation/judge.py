@@ -10,6 +10,7 @@ from mirrorwatch.domain.report import Health, Report, Verdict
 from mirrorwatch.domain.skips.model import LOSSES, SkipKind, SkipsObservation
 
 from .oracle import Key
+from .topics_judge import FactsJudge
 from .world import CANARY, World
 
 __all__ = ["LOST_WINDOW", "MINUTE", "Judge", "ViolationError", "find_fact"]
@@ -107,6 +108,9 @@ class Judge:
     critical_since: dict[Key, float] = field(default_factory=dict)
     """Since when losses of a partition are reported as proved by skips."""
 
+    facts: FactsJudge | None = None
+    """Holds what follows from the state of the world alone."""
+
     seen: dict[object, float] = field(default_factory=dict)
     """What skips and position found, and when first."""
 
@@ -139,6 +143,8 @@ class Judge:
         self._losses_are_told(by_check, skips, position)
         self._proofs_stay(by_check["skips"], skips)
         self._a_stop_is_told(by_check["lag"])
+        if self.facts is not None and (why := self.facts.take(report)):
+            self._fail(why)
 
     def _fail(self, text: str) -> None:
         raise ViolationError(
@@ -429,6 +435,7 @@ class Judge:
             ):
                 self._fail(f"{check} stays unknown: {verdict.reason}")
         healed = ["lag", "retention", "heartbeats", "tasks", "topics"]
+        healed += ["configs"]
         for check in healed:
             if verdicts[check].health not in {Health.OK, Health.OFF} and not (
                 verdicts[check].health is Health.UNKNOWN

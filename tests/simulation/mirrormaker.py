@@ -4,7 +4,8 @@ What is modelled: positions and when they are committed, offset syncs and when
 they are written (``MirrorSourceTask.PartitionState``, Kafka 3.5 and later),
 restarts and what they read again, positions out of range, topic refresh,
 truncation and epochs, zombies, transactions of its own, transforms that drop
-and alter records, and what Connect keeps in its internal topics.
+and alter records, topic configs that are synced, heartbeats, and what Connect
+keeps in its internal topics.
 """
 
 import json
@@ -14,10 +15,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
-from .cluster import Kind, Log, Record, SimCluster
+from .cluster import Kind, Log, Record, SimCluster, SimTopic
 from .oracle import Oracle
 
-__all__ = ["MirrorSettings", "Partition", "SimMirror"]
+__all__ = ["HEARTBEATS", "MirrorSettings", "Partition", "SimMirror"]
 
 CONNECTOR = "MirrorSourceConnector"
 CLASS = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
@@ -29,6 +30,24 @@ CONFIGS = "mm2-configs.summit.internal"
 STATUS = "mm2-status.summit.internal"
 SYNCS = "mm2-offset-syncs.ldf.internal"
 COMPACTED = {"cleanup_policy": "compact"}
+
+HEARTBEATS = "heartbeats"
+HEARTBEAT_CONNECTOR = "MirrorHeartbeatConnector"
+
+NOT_SYNCED = {"min.insync.replicas", "message.timestamp.type"}
+"""Of ``config.properties.exclude``, what a topic may set here."""
+
+
+def identity(topic: str) -> str:
+    """Name a topic as ``IdentityReplicationPolicy`` does."""
+    return f"summit.{topic}" if topic.endswith(HEARTBEATS) else topic
+
+
+def heartbeat(source: str, target: str, milliseconds: int) -> Record:
+    """Return a heartbeat as ``MirrorHeartbeatTask`` writes it."""
+    names = (name.encode() for name in (source, target))
+    key = b"".join(struct.pack(">h", len(name)) + name for name in names)
+    return Record(key, struct.pack(">hq", 0, milliseconds), milliseconds)
 
 
 @dataclass(kw_only=True)
@@ -77,7 +96,13 @@ class MirrorSettings:
     keeps_partitions: bool = True
     """Whether a copy goes to the partition of its record's number."""
 
-    naming: Callable[[str], str] = str
+    syncs_configs: bool = True
+    """Whether topic configs are synced, at each refresh."""
+
+    heartbeats: float = 0.0
+    """Seconds of ``emit.heartbeats.interval.seconds``; 0 for none."""
+
+    naming: Callable[[str], str] = identity
     batch: int = 500
     poll: float = 1.0
 
@@ -138,6 +163,22 @@ class SimMirror:
         """Whether a record fails to be written, which `errors.tolerance` lets
         pass: Connect commits its offset all the same."""
 
+        self.slowness = 1
+        """In one of so many polls it copies; one record only, if it is not
+        in each."""
+
+        self.may_create = True
+        """Whether it may create topics, and add partitions."""
+
+        self.may_configure = True
+        """Whether it may ALTER_CONFIGS."""
+
+        self.beats = True
+        """Whether its heartbeat connector works."""
+
+        self.beat_at = 0.0
+        """When its last heartbeat was written."""
+
         self.syncs_fail = False
         """Whether syncs fail to be written, which is only logged."""
 
@@ -152,6 +193,7 @@ class SimMirror:
         self.life = 0
         """How often it was started."""
 
+        self._polls = 0
         oracle.carries = self.carries
         oracle.committed = settings.committed
         source.on_gone = oracle.gone
@@ -177,6 +219,9 @@ class SimMirror:
         self._zombies = []
         self._given = None
         self._store_connector()
+        if self.settings.heartbeats:
+            self.target.create(HEARTBEATS, 1, **COMPACTED)
+            self._store_heartbeats()
         self._refresh()
         self._say("RUNNING")
 
@@ -199,6 +244,8 @@ class SimMirror:
         again(self.settings.poll, self._copy)
         again(self.settings.flush, self._flush)
         again(self.settings.refresh, self._refresh)
+        if self.settings.heartbeats:
+            again(self.settings.heartbeats, self._beat)
 
     def stop(self) -> None:
         """Stop it cleanly: what was copied is committed, unless it is frozen:
@@ -279,8 +326,12 @@ class SimMirror:
         self.start()
 
     def carries(self, topic: str) -> bool:
-        return not INTERNAL.fullmatch(topic) and any(
-            re.fullmatch(p, topic) for p in self.settings.include.split(",")
+        return topic == HEARTBEATS or (
+            not INTERNAL.fullmatch(topic)
+            and any(
+                re.fullmatch(p, topic)
+                for p in self.settings.include.split(",")
+            )
         )
 
     def _refresh(self) -> None:
@@ -294,9 +345,11 @@ class SimMirror:
             configs = {
                 k.replace(".", "_"): v for k, v in topic.configs.items()
             }
-            copies = self.target.create(remote, len(topic.logs), **configs)
-            if len(copies.logs) < len(topic.logs):
-                self.target.grow(remote, len(topic.logs))
+            if self.may_create:
+                copies = self.target.create(remote, len(topic.logs), **configs)
+                if len(copies.logs) < len(topic.logs):
+                    self.target.grow(remote, len(topic.logs))
+            self._sync_configs(topic, self.target.topics.get(remote))
             for partition in range(len(topic.logs)):
                 key = (name, partition)
                 if key not in self._parts:
@@ -305,6 +358,18 @@ class SimMirror:
             if key[0] not in self.source.topics:
                 del self._parts[key]
         self._store_tasks(sorted(self._parts))
+
+    def _sync_configs(self, topic: SimTopic, copies: SimTopic | None) -> None:
+        """Give copies what a topic sets, and nothing else (KIP-894)."""
+        if (
+            copies is None
+            or not self.settings.syncs_configs
+            or not self.may_configure
+        ):
+            return
+        kept = {k: v for k, v in copies.configs.items() if k in NOT_SYNCED}
+        given = {k: v for k, v in topic.configs.items() if k not in NOT_SYNCED}
+        copies.configs = given | kept
 
     def _store_tasks(self, parts: Sequence[tuple[str, int]]) -> None:
         """Say which partitions its task was given, if that changed."""
@@ -344,6 +409,8 @@ class SimMirror:
             found["transforms"] = "alter"
         elif settings.tells_transforms:
             found["transforms"] = "fault"
+        if not settings.syncs_configs:
+            found["sync.topic.configs.enabled"] = "false"
         if not settings.emits_syncs:
             found["emit.offset-syncs.enabled"] = "false"
         return found
@@ -354,10 +421,36 @@ class SimMirror:
     def _config(self, key: str, properties: dict[str, str]) -> None:
         self.store(CONFIGS, key, {"properties": properties})
 
+    def _store_heartbeats(self) -> None:
+        every = int(self.settings.heartbeats)
+        name = HEARTBEAT_CONNECTOR
+        given = {
+            "connector.class": CLASS.replace("MirrorSourceConnector", name),
+            "source.cluster.alias": "summit",
+            "target.cluster.alias": "ldf",
+            "emit.heartbeats.interval.seconds": str(every),
+        }
+        self._config(f"connector-{name}", given)
+        self._config(f"task-{name}-0", given)
+        self.store(CONFIGS, f"commit-{name}", {"tasks": 1})
+
+    def _beat(self) -> None:
+        topic = self.target.topics.get(HEARTBEATS)
+        if topic is None or not self.target.up or not self.beats:
+            return
+        now = self.target.milliseconds()
+        topic.logs[0].append(heartbeat("summit", "ldf", now))
+        self.beat_at = self._schedule.elapsed
+
     def _say(self, state: str) -> None:
         said = {"state": state, "worker_id": "summit->ldf", "generation": 1}
-        self.store(STATUS, f"status-connector-{self.connector}", said)
-        self.store(STATUS, f"status-task-{self.connector}-0", said)
+        for name in self._connectors():
+            self.store(STATUS, f"status-connector-{name}", said)
+            self.store(STATUS, f"status-task-{name}-0", said)
+
+    def _connectors(self) -> list[str]:
+        beats = [HEARTBEAT_CONNECTOR] if self.settings.heartbeats else []
+        return [self.connector, *beats]
 
     def store(self, topic: str, key: str, value: object) -> None:
         """Write to one of its topics, if that is there."""
@@ -367,6 +460,9 @@ class SimMirror:
 
     def _copy(self) -> None:
         if not (self.source.up and self.target.up):
+            return
+        self._polls += 1
+        if self._polls % self.slowness:
             return
         for parts in (*self._zombies, self._parts):
             for key in sorted(parts):
@@ -385,7 +481,7 @@ class SimMirror:
             return
         position = self._position(key, part, log)
         committed = self.settings.committed
-        most = self._random.randint(1, self.settings.batch)
+        most = self._batch()
         written = False
         for offset, record in log.read(position, most, committed=committed):
             position = offset + 1
@@ -423,6 +519,11 @@ class SimMirror:
         if written and self.settings.exactly_once and part.acked is not None:
             copies.append(Record(None, None, 0, Kind.MARKER))
             self._commit_part(key, part, part.acked)
+
+    def _batch(self) -> int:
+        """Return how many records it takes at most."""
+        most = self._random.randint(1, self.settings.batch)
+        return most if self.slowness == 1 else 1
 
     unaltered = "mirrorwatch.canary"
 

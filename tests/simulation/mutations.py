@@ -274,6 +274,42 @@ MUTATIONS = (
         "if alike:",
         "look_alike",
     ),
+    # Topics, configs, retention and heartbeats: what is due, and since when.
+    Mutation(
+        "a new topic is missed at once",
+        "parity/topics.py",
+        "m for m in self.missing if self.at - m.since > self.patience",
+        "m for m in self.missing",
+        "a_topic_that_is_created_late",
+    ),
+    Mutation(
+        "a topic that is hidden is said to be there",
+        "parity/topics.py",
+        "_find(seen, None if lag is None else lag.hidden)",
+        "_find(seen, None)",
+        "a_topic_that_the_agent_may_not_see",
+    ),
+    Mutation(
+        "a config is due before the mirror can sync it",
+        "parity/configs.py",
+        "if d.since is not None and self.at - d.since >= self.patience",
+        "if d.since is not None",
+        "may_not_change_is_told_once_due",
+    ),
+    Mutation(
+        "what waited before a restart is called new",
+        "lag/partition.py",
+        "self.head_at or self._written_since_passed(at)",
+        "self.head_at",
+        "too_slow_for_the_retention",
+    ),
+    Mutation(
+        "heartbeats that a restarted agent knows nothing of are on time",
+        "heartbeats.py",
+        "elif pair.waited_at_first and pair.behind > limits.stale:",
+        "elif False:",
+        "heartbeats_that_are_not_copied",
+    ),
 )
 """What is broken, one at a time."""
 

@@ -134,6 +134,13 @@ class World:
         self.cut_copies: set[tuple[str, int]] = set()
         """Partitions whose copies were truncated."""
 
+        self.changed: dict[tuple[str, str, str], str | None] = {}
+        """Values of topic configs before they were changed, by side, topic
+        and name."""
+
+        self.other_beats = False
+        """Whether another mirror writes heartbeats to the source."""
+
         self.quiet = False
         """Whether producers write nothing for a while."""
 

@@ -274,6 +274,7 @@ _ALL = (
     Check(
         name="topics",
         observation=TopicsObservation,
+        beside={"lag": LagObservation},
         judge=judge_topics,
         metrics=parity.TOPICS_METRICS,
         samples=parity.topics_samples,
@@ -287,6 +288,7 @@ _ALL = (
     Check(
         name="configs",
         observation=ConfigsObservation,
+        beside={"lag": LagObservation},
         judge=judge_configs,
         limits=ConfigsLimits,
         metrics=parity.CONFIGS_METRICS,

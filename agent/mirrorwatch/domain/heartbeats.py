@@ -49,6 +49,15 @@ class HeartbeatLatency:
     the newest was seen, if all are; `None` in facts that were recorded before
     this was followed."""
 
+    waited_at_first: bool = False
+    """Whether one was not copied when mirrorwatch first looked, nor all of
+    them since: it may have waited for longer."""
+
+    @property
+    def behind(self) -> timedelta:
+        """How much older the newest copy is."""
+        return self.source.beat_at - self.target.beat_at
+
     def late(self, now: datetime) -> timedelta:
         """Return how far the copies are behind.
 
@@ -57,10 +66,9 @@ class HeartbeatLatency:
         Times of heartbeats alone would call the first one after an hour
         without any an hour late, until it is copied.
         """
-        behind = self.source.beat_at - self.target.beat_at
         if self.waits_since is None:
-            return behind
-        return min(behind, now - self.waits_since)
+            return self.behind
+        return min(self.behind, now - self.waits_since)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -103,6 +111,8 @@ class HeartbeatTracker:
     def __init__(self) -> None:
         self._beats: dict[Pair, LastHeartbeat] = {}
         self._waits: dict[tuple[str, str], datetime] = {}
+        self._followed: set[tuple[str, str]] = set()
+        """Pairs of which all were copied once."""
 
     def note(self, beats: Iterable[Heartbeat], now: datetime) -> None:
         """Take the newest heartbeat of each pair."""
@@ -127,6 +137,7 @@ class HeartbeatTracker:
         copy = self._beats.get(("carried", *pair))
         if copy is not None and copy.beat_at >= beat.beat_at:
             self._waits.pop(pair, None)
+            self._followed.add(pair)
         else:
             self._waits.setdefault(pair, now)
 
@@ -153,6 +164,7 @@ class HeartbeatTracker:
                 source=beat,
                 target=copy,
                 waits_since=self._waits.get((source, target), beat.seen_at),
+                waited_at_first=(source, target) not in self._followed,
             )
             for (place, source, target), beat in self._by_pair().items()
             if place == "source"
@@ -227,15 +239,7 @@ def _find(
     yield from _judge_worker(seen, limits, now)
     ceased = max(limits.stale, CEASED)
     waiting = [p for p in seen.carried if p.late(now) > limits.stale]
-    for pair in waiting:
-        # Where nobody makes any more, it is nobody's fault.
-        if now - pair.source.seen_at <= ceased:
-            yield CheckFinding(
-                Health.WARNING,
-                f"Heartbeats of {pair.pair[0]}->{pair.pair[1]} are "
-                f"replicated with a lag of {seconds(pair.late(now))}: "
-                "MirrorMaker is slow on their topic, or no longer copies it",
-            )
+    yield from _judge_copies(seen, limits, now, ceased)
     ages = [now - pair.source.seen_at for pair in seen.carried]
     if any(age <= ceased for age in ages):
         yield CheckFinding(
@@ -263,6 +267,32 @@ def _find(
             "none (emit.heartbeats.enabled), and none are replicated from "
             "the source",
         )
+
+
+def _judge_copies(
+    seen: HeartbeatsObservation,
+    limits: HeartbeatsLimits,
+    now: datetime,
+    ceased: timedelta,
+) -> Iterator[CheckFinding]:
+    for pair in seen.carried:
+        if now - pair.source.seen_at > ceased:
+            continue  # where nobody makes any more, it is nobody's fault
+        late, name = pair.late(now), f"{pair.pair[0]}->{pair.pair[1]}"
+        if late > limits.stale:
+            yield CheckFinding(
+                Health.WARNING,
+                f"Heartbeats of {name} are replicated with a lag of "
+                f"{seconds(late)}: MirrorMaker is slow on their topic, or no "
+                "longer copies it",
+            )
+        elif pair.waited_at_first and pair.behind > limits.stale:
+            yield CheckFinding(
+                Health.UNKNOWN,
+                f"How late heartbeats of {name} are replicated is not known "
+                "yet: mirrorwatch has just begun to look, and the newest copy "
+                f"is {seconds(pair.behind)} older than the newest one",
+            )
 
 
 def _judge_worker(

@@ -45,6 +45,9 @@ LEAST_PATIENCE = timedelta(minutes=1)
 survey that fails changes nothing."""
 
 
+UNLEARNED = "MirrorMaker's internal topics are still being read"
+
+
 @dataclass(frozen=True, slots=True)
 class TopicsOnBothSides:
     """The newest view in which both sides answered."""
@@ -99,6 +102,7 @@ class ParitySource:
         self._names = Names(carriage)
         self._connectors: tuple[Connector, ...] = ()
         self._habits = ConnectorSettings()
+        self._learned = False
         self._seen = Latest[TopicsObservation | None](None)
         self.sides = Latest[TopicsOnBothSides | None](None)
         """Both sides as they last answered."""
@@ -119,6 +123,10 @@ class ParitySource:
             self._seen.set(replace(before, problems=view.problems))
             return
         self._learn_habits(view)
+        if not self._learned:
+            # Judged as if by the defaults, what is due would look new.
+            self._seen.set(replace(self._blank(view), problems=(UNLEARNED,)))
+            return
         found = compare_sides(view, view.source, view.target, self._habits)
         self._names.update(view.source, view.target)
         changes = self._standing.update(
@@ -154,6 +162,7 @@ class ParitySource:
         learned before holds.
         """
         connectors = self._positions.connectors()
+        self._learned |= view.caught_up
         if view.caught_up and connectors != self._connectors:
             self._connectors, self._habits = (
                 connectors,

@@ -265,6 +265,25 @@ def test_what_is_not_known_is_not_called_even(view: FlowView) -> None:
     assert seen.unknown_partitions or seen.problems
 
 
+def test_what_was_copied_before_a_leader_was_lost_does_not_stand() -> None:
+    def leaderless(seconds: float, committed: int) -> FlowView:
+        view = a_view(seconds, end=0, committed=committed)
+        assert view.source is not None
+        return replace(view, source=replace(view.source, ends={}))
+
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=100, committed=90))
+    # The rest was copied, and committed after the leader was lost.
+    lag = only(seen := tracker.take(leaderless(300, 120)))
+    assert (lag.status, lag.records) == (LagStatus.EVEN, 0)
+    assert seen.unknown_partitions == 1
+    # What was not stands, as far as is known.
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=100, committed=90))
+    lag = only(tracker.take(leaderless(300, 90)))
+    assert (lag.status, lag.records) == (LagStatus.STOPPED, 10)
+
+
 def test_lag_that_grows_from_stretch_to_stretch_falls_behind() -> None:
     trend = LagTrend()
     for n in range(7):
@@ -436,6 +455,41 @@ def test_a_record_older_than_the_agent_is_read_for_its_age() -> None:
     lag = only(tracker.take(a_view(5, end=100, committed=90)))
     assert (lag.seconds, lag.at_least) == (7205, False)
     assert list(tracker.wanted()) == []
+
+
+def test_what_a_slow_mirror_copies_is_as_old_as_it_is() -> None:
+    # It had a hundred records to copy when the agent was started, written one
+    # each half minute, and goes on by one in each look: the record that was
+    # read is never the one that is next.
+    tracker = a_tracker(TopicConfigs(retention_ms=HOUR_MS))
+    started = 100 * 30
+    for look in range(20):
+        now, position = started + 30 * look, look
+        lag = only(
+            tracker.take(a_view(now, end=100 + look, committed=position))
+        )
+        assert lag.headroom is not None
+        if look:
+            age = now - 30 * position
+            assert (lag.seconds, lag.at_least) == (age, False)
+            left = lag.headroom.remaining.total_seconds()
+            assert lag.just_seen or left == HOUR_MS / 1000 - age
+        (wanted,) = tracker.wanted()
+        written = NOON + timedelta(seconds=30 * position)
+        tracker.resolve([FirstRecord(wanted, position, written)])
+    assert not lag.just_seen
+
+
+def test_what_is_read_again_is_no_younger_than_what_was_passed() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(3000, end=100, committed=50))
+    (wanted,) = tracker.wanted()
+    tracker.resolve([FirstRecord(wanted, 50, NOON)])
+    lag = only(tracker.take(a_view(3030, end=100, committed=75)))
+    # Half of what there was is passed, half of the time has gone by then.
+    assert lag.seconds == 1530
+    lag = only(tracker.take(a_view(3060, end=100, committed=10)))
+    assert (lag.seconds, lag.at_least) == (60, True)
 
 
 def test_markers_at_the_end_are_no_lag() -> None:
@@ -617,6 +671,20 @@ def test_headroom_by_time_is_what_the_oldest_has_left() -> None:
     assert headroom is not None
     assert headroom.remaining == timedelta(minutes=30)
     assert headroom.share == 0.5
+
+
+def test_what_expired_uncopied_is_not_what_expires_next() -> None:
+    tracker = a_tracker(TopicConfigs(retention_ms=HOUR_MS))
+    tracker.take(a_view(0, end=100, committed=90))
+    (wanted,) = tracker.wanted()
+    tracker.resolve([FirstRecord(wanted, 90, NOON)])
+    # Ten records came later, and those before them were deleted.
+    for seconds, start in ((3000, 0), (3600, 0), (3660, 100)):
+        view = a_view(seconds, end=110, committed=90, start=start)
+        lag = only(tracker.take(view))
+        assert lag.headroom is not None
+        left = lag.headroom.remaining.total_seconds()
+        assert left == (3600 - 660 if start else 3600 - seconds)
 
 
 def test_headroom_by_size_is_an_estimate() -> None:

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from mirrorwatch.domain.cluster_view import TopicConfigs
+from mirrorwatch.domain.lag.model import LagObservation
 from mirrorwatch.domain.mirror_records import Connector, ConnectorSettings
 from mirrorwatch.domain.parity.configs import (
     ConfigDrift,
@@ -70,10 +71,23 @@ def seen(*found: ConfigDrift, **changes: object) -> ConfigsObservation:
 
 
 def judge(
-    observation: ConfigsObservation | None, *, enabled: bool = True
+    observation: ConfigsObservation | None,
+    *,
+    enabled: bool = True,
+    hidden: str | None = None,
 ) -> Verdict:
     limits = ConfigsLimits(enabled=enabled)
-    return judge_configs("summit->ldf", observation, limits, NOON)
+    lag = LagObservation(flow="summit->ldf", at=NOON, hidden=hidden)
+    return judge_configs("summit->ldf", observation, limits, NOON, lag)
+
+
+def test_a_topic_that_is_hidden_is_not_said_to_match() -> None:
+    cannot = "Mirrorwatch cannot see b, which MirrorMaker copies"
+    verdict = judge(seen(), hidden=cannot)
+    assert (verdict.health, verdict.reason) == (Health.UNKNOWN, cannot)
+    # What is read is judged as ever.
+    assert judge(seen(a_drift()), hidden=cannot).health is Health.WARNING
+    assert judge(seen()).health is Health.OK
 
 
 def test_values_in_effect_are_compared_whoever_set_them() -> None:

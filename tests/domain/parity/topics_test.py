@@ -4,7 +4,9 @@ from datetime import timedelta
 
 import pytest
 
+from mirrorwatch.domain.lag.model import LagObservation
 from mirrorwatch.domain.report import Health
+from tests.support.builders import NOON
 
 from .world import DEFAULT, MINUTE, World, facts
 
@@ -20,6 +22,20 @@ def test_nothing_is_said_before_both_sides_are_known() -> None:
     assert verdict.health is Health.OK
     assert verdict.reason.startswith("The one replicated topic is present at ")
     assert verdict.reason.endswith(" at ldf with matching partitions")
+
+
+def test_a_topic_that_is_hidden_is_not_said_to_be_there() -> None:
+    world = World()
+    # Brokers leave it out of their list, so it is not compared.
+    assert world.survey({"a": 1}, {"a": 1}).health is Health.OK
+    cannot = "Mirrorwatch cannot see b, which MirrorMaker copies"
+    world.lag = LagObservation(flow="summit->ldf", at=NOON, hidden=cannot)
+    verdict = world.survey({"a": 1}, {"a": 1})
+    assert (verdict.health, verdict.reason) == (Health.UNKNOWN, cannot)
+    # What is compared is judged as ever.
+    assert world.survey({"a": 1}, {"a": 2}).health is Health.WARNING
+    world.lag = LagObservation(flow="summit->ldf", at=NOON)
+    assert world.survey({"a": 1}, {"a": 1}).health is Health.OK
 
 
 def test_a_new_topic_is_missed_after_two_refreshes_until_it_is_there() -> None:
@@ -141,7 +157,21 @@ def test_heartbeats_are_missed_of_mirrormaker_2_only(chosen: bool) -> None:
 def test_a_filter_is_believed_only_once_all_of_it_was_read() -> None:
     world = World(wants="older")
     verdict = world.survey({"a": 1}, {"a": 1}, caught_up=False)
-    assert verdict.health is Health.OK
+    assert verdict.health is Health.UNKNOWN
+    assert "are still being read" in verdict.reason
+
+
+def test_what_is_due_is_not_called_new_while_a_filter_is_read() -> None:
+    world = World(refresh=MINUTE)
+    world.survey({"a": 1, "b": 1}, {"a": 1})
+    world.now += 3 * MINUTE
+    assert world.survey({"a": 1, "b": 1}, {"a": 1}).health is Health.CRITICAL
+    # A restarted agent does not know yet how often the mirror refreshes.
+    world.start()
+    verdict = world.survey({"a": 1, "b": 1}, {"a": 1}, caught_up=False)
+    assert verdict.health is Health.UNKNOWN
+    assert world.parity.sides.get() is None
+    assert world.survey({"a": 1, "b": 1}, {"a": 1}).health is Health.CRITICAL
 
 
 def test_a_filter_holds_while_the_mirrors_topics_are_read_again() -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from mirrorwatch.domain.cluster_view import ClusterView, FlowView, TopicFacts
+from mirrorwatch.domain.lag.model import LagObservation
 from mirrorwatch.domain.mirror_records import Connector
 from mirrorwatch.domain.parity.metrics import topics_samples
 from mirrorwatch.domain.parity.topics import (
@@ -71,6 +72,7 @@ class World:
             selection=Selection(), naming=naming, target_alias="ldf"
         )
         self.chosen = chosen
+        self.lag: LagObservation | None = None
         self.positions = MirrorState()
         self.now = NOON
         self.refresh = refresh
@@ -134,7 +136,7 @@ class World:
         return self.verdict()
 
     def verdict(self) -> Verdict:
-        return judge_topics(FLOW.name, self.seen(), self.now)
+        return judge_topics(FLOW.name, self.seen(), self.now, self.lag)
 
     def seen(self) -> TopicsObservation | None:
         return next(iter(self.parity.observe(self.now)), None)

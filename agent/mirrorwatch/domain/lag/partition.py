@@ -127,6 +127,10 @@ class PartitionLag:
     head_at: float | None = None
     """Timestamp of the record that is next, in seconds since 1970."""
 
+    passed: tuple[int, float] | None = None
+    """Offset and timestamp of the record that was read last, once the position
+    went on from it."""
+
     read_for: int | None = None
     """Position for which the record that is next was read."""
 
@@ -161,7 +165,10 @@ class PartitionLag:
         if before is None or position.offset != before.offset:
             if before is not None and position.offset > before.offset:
                 self.moved_at, self.rewound_at = moved_at or now, None
+                if self.head_at is not None and self.read_for is not None:
+                    self.passed = self.read_for, self.head_at
             elif before is not None:
+                self.passed = None
                 self._note_rewind(before, moved_at or now)
             self.nothing_until, self.head_at, self.read_for = 0, None, None
         self.position, self.end = position, end
@@ -204,7 +211,7 @@ class PartitionLag:
         return (
             self.records > 0
             and self.read_for != self.next_offset
-            and (self.moved_at != at or self.waits_unseen)
+            and (self.moved_at != at or self._was_there)
         )
 
     def take_head(self, head: FirstRecord) -> None:
@@ -256,9 +263,29 @@ class PartitionLag:
         if found is None:
             return None
         at, may_be_older = found
-        if may_be_older and self.head_at is not None:
-            return min(at, self.head_at), False
+        if may_be_older:
+            written = self.head_at or self._written_since_passed(at)
+            if written is not None:
+                return min(at, written), False
         return at, may_be_older
+
+    def _written_since_passed(self, seen_at: float) -> float | None:
+        """Return about when the record that is next was written, after the
+        one that was read last: as if all had come evenly until they were
+        seen.
+
+        Notes
+        -----
+        A mirror that goes on slowly has gone on again whenever the record that
+        is next was read: without this nothing would be known of how old what
+        it copies is, until all of it is copied that was there at first.
+        """
+        if self.passed is None:
+            return None
+        offset, written = self.passed
+        end = next(e for e, _, _ in self.ends.entries if e > self.next_offset)
+        share = (self.next_offset - offset) / (end - offset)
+        return written + (seen_at - written) * share
 
     def waiting_about(self) -> tuple[float, bool] | None:
         """Return the same as near as is known: it may be earlier or later."""
@@ -274,6 +301,14 @@ class PartitionLag:
         """
         found = self._seen_first()
         return None if found is None else found[0]
+
+    @property
+    def _was_there(self) -> bool:
+        """Whether the record that is next was there before the agent looked,
+        so that only reading it shows its age.
+        """
+        found = self._seen_first()
+        return found is not None and found[1]
 
     def _seen_first(self) -> tuple[float, bool] | None:
         return self.ends.written_at(self.next_offset) if self.records else None

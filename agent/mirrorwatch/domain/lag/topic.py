@@ -408,6 +408,11 @@ def _expiry_age(
             if found is not None:
                 ages.append((max(0.0, now - found[0]), False))
             continue
+        if (
+            left := _left_at_start(track, around.starts.get(partition, 0))
+        ) is not None:
+            ages.append((max(0.0, now - left), False))
+            continue
         if (found := track.waiting_about()) is None:
             continue
         since, _ = found
@@ -423,6 +428,18 @@ def _expiry_age(
         just_seen = not followed and now - since > patience
         ages.append((max(0.0, now - since), just_seen))
     return max(ages, default=(0.0, False))
+
+
+def _left_at_start(track: PartitionLag, start: int) -> float | None:
+    """Return about when the record at the log start was written, in seconds
+    since 1970, where those before it expired uncopied: they wait no more, and
+    it may be much younger. `None` where none did, or that is not known.
+    """
+    if start <= track.next_offset:
+        return None
+    found = track.ends.written_at(start)
+    known = found is not None and not found[1]
+    return track.ends.written_about(start) if known else None
 
 
 def _is_dropped(

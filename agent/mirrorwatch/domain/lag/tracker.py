@@ -10,6 +10,7 @@ from ..cluster_view import (
     PositionSource,
     TopicConfigs,
     TopicPartition,
+    prove,
 )
 from ..mirror_records import FLUSH, LONGEST_FLUSH, REFRESH, Connector
 from .model import (
@@ -245,10 +246,25 @@ class LagTracker:
             self._changed.add(key[0])
             if seen is None:
                 self._unknown += 1
+                self._move_leaderless(track, view, key)
             elif seen.has_no_position:
                 tracks.pop(key, None)
             else:
                 self._move_one(key, seen, view, patience, gap)
+
+    def _move_leaderless(
+        self,
+        track: PartitionLag | None,
+        view: FlowView,
+        key: TopicPartition,
+    ) -> None:
+        """Take what the mirror proves of a partition whose end is not known:
+        what it has copied does not wait, whatever came since.
+        """
+        proved = prove(view.committed.get(key), view.syncs.get(key))
+        if track and proved and proved.offset > track.next_offset:
+            track.settled = None
+            track.move(proved, max(track.end, proved.offset), view.at)
 
     def _move_one(
         self,

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from ..cluster_view import TopicConfigs
+from ..lag.model import LagObservation
 from ..report import (
     CheckFinding,
     Evidence,
@@ -190,6 +191,7 @@ def judge_configs(
     seen: ConfigsObservation | None,
     limits: ConfigsLimits,
     now: datetime,
+    lag: LagObservation | None = None,
 ) -> Verdict:
     """Judge the configurations that decide what arrives and how long it stays.
 
@@ -203,9 +205,11 @@ def judge_configs(
         Limits of the check.
     now
         The time.
+    lag
+        What is known of its lag: which topics are hidden.
     """
     return conclude(
-        _find(seen, limits, now),
+        _find(seen, limits, now, None if lag is None else lag.hidden),
         flow=flow,
         check="configs",
         now=now,
@@ -214,7 +218,10 @@ def judge_configs(
 
 
 def _find(
-    seen: ConfigsObservation | None, limits: ConfigsLimits, now: datetime
+    seen: ConfigsObservation | None,
+    limits: ConfigsLimits,
+    now: datetime,
+    hidden: str | None,
 ) -> Iterator[CheckFinding]:
     if not limits.enabled:
         yield CheckFinding(
@@ -239,6 +246,8 @@ def _find(
         drifts = [d for d in due if d.name == name]
         if drifts:
             yield CheckFinding(Health.WARNING, _say(drifts, seen, limits))
+    if hidden is not None:
+        yield CheckFinding(Health.UNKNOWN, hidden)
     yield CheckFinding(
         Health.OK,
         f"{counted(seen.compared, 'topic')} "

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from ..cluster_view import ClusterView, FlowView
+from ..lag.model import LagObservation
 from ..mirror_records import ConnectorSettings
 from ..report import (
     CheckFinding,
@@ -310,6 +311,7 @@ def judge_topics(
     flow: str,
     seen: TopicsObservation | None,
     now: datetime,
+    lag: LagObservation | None = None,
 ) -> Verdict:
     """Judge topics and their numbers of partitions.
 
@@ -321,9 +323,11 @@ def judge_topics(
         How the topics of both sides compare.
     now
         The time.
+    lag
+        What is known of its lag: which topics are hidden.
     """
     return conclude(
-        _find(seen),
+        _find(seen, None if lag is None else lag.hidden),
         flow=flow,
         check="topics",
         now=now,
@@ -331,7 +335,9 @@ def judge_topics(
     )
 
 
-def _find(seen: TopicsObservation | None) -> Iterator[CheckFinding]:
+def _find(
+    seen: TopicsObservation | None, hidden: str | None
+) -> Iterator[CheckFinding]:
     if seen is None:
         yield CheckFinding(
             Health.UNKNOWN, "Topics of both clusters are not known yet"
@@ -355,6 +361,8 @@ def _find(seen: TopicsObservation | None) -> Iterator[CheckFinding]:
     yield from _find_mismatches(seen)
     yield from _find_cycles(seen)
     yield from _find_misread(seen)
+    if hidden is not None:
+        yield CheckFinding(Health.UNKNOWN, hidden)
     carried = seen.carried - len(seen.unwanted)
     theirs = every(carried, "replicated topic")
     yield CheckFinding(
