@@ -123,6 +123,9 @@ KNOWN += [9995600258]
 KNOWN += [20000047]
 # Consumer groups, which stop, are reset or are deleted.
 KNOWN += [20000000041, 20000000213]
+# Syncs failed after a target topic was recreated: MirrorMaker made checkpoints
+# of those of before.
+KNOWN += [20000000144]
 # A mirror resumed at the log end after its position had expired: what it went
 # past, and the source still held, was no part of the recovery point.
 KNOWN += [20000000429]

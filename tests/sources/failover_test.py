@@ -23,7 +23,7 @@ from mirrorwatch.domain.failover.translation import (
     GroupOffset,
     GroupState,
 )
-from mirrorwatch.domain.mirror_records import Checkpoint, Companion
+from mirrorwatch.domain.mirror_records import Checkpoint, Companion, Sync
 from mirrorwatch.domain.offsets import OffsetMap
 from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch.domain.topics import Selection
@@ -159,8 +159,50 @@ def test_checkpoints_of_a_topic_that_was_recreated_are_of_another(
     )
     site.worker = site.start()
     assert site.kept() == a_group("g", NOON, 5)
-    site.checkpoint("g", 5, 1, since + timedelta(seconds=1))
+    # One that is made later may be of syncs of before, while there is no new
+    # one (simulated world 20000000144).
+    later = since + timedelta(seconds=1)
+    site.checkpoint("g", 5, 1, later)
+    assert site.kept() == a_group("g", NOON, 5)
+    site.failover.take(copied_view(NOON))
+    assert site.kept() == a_group("g", NOON, 5)
+    site.failover.take(copied_view(later))
     assert site.kept() == a_group("g", NOON, 5, (5, 1))
+
+
+def copied_view(synced_at: datetime) -> FlowView:
+    """Return a view of five records and two copies, with a sync of the last
+    one.
+    """
+
+    def side(alias: str, topic: str, end: int) -> ClusterView:
+        facts = TopicFacts(id=alias[0], partitions=1, replication_factor=1)
+        return ClusterView(
+            alias=alias,
+            id=alias,
+            at=synced_at,
+            topics={topic: facts},
+            ends={(topic, 0): end},
+            starts={(topic, 0): 0},
+        )
+
+    sync = Sync(
+        topic="t",
+        partition=0,
+        upstream=4,
+        downstream=1,
+        written_at=synced_at,
+    )
+    return FlowView(
+        flow="f",
+        at=synced_at,
+        committed={},
+        syncs={("t", 0): sync},
+        caught_up=True,
+        target=side("ldf", "summit.t", 2),
+        source=side("summit", "t", 5),
+        names={"t": "summit.t"},
+    )
 
 
 def test_offsets_of_topics_that_are_carried_are_kept(site: Site) -> None:

@@ -189,6 +189,9 @@ class _PartitionRecovery:
     since: datetime | None = None
     """When a topic was recreated: what was said before is of another."""
 
+    synced: bool = False
+    """Whether a sync was written since."""
+
     proved: int = 0
     """Every record below was copied or skipped."""
 
@@ -294,6 +297,7 @@ class _PartitionRecovery:
             self.proved = max(self.proved, committed.position)
         if sync is not None:
             self.proved = max(self.proved, sync.position)
+            self.synced = True
         first, end = facts.missing.dropped.get(place, (0, 0))
         if first <= self.reached < end:
             self.proved = end
@@ -373,6 +377,7 @@ class _PartitionRecovery:
     def lose(self, at: datetime) -> None:
         """Take that the target was recreated: all copies are gone."""
         self.hole, self.since = max(self.hole, self.reached), at
+        self.synced = False
         self.hole_first = 0
         self.believed = self.empty = 0
         self.distance = self.floor = None
@@ -508,18 +513,20 @@ class RecoveryTracker:
         """Return whether what MirrorMaker said of a source offset is of a
         topic that was recreated since, at either side.
 
-        Also what it says later of an offset without a copy: by syncs of
-        before.
+        Also what it says later by syncs of before: of an offset without a
+        copy, or while no sync was written since.
         """
         part = self._partitions.get(place)
         if part is not None:
             since, first, end = part.since, part.hole_first, part.hole
+            synced = part.synced
         else:
             recreated = self._recreated.get(place)
             since = None if recreated is None else recreated.since
             hole = self._holes.get(place)
             first, end = (0, 0) if hole is None else (hole.first, hole.end)
-        return (since is not None and written_at <= since) or (
+            synced = False  # until both sides were seen
+        return (since is not None and (written_at <= since or not synced)) or (
             first <= upstream < end
         )
 
