@@ -142,7 +142,14 @@ NEW = float(os.environ.get("MIRRORWATCH_NEW_WORLDS_SECONDS", "60"))
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("seed", KNOWN)
+@pytest.mark.parametrize(
+    "seed",
+    [
+        # Each run tries half of them, as a world takes some seconds.
+        pytest.param(seed, marks=pytest.mark.long if n % 2 else ())
+        for n, seed in enumerate(KNOWN)
+    ],
+)
 def test_a_world_by_chance(seed: int) -> None:
     run(draw(seed))
 

@@ -152,7 +152,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a gap at the log's start is not told",
-        "position/moves.py",
+        "position/model.py",
         "if self.first < start <= self.end and self.lowest is None:",
         "if False:",
         "topic_is_denied",
@@ -167,7 +167,7 @@ MUTATIONS = (
     Mutation(
         "a topic that was never seen had been copied",
         "position/recreation.py",
-        "unseen=unseen or place.source_end is None,",
+        "unseen=unseen or not place.is_seen,",
         "unseen=False,",
         "deleted_topic_held",
     ),
