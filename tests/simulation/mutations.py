@@ -169,7 +169,7 @@ MUTATIONS = (
         "position/recreation.py",
         "unseen=unseen or not place.is_seen,",
         "unseen=False,",
-        "deleted_topic_held",
+        "held_since_the_last_look",
     ),
     Mutation(
         "an expired range ends with the first sync, wherever that is",

@@ -394,6 +394,22 @@ def test_what_a_deleted_topic_held_uncopied_is_told(
         assert least <= int(found[1].replace(",", "")) <= lost
 
 
+def test_what_a_deleted_topic_held_since_the_last_look_is_not_known() -> None:
+    with running("a", interval=15) as world:
+        world.agent.kill()
+        world.run(10)
+        world.mirror.stop()
+        world.run(MINUTE)
+        world.source.delete("a")
+        world.run(MINUTE)
+        world.source.create("a", 1)
+        world.agent.start()
+        world.mirror.start()
+        world.run(3 * MINUTE)
+        assert health(world, "position") is Health.WARNING
+        assert "mirrorwatch had not seen its end" in reason(world, "position")
+
+
 @pytest.mark.parametrize("restarts", [proof(value=False), True])
 def test_expired_unread_of_a_filtered_topic(restarts: bool) -> None:
     with running("f", "a", flow=filtered_flow("f")) as world:
