@@ -590,7 +590,7 @@ def test_an_agent_that_hangs_and_then_dies_is_told_without_a_break(
             ever={stuck},
         ),
         Story(
-            name="another agent takes its place",
+            name="another agent is started instead",
             step=STEP,
             steps=steps,
             series={LAST_TICK: dead, f'{LAST_TICK}{{instance="b"}}': again},

@@ -68,7 +68,7 @@ def cost_of(
     ):
         if copy.origin is None or copy.kind is not Kind.DATA:
             continue
-        # What has expired at the source is told apart by itself.
+        # What has expired at the source is known by its copy alone.
         offset = where.get(id(copy.origin[1]), -id(copy.origin[1]))
         if at < start:
             if offset >= committed:

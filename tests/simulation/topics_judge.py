@@ -348,7 +348,7 @@ def _compared(world: World) -> Iterator[tuple[str, SimTopic, SimTopic]]:
 
 
 class RetentionRule(Rule):
-    """What is left of the oldest record that waits is told as it is.
+    """The time left for the oldest record that waits is the true one.
 
     What waits is not copied; to the agent it may wait until it is committed.
     """

@@ -45,7 +45,7 @@ def mirrored(random: Random, *, twins: bool) -> Mirrored:
         target += _copies(random, record, deed) if fault else [record]
         if fault and deed == "repeat":
             # What was lost is lost again, as by a filter; what came late
-            # is told apart elsewhere.
+            # is found elsewhere.
             again = source[random.randrange(number + 1) : number + 1]
             target += [record for record in again if record in target]
         copied.append(len(target))

@@ -13,7 +13,7 @@ from itertools import pairwise, takewhile
 from ..cluster_view import PartitionView, TopicPartition
 from ..offsets import OffsetMap, OffsetRange, to_ranges
 from .model import OffsetPair, RangeRequest, SkipKind
-from .partition import SMALL, PartitionState, is_another, is_cut
+from .partition import SMALL, PartitionState, is_another, is_cut, request_of
 from .settle import RangeContent, SettledRange
 
 __all__ = ["TruncatedSources", "doubt_writers", "find_first", "go_back"]
@@ -278,12 +278,9 @@ class TruncatedSources:
         if not places or len(target) > SMALL:
             self.forget(_key(state))
             return
-        self.requests[_key(state)] = RangeRequest(
-            topic=state.topic,
-            partition=state.partition,
-            remote=seen.remote,
-            source_id=state.source_id,
-            target_id=state.target_id,
+        self.requests[_key(state)] = request_of(
+            state,
+            seen,
             start=first,
             points=(),
             source=(OffsetRange(lowest, first.upstream + 1),),

@@ -26,6 +26,7 @@ __all__ = [
     "plan_search",
     "plan_tail",
     "position_of",
+    "request_of",
 ]
 
 
@@ -490,7 +491,7 @@ def plan_search(
     first = state.searched_from
     if start is None or first is None or seen.copies_end <= first:
         return None
-    return _of_partition(
+    return request_of(
         state,
         seen,
         start=start,
@@ -549,7 +550,7 @@ def plan_count(
 ) -> RangeRequest:
     """Return what to read to know how many records a span holds."""
     first, end = max(span.first, seen.log_start), seen.copies_end
-    return _of_partition(
+    return request_of(
         state,
         seen,
         start=OffsetPair(span.first - 1, end - 1),
@@ -569,7 +570,7 @@ def plan_end(
     start = state.cursor
     if start is None:
         return None
-    return _of_partition(
+    return request_of(
         state,
         seen,
         start=start,
@@ -580,9 +581,10 @@ def plan_end(
     )
 
 
-def _of_partition(
+def request_of(
     state: PartitionState, seen: PartitionView, **asked: Any
 ) -> RangeRequest:
+    """Return a request about a partition."""
     return RangeRequest(
         topic=state.topic,
         partition=state.partition,
@@ -617,7 +619,7 @@ def _request(
     # Every writer goes on behind where it was, and was before where it is.
     spans += [OffsetRange(tip + 1, tip + room + 1) for tip in tips]
     spans += [OffsetRange(place - room, place + 1) for place in known]
-    return _of_partition(
+    return request_of(
         state,
         seen,
         start=start,
