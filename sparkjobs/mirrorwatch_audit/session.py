@@ -29,6 +29,11 @@ _ALWAYS = {
     # Spark's default less Kafka: by the older way, each record is turned into
     # a row of Java objects and back.
     "spark.sql.sources.useV1SourceList": "avro,csv,json,orc,parquet,text",
+    # Records of the last fetch of each partition, megabytes, are kept for a
+    # later task, by default for five minutes and without a limit: a thousand
+    # partitions fill the memory. No task goes on where another ended.
+    "spark.kafka.consumer.fetchedData.cache.timeout": "1s",
+    "spark.kafka.consumer.fetchedData.cache.evictorThreadRunInterval": "1s",
     # What pages would show of tasks and stages that have ended: by default
     # 100,000 tasks, which alone fill the memory of a driver. Nobody looks.
     "spark.ui.retainedJobs": "50",

@@ -29,6 +29,7 @@ from mirrorwatch_audit.tools import Quiet, Settings, Tools
 from mirrorwatch_lab import Lab, LabSettings
 from tests.support.audit import a_plan
 from tests.support.audit_spark import SPARK, small_spark
+from tests.support.watch import wait_until
 
 pytestmark = [*SPARK, pytest.mark.lab]
 
@@ -325,6 +326,27 @@ def test_a_log_is_read_from_the_first_record_of_a_time_on(
         assert at.end == len(ODD) - (side == "target")
     (other,) = read.since([odd()], "source", {})
     assert other == odd()
+
+
+def test_fetched_records_do_not_stay_in_memory(read: KafkaReader) -> None:
+    session = SparkSession.getActiveSession()
+    assert session is not None
+
+    def memory_in_use() -> int:
+        jvm: Any = session.sparkContext._jvm  # noqa: SLF001 - no other way
+        jvm.java.lang.System.gc()
+        java = jvm.java.lang.Runtime.getRuntime()
+        return int(java.totalMemory() - java.freeMemory())
+
+    reads = 6
+    records = read([pair("mixed", (0, 2), 1)], "source")
+    assert records.count() == 2
+    before = memory_in_use()
+    for _ in range(reads):
+        # Each has a consumer group of its own: to Spark, another partition.
+        assert read([pair("mixed", (0, 2), 1)], "source").count() == 2
+    # The last one's may still be kept.
+    wait_until(lambda: memory_in_use() < before + 2 * LARGE, within=60)
 
 
 def test_offsets_that_are_to_be_skipped_are_not_read(
