@@ -335,11 +335,19 @@ class PositionMoves:
             # More than there was to copy: others write there.
             first, at_most = proved, True
         end = sync.upstream
-        if sync.after_unread and origin is not None and not at_most:
+        # A commit proves that it had gone on before: that sync failed.
+        went_on = place.proved_between(expired.end or 0, end)
+        is_first = not sync.after_unread and went_on is None
+        if not is_first and origin is not None and not at_most:
             # Copies from behind what expired may lie before this one.
             first, end = proved, proved + end - first
-        elif sync.after_unread:
+        elif not is_first:
             at_most = True
+        if went_on is not None and at_most:
+            # At the log start of that time, which is not beyond today's.
+            seen = self.view.partitions.get(sync.key)
+            start = end if seen is None else seen.log_start
+            end = min(went_on - 1, start)
         if first < end:
             self._settle(expired, first=first, end=end, at_most=at_most)
         else:
