@@ -88,6 +88,45 @@ def test_syncs_that_failed_are_no_records_that_expired(
     assert f"At most {most} records expired" in world.verdict().reason
 
 
+@pytest.mark.parametrize("start", [90, 100, 101, 250])
+@pytest.mark.parametrize("estimates", [True, False])
+def test_what_expires_unseen_before_a_commit_may_be_lost(
+    start: int, estimates: bool
+) -> None:
+    # Nobody saw the source, and syncs failed, as the mirror went on there.
+    world = World.settled(estimates=estimates)
+    world.answers["summit"] = False
+    world.source["t"].ends[0], world.source["t"].starts[0] = 500, start
+    world.commit(280)
+    world.tick(3)
+    world.answers["summit"] = True
+    world.target["t"].ends[0] = 280
+    world.settle()
+    if estimates or start <= 100:
+        # Copies are counted; or all had been copied.
+        assert world.resets == ()
+        return
+    reset = world.reset()
+    assert (reset.kind, reset.first, reset.end) == (
+        ResetKind.UNVERIFIED,
+        100,
+        start,
+    )
+    assert "may have expired" in world.verdict().reason
+
+
+def test_what_a_sync_tells_to_have_expired_is_told_once() -> None:
+    world = World.settled(estimates=False)
+    world.answers["summit"] = False
+    world.source["t"].ends[0], world.source["t"].starts[0] = 500, 250
+    world.commit(280)
+    world.sync(250, 180)
+    world.tick(3)
+    world.answers["summit"] = True
+    world.settle()
+    assert world.reset().kind is ResetKind.EXPIRED
+
+
 def test_counted_copies_are_of_what_lies_behind_records_that_expired(
     expiry_world: World,
 ) -> None:

@@ -244,18 +244,22 @@ class PositionMoves:
         Notes
         -----
         Where commits are ends, what expired between one below the log's start
-        and one above it may have been copied or not: nobody saw it.
+        and one above it may have been copied or not: nobody saw it. Nor where
+        copies are not counted, and a sync between the two failed.
 
         One before that is beyond where the mirror is by its syncs is of a log
         that was truncated since: nothing is copied again.
         """
         if position < before <= (place.reached or 0):
             self._rewind(place.reached, *key, position)
-        if not self.keeps_offsets:
+        if self.keeps_offsets:
+            if position < before:
+                # The copies above are gone, and may expire at the source.
+                place.reached = position
+        elif place.upstream is None or self.counted(key):
             return
-        if position < before:
-            # The copies above are gone, and may expire at the source.
-            place.reached = position
+        else:
+            before = place.proved
         seen = self.view.partitions.get(key)
         start = 0 if seen is None else seen.log_start
         known = self.state.open(ResetKind.EXPIRED, *key)
