@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from mirrorwatch.domain.report import Health
+from tests.simulation.cluster import Record
 from tests.simulation.mirrormaker import MirrorSettings
 from tests.simulation.scenarios import (
     HOUR,
@@ -607,6 +608,36 @@ def test_what_is_dropped_of_a_recreated_topic_is_told() -> None:
         world.produce("b", 0, 360)
         world.run(10 * MINUTE)
         expect_dropped(world, "b", 20)
+
+
+@pytest.mark.parametrize("remade", [True, proof(value=False)])
+def test_a_new_partition_of_a_recreated_target_missed_none_of_its_copies(
+    remade: bool,
+) -> None:
+    # Both happened while the agent was away: what the former topic had of the
+    # partition was told to be skipped (dense world 1000058).
+    settings = MirrorSettings(refresh=MINUTE)
+    with running("a", mirror=settings) as world:
+        world.agent.kill()
+        world.source.grow("a", 2)
+        world.run(3 * MINUTE)
+        if remade:
+            world.target.delete("a")
+        world.run(3 * MINUTE)
+        world.agent.start()
+        world.run(5 * MINUTE)
+        assert world.oracle.lost() == 0
+        assert health(world, "skips") is Health.OK
+        left = [10]
+
+        def drops(name: str, partition: int, _: Record) -> bool:
+            left[0] -= name == "a" and partition == 1
+            return name == "a" and partition == 1 and left[0] >= 0
+
+        world.mirror.drops = drops
+        world.run(5 * MINUTE)
+        assert world.oracle.lost() == 10
+        assert "10 records of a partition 1" in reason(world, "skips")
 
 
 def test_a_late_sync_of_a_former_topic_hides_no_drop() -> None:

@@ -69,6 +69,90 @@ def test_the_first_sync_afterwards_gives_the_final_count(
     assert "They are lost for ldf" in expiry_world.verdict().reason
 
 
+@pytest.mark.parametrize(("start", "most"), [(250, 150), (270, 170)])
+def test_syncs_that_failed_are_no_records_that_expired(
+    start: int, most: int
+) -> None:
+    # A mirror that writes in transactions, whose copies nobody can count: all
+    # up to its first sync was told to have expired (dense world 1000024).
+    world = World.settled(estimates=False)
+    world.source["t"].ends[0] = 500
+    overrun(world, 250)
+    world.commit(280)
+    world.source["t"].starts[0] = start
+    world.tick(2)
+    world.commit(300)
+    world.tick(2)
+    world.sync(310, 170)
+    world.settle()
+    assert f"At most {most} records expired" in world.verdict().reason
+
+
+@pytest.mark.parametrize("start", [90, 100, 101, 250])
+@pytest.mark.parametrize("estimates", [True, False])
+def test_what_expires_unseen_before_a_commit_may_be_lost(
+    start: int, estimates: bool
+) -> None:
+    # Nobody saw the source, and syncs failed, as the mirror went on there.
+    world = World.settled(estimates=estimates)
+    world.answers["summit"] = False
+    world.source["t"].ends[0], world.source["t"].starts[0] = 500, start
+    world.commit(280)
+    world.tick(3)
+    world.answers["summit"] = True
+    world.target["t"].ends[0] = 280
+    world.settle()
+    if estimates or start <= 100:
+        # Copies are counted; or all had been copied.
+        assert world.resets == ()
+        return
+    reset = world.reset()
+    assert (reset.kind, reset.first, reset.end) == (
+        ResetKind.UNVERIFIED,
+        100,
+        start,
+    )
+    assert "may have expired" in world.verdict().reason
+
+
+def test_what_a_sync_tells_to_have_expired_is_told_once() -> None:
+    world = World.settled(estimates=False)
+    world.answers["summit"] = False
+    world.source["t"].ends[0], world.source["t"].starts[0] = 500, 250
+    world.commit(280)
+    world.sync(250, 180)
+    world.tick(3)
+    world.answers["summit"] = True
+    world.settle()
+    assert world.reset().kind is ResetKind.EXPIRED
+
+
+def test_counted_copies_are_of_what_lies_behind_records_that_expired(
+    expiry_world: World,
+) -> None:
+    overrun(expiry_world, 250)
+    expiry_world.target["t"].ends[0] = 130
+    expiry_world.commit(280)
+    expiry_world.tick(2)
+    expiry_world.sync(310, 160)
+    expiry_world.target["t"].ends[0] = 161
+    expiry_world.settle()
+    assert "150 records expired" in expiry_world.verdict().reason
+    assert "t[0] offsets [100, 250)" in expiry_world.verdict().reason
+
+
+def test_a_commit_beyond_the_first_sync_changes_nothing() -> None:
+    # It was read first, and is of copies behind the one that the sync is of.
+    world = World.settled(estimates=False)
+    world.source["t"].ends[0] = 500
+    overrun(world, 250)
+    world.commit(300)
+    world.tick(2)
+    world.sync(260, 100)
+    world.settle()
+    assert "160 records expired" in world.verdict().reason
+
+
 def test_what_was_copied_beyond_the_last_commit_is_not_lost() -> None:
     expiry_world = World()
     expiry_world.commit(80)

@@ -296,6 +296,60 @@ def test_a_truncated_target_that_is_longer_again_is_compared_from_its_start(
     assert told(world) == [lost]
 
 
+def test_copies_lost_from_before_a_drop_are_named_as_they_are() -> None:
+    # Only those behind the drop were compared again, and records were named
+    # that had been copied since (dense world 1000136).
+    world = watched("write 20", "copy 10", "drop 3", "copy 7", "flush")
+    world.do("look 3", "truncate_target 20", "write 15", "copy 15", "flush")
+    world.do("look 4")
+    dropped, lost = told(world)
+    assert dropped == (SkipKind.SKIPPED, ((30, 32),), 3)
+    assert lost == (SkipKind.TRUNCATED, ((17, 29), (33, 39)), 20)
+
+
+def test_a_drop_before_copies_that_are_lost_in_the_same_look_is_told() -> None:
+    world = watched("write 20", "copy 8", "drop 4", "copy 8")
+    world.do("truncate_target 4", "write 30", "copy 30", "flush", "look 4")
+    assert world.skipped == {28, 29, 30, 31, 36, 37, 38, 39}
+
+
+def hold_back(world: Told, *actions: str) -> None:
+    """Let syncs of what is done come two surveys late."""
+    first = len(world.unread)
+    world.do(*actions)
+    world.unread, late = world.unread[:first], world.unread[first:]
+    world.do("look 2")
+    world.unread += late
+    world.do("look 2")
+
+
+def test_syncs_of_copies_that_are_lost_take_no_loss_back() -> None:
+    # They came with the first one of the log as it is now, and seemed to be of
+    # copies behind that (dense world 1000119).
+    world = watched("write 20", "copy 20", "truncate_target 10", "write 40")
+    world.do("copy")
+    hold_back(world, "copy 14")
+    world.do("copy 9", "flush", "look 4")
+    assert told(world) == [(SkipKind.SKIPPED, ((30, 39),), 10)]
+    assert world.skipped == set(range(30, 40))
+    # Groups that fail over still start by what was copied before.
+    assert next(iter(world.books.states[KEY].copies)) == (-1, -1, 31)
+
+
+@pytest.mark.parametrize("dropped", [0, 5])
+def test_syncs_of_copies_that_are_lost_hide_no_drop(dropped: int) -> None:
+    # The mirror died, and copied again what its target had lost: by the syncs
+    # of before it was further on than it was, and what it dropped then was
+    # told by nobody.
+    world = watched("write 10", "copy 10", "flush", "look", "write 40")
+    world.do("copy 20", "crash", "truncate_target 15", "copy")
+    hold_back(world, "copy 14")
+    world.do(f"drop {dropped}" if dropped else "look", "copy 15", "flush")
+    world.do("look 4")
+    assert world.skipped == set(range(45, 45 + dropped))
+    assert world.tally.repeated == 5
+
+
 @pytest.mark.parametrize("before", [0, 1, 5])
 def test_copied_again_to_a_truncated_target_is_no_loss(before: int) -> None:
     world = Told().do("write 20", f"copy {before}", "flush", "look", "copy 20")
@@ -1144,6 +1198,7 @@ def test_copies_that_a_truncated_target_lost_are_in_doubt_no_more() -> None:
     for offset in range(1, 2000):
         state.copies.add(offset, offset)
     state.copy_run(1, 1999, SkipCounters())
+    state.move(OffsetPair(1999, 1999))
     state.doubt(RangeSet([(5, 9), (1300, 1305), (1700, 1710)]))
     state.cut(1500, 2000, None, 3000)
     # What is left of the copies is compared again, the last 1,000 of them.

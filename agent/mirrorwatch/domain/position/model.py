@@ -301,6 +301,13 @@ class PartitionPosition:
         """
         return max((p for p in self.passed if p <= upstream), default=0)
 
+    def proved_between(self, first: int, last: int) -> int | None:
+        """Return the first position beyond an offset that was proved since the
+        last sync, if it is not beyond another one.
+        """
+        found = [*self.passed, self.reached or 0]
+        return min((p for p in found if first < p <= last), default=None)
+
     def forget_before(self, upstream: int) -> None:
         """Forget what is proved below a sync."""
         if self.passed and self.passed[0] <= upstream:

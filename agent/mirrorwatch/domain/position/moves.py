@@ -244,18 +244,22 @@ class PositionMoves:
         Notes
         -----
         Where commits are ends, what expired between one below the log's start
-        and one above it may have been copied or not: nobody saw it.
+        and one above it may have been copied or not: nobody saw it. Nor where
+        copies are not counted, and a sync between the two failed.
 
         One before that is beyond where the mirror is by its syncs is of a log
         that was truncated since: nothing is copied again.
         """
         if position < before <= (place.reached or 0):
             self._rewind(place.reached, *key, position)
-        if not self.keeps_offsets:
+        if self.keeps_offsets:
+            if position < before:
+                # The copies above are gone, and may expire at the source.
+                place.reached = position
+        elif place.upstream is None or self.counted(key):
             return
-        if position < before:
-            # The copies above are gone, and may expire at the source.
-            place.reached = position
+        else:
+            before = place.proved
         seen = self.view.partitions.get(key)
         start = 0 if seen is None else seen.log_start
         known = self.state.open(ResetKind.EXPIRED, *key)
@@ -335,11 +339,19 @@ class PositionMoves:
             # More than there was to copy: others write there.
             first, at_most = proved, True
         end = sync.upstream
-        if sync.after_unread and origin is not None and not at_most:
+        # A commit proves that it had gone on before: that sync failed.
+        went_on = place.proved_between(expired.end or 0, end)
+        is_first = not sync.after_unread and went_on is None
+        if not is_first and origin is not None and not at_most:
             # Copies from behind what expired may lie before this one.
             first, end = proved, proved + end - first
-        elif sync.after_unread:
+        elif not is_first:
             at_most = True
+        if went_on is not None and at_most:
+            # At the log start of that time, which is not beyond today's.
+            seen = self.view.partitions.get(sync.key)
+            start = end if seen is None else seen.log_start
+            end = min(went_on - 1, start)
         if first < end:
             self._settle(expired, first=first, end=end, at_most=at_most)
         else:

@@ -225,20 +225,14 @@ class PartitionState:
         last = min(max(self.frontier, self.upstream + room), source_end - 1)
         self.cut_from = max(self.cut_until, last)
         self.copies.cut(end)
-        kept = self.copies.last
-        if kept is None:
+        runs = list(self.copies)
+        if not runs:
             self.downstream = end - 1
             self.upstream = self.frontier = first - 1
             self.copies = OffsetMap([(self.upstream, self.downstream, 1)])
             self.tells_first = False
         else:
-            # The first one may be another copy by now, too.
-            is_copy = self.tells_first or len(list(self.copies)) > 1
-            back = min(kept.length - (not is_copy), _CUT_BACK)
-            self.upstream = kept.last_upstream - back
-            self.downstream = kept.last_downstream - back
-            ends = [up + n - 1 for up, _, n in list(self.copies)[:-1]]
-            self.frontier = max([self.upstream, *ends])
+            self._go_before(runs)
         # The copies that these may have had would be gone.
         self.doubtful, _ = discard(
             self.doubtful, self.frontier + 1, self.cut_from
@@ -250,16 +244,36 @@ class PartitionState:
                 self.queue(OffsetPair(sync.upstream, sync.downstream))
         self.is_head = self.unconfirmed = self.widened = False
 
+    def _go_before(self, runs: list[tuple[int, int, int]]) -> None:
+        """Go back to a copy so far before the end of a truncated target that
+        it is one still, whatever was left out or repeated since.
+
+        Not beyond what is accounted for.
+        """
+        upstream, downstream, length = runs[-1]
+        lowest = downstream + length - 1 - _CUT_BACK
+        at = max(0, sum(first <= lowest for _, first, _ in runs) - 1)
+        upstream, downstream, length = runs[at]
+        # The first one may be another copy by now, too.
+        is_copy = self.tells_first or at > 0
+        on = max(-is_copy, min(lowest - downstream, length - 1))
+        if downstream + on <= self.downstream:
+            ends = [up + n - 1 for up, _, n in runs[:at]]
+            self.upstream, self.downstream = upstream + on, downstream + on
+            self.frontier = max([self.upstream, *ends])
+
     def is_cut_before(self, point: OffsetPair) -> bool:
         """Return whether a sync shows that the target was truncated.
 
         In one log, what is copied for the first time comes behind all that
         was copied before.
         """
+        known = [p.upstream for p in self.ahead]
+        last = self.ahead[-1].downstream if self.ahead else self.downstream
         return (
             self.searched_from is None
-            and point.upstream > max(self.frontier, self.cut_until)
-            and point.downstream <= self.downstream
+            and point.upstream > max(self.frontier, self.cut_until, *known)
+            and point.downstream <= max(self.downstream, last)
         )
 
     def begin_behind(self, former_end: int, log_start: int) -> None:

@@ -700,7 +700,9 @@ def _finish(
     # recognised yet: it is left for the next range.
     end = request.points[-1] if request.points else last
     if end is not None:
-        state.move(end)
+        # Or what was read there is a copy of another record.
+        is_there = last is not None and last.downstream == end.downstream
+        state.move(last if last is not None and is_there else end)
 
 
 _RANGES_KEPT = 20

@@ -144,6 +144,10 @@ class SkipTracker:
     _partitions: dict[str, int] = field(default_factory=dict)
     """Partitions of each topic of the source, in the survey before."""
 
+    _remade: dict[str, datetime] = field(default_factory=dict)
+    """When a topic was seen to be recreated at the target, by its name at the
+    source."""
+
     _unseen: set[TopicPartition] = field(default_factory=set)
     """Partitions that have had no leader since this process watches, and may
     have been made while none did."""
@@ -655,6 +659,31 @@ class SkipTracker:
         known = self._partitions
         return bool(known) and known.get(key[0], 0) <= key[1]
 
+    def _begin_new(
+        self,
+        view: FlowView,
+        key: TopicPartition,
+        seen: PartitionView,
+        *,
+        appeared: bool,
+    ) -> PartitionState:
+        """Begin a partition that was never seen."""
+        state = self._begin(key, seen.source_id)
+        state.start_before = seen.log_start
+        remade = self._remade.get(key[0])
+        if remade is not None and not (appeared and remade < view.at):
+            # Its first copies may have gone with the topic of before.
+            state.since = remade
+        elif begin(
+            state,
+            seen,
+            appeared=appeared,
+            unwatched=self._is_unwatched or key in self._unseen,
+        ):
+            state.since = view.at
+        self._unseen.discard(key)
+        return state
+
     def _epoch(
         self, view: FlowView, key: TopicPartition, seen: PartitionView
     ) -> PartitionState:
@@ -662,16 +691,8 @@ class SkipTracker:
         state = self.states.get(key)
         has_head = state is not None and state.awaits_head
         if state is None or has_head:
-            state = self._begin(key, seen.source_id)
-            state.start_before = seen.log_start
-            if begin(
-                state,
-                seen,
-                appeared=has_head or self._is_new(key),
-                unwatched=self._is_unwatched or key in self._unseen,
-            ):
-                state.since = view.at
-            self._unseen.discard(key)
+            appeared = has_head or self._is_new(key)
+            state = self._begin_new(view, key, seen, appeared=appeared)
         elif _is_truncated(state, seen):
             _, reached = self._reached.get(key, (None, 0))
             state.cut(seen.copies_end, reached, seen.sync, seen.source_end)
@@ -680,6 +701,8 @@ class SkipTracker:
         elif is_another(state, seen) or is_shorter(state, seen):
             before, state = state, self._begin(key, seen.source_id)
             state.since, state.start_before = view.at, seen.log_start
+            if len({before.target_id, seen.target_id} - {None}) > 1:
+                self._remade[key[0]] = view.at
             if before.source_id == state.source_id:
                 # What was skipped stays so, until copies of it come.
                 state.skipped = before.skipped
