@@ -530,6 +530,43 @@ def test_a_drop_that_no_sync_follows_is_told() -> None:
         expect_dropped(world, "b", 5)
 
 
+@pytest.mark.parametrize("what", ["offset set", "agent away", "nothing"])
+def test_what_is_committed_while_the_copies_are_away_is_not_ok(
+    what: str,
+) -> None:
+    # Nothing was read, as nothing was there: `skips` stayed ok (12000000234).
+    with running("a", minutes=5) as world:
+        world.quiet = True
+        world.run(2 * MINUTE)
+        world.mirror.may_create = False
+        world.target.delete("a")
+        world.quiet = False
+        world.run(2 * MINUTE)
+        world.mirror.stop()
+        if what == "agent away":
+            world.agent.kill()
+        if what != "nothing":
+            last = world.mirror.committed["a", 0]
+            world.mirror.set_offset(("a", 0), last + 100)
+        if what == "agent away":
+            world.run(MINUTE)
+            world.agent.start()
+        world.run(5 * MINUTE)
+        if what == "nothing":
+            assert health(world, "skips") is Health.OK, reason(world, "skips")
+            return
+        assert world.oracle.lost() == 100
+        assert health(world, "skips") is Health.UNKNOWN
+        beyond = f"a[0] is committed up to offset {last + 101}, beyond its"
+        assert beyond in reason(world, "skips")
+        world.mirror.may_create = True
+        world.mirror.start()
+        world.run(5 * MINUTE)
+        assert health(world, "skips") is Health.OK, reason(world, "skips")
+        assert health(world, "position") is Health.CRITICAL
+        assert "recreated" in reason(world, "position")
+
+
 def test_what_is_committed_while_the_ends_are_read_is_no_skip() -> None:
     settings = MirrorSettings(flush=2, syncs_at_flush=False, lag_max=100_000)
     with running("a", rate=20, mirror=settings, tails=0.5) as world:

@@ -127,6 +127,13 @@ class RangeQueue:
                 "a broker reports an old log end offset of "
                 f"{request.remote}[{request.partition}] at the target"
             )
+        if request.target_id is None:
+            problem = (
+                f"{request.topic}[{request.partition}] is committed up to "
+                f"offset {request.passed}, beyond its copies, and "
+                f"{request.remote} does not exist at the target, or "
+                "mirrorwatch may not describe it"
+            )
         self._failed[request.place] = (now, problem)
 
     def succeed(self, request: RangeRequest) -> None:
@@ -225,7 +232,7 @@ class RangeExaminer:
         starts = read_starts(self._source, {i.place for i in requests})
         starts_here = read_starts(
             self._target,
-            {_here(i) for i in requests if not i.only_count},
+            {_here(i) for i in requests if i.target_id and not i.only_count},
         )
         truncated = self._here.find_truncated(
             {_here(i): i.target.first for i in requests if i.only_end}

@@ -133,7 +133,8 @@ class RangeRequest:
 
     source_id: str
     target_id: str | None
-    """Ids of the topics: an answer about others is of no use."""
+    """Ids of the topics: an answer about others is of no use. `None` while
+    the target has none."""
 
     start: OffsetPair
     """Everything up to here is accounted for."""
