@@ -66,6 +66,9 @@ class OutOfRangePositions:
     _lowest: dict[TopicPartition, int] = field(default_factory=dict)
     """Lowest ends of logs that positions lie beyond, not yet for long."""
 
+    _copies: dict[TopicPartition, int | None] = field(default_factory=dict)
+    """Ends at the target when it was found what expires."""
+
     _before: dict[TopicPartition, int | None] = field(default_factory=dict)
     """Ends at the target before these logs were cut."""
 
@@ -201,14 +204,18 @@ class OutOfRangePositions:
         if known is not None:
             # What the target has since is of a mirror that went on: only a
             # proof says that less expired.
-            first = known.first or 0
-            if key in self.foreign and not known.at_most:
+            first, at_most = known.first or 0, key in self.foreign
+            if at_most and not known.at_most:
                 first = first if known.proved is None else known.proved
+            if start > (known.end or 0):
+                # What expires next it may have copied, once it went on.
+                copies = self._copies.setdefault(key, seen.target_end)
+                at_most |= seen.copies_end > (copies or 0)
             self.state.change(
                 known,
                 first=max(first, min(place.proved, start)),
                 proved=min(place.proved, start),
-                at_most=known.at_most or key in self.foreign,
+                at_most=known.at_most or at_most,
                 end=max(known.end or 0, start),
                 log_end=end,
             )
@@ -244,6 +251,7 @@ class OutOfRangePositions:
         # Once more: the mirror may have gone on between the two questions.
         patience = timedelta() if sure else UNSURE_AFTER
         if self._stands((ResetKind.EXPIRED, key), at, since, patience):
+            self._copies[key] = seen.target_end
             self.state.begin(
                 ResetKind.EXPIRED, key[0], at, partition=key[1], **what
             )
