@@ -24,7 +24,7 @@ from mirrorwatch.kafka.reader import OffsetConsumer
 from tests.support.watch import wait_until
 
 LIST_OFFSETS, METADATA, API_VERSIONS = 2, 3, 18
-UNDERSTOOD = {LIST_OFFSETS: (1, 1), METADATA: (0, 4), API_VERSIONS: (0, 3)}
+UNDERSTOOD = {LIST_OFFSETS: (1, 4), METADATA: (0, 4), API_VERSIONS: (0, 3)}
 """Versions of the requests."""
 
 PLACE = ("t", 0)
@@ -40,6 +40,8 @@ class Broker(ThreadingTCPServer):
         super().__init__(("127.0.0.1", 0), Connection)
         self.site = site
         self.end = end
+        self.epoch = -1
+        """Its epoch as a leader; -1 as of brokers that know none."""
 
 
 class Site:
@@ -95,8 +97,9 @@ class Connection(StreamRequestHandler):
             self.wfile.write(head + answer)
 
     def _ends(self) -> bytes:
-        facts = struct.pack(">iihqq", 1, 0, 0, -1, self.server.end)
-        return struct.pack(">i", 1) + _text("t") + facts
+        end, epoch = self.server.end, self.server.epoch
+        facts = struct.pack(">iihqqi", 1, 0, 0, -1, end, epoch)
+        return struct.pack(">ii", 0, 1) + _text("t") + facts
 
 
 def _text(text: str) -> bytes:
@@ -144,6 +147,17 @@ def test_a_leader_that_is_cut_off_is_not_asked_for_long(
         assert end_within(lookup, 5, 10)
         site.leader = 2
         assert end_within(lookup, 9, 10)
+
+
+@pytest.mark.parametrize("epoch", [-1, 0, 7])
+def test_the_epoch_of_the_leader_that_answers_is_known(epoch: int) -> None:
+    # By that an old one is told from the next.
+    site, epochs = Site(), dict[tuple[str, int], int]()
+    site.brokers[0].epoch = epoch
+    with serving(site):
+        lookup = OffsetLookup({"bootstrap.servers": site.address})
+        lookup.read({PLACE: LATEST}, read_committed=False, epochs=epochs)
+    assert epochs == ({} if epoch < 0 else {PLACE: epoch})
 
 
 def test_who_leads_is_asked_for_now_and_then_only() -> None:

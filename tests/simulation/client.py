@@ -196,6 +196,13 @@ class _Client:
             return found.stale_starts.get(partition, log.start), -1
         return log.first_since(time) or (-1, -1)
 
+    def _epoch(self, topic: str, partition: int) -> int | None:
+        """Return the leader epoch of a partition: a log is truncated by a
+        new leader alone.
+        """
+        log = self._log(topic, partition)
+        return None if isinstance(log, KafkaError) else log.epoch
+
 
 class SimAdmin(_Client):
     """Stands for `confluent_kafka.admin.AdminClient`."""
@@ -263,7 +270,11 @@ class SimAdmin(_Client):
             )
             if isinstance(found, KafkaError):
                 return found
-            return SimpleNamespace(offset=found[0], timestamp=found[1])
+            return SimpleNamespace(
+                offset=found[0],
+                timestamp=found[1],
+                leader_epoch=self._epoch(asked.topic, asked.partition),
+            )
 
         return self._futures(list(wanted), request_timeout, find)
 
@@ -438,8 +449,14 @@ class SimConsumer(_Client):
             )
             if isinstance(found, KafkaError):
                 answers.append(SimpleNamespace(error=found, offset=-1001))
-            else:
-                answers.append(SimpleNamespace(error=None, offset=found[0]))
+                continue
+            answers.append(
+                SimpleNamespace(
+                    error=None,
+                    offset=found[0],
+                    leader_epoch=self._epoch(asked.topic, asked.partition),
+                )
+            )
         return answers
 
     def consume(self, most: int, seconds: float) -> list[SimMessage]:

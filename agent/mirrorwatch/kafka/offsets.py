@@ -26,6 +26,7 @@ def read_ends(
     partitions: Iterable[TopicPartition],
     *,
     read_committed: bool = False,
+    epochs: dict[TopicPartition, int] | None = None,
 ) -> dict[TopicPartition, int]:
     """Read the ends of partitions; those without a leader are left out.
 
@@ -37,6 +38,8 @@ def read_ends(
         Topics and partitions.
     read_committed
         Whether as a reader that waits for the end of transactions.
+    epochs
+        Takes the leader epochs that leaders answer with.
 
     Raises
     ------
@@ -44,7 +47,9 @@ def read_ends(
         Raised if the cluster cannot be asked.
     """
     return cluster.offsets(
-        dict.fromkeys(partitions, LATEST), read_committed=read_committed
+        dict.fromkeys(partitions, LATEST),
+        read_committed=read_committed,
+        epochs=epochs,
     )
 
 
