@@ -365,6 +365,26 @@ def test_what_both_sides_lost_or_is_copied_again_is_no_loss(
         assert Health.CRITICAL not in healths(world, "skips")
 
 
+@pytest.mark.parametrize("brokers", [3, proof(2)])
+def test_copies_that_a_leader_does_not_have_that_is_cut_off_are_no_loss(
+    brokers: int,
+) -> None:
+    # It was asked alone, and what the mirror committed was beyond its end.
+    with running("a", interval=5, minutes=5) as world:
+        world.target.brokers = list(range(1, brokers + 1))
+        world.quiet = True
+        world.run(2 * MINUTE)
+        copies = world.target.topics["a"]
+        copies.stale_ends[0] = copies.logs[0].end
+        world.produce("a", 0, 60)
+        world.run(4 * MINUTE)
+        assert Health.CRITICAL not in healths(world, "skips")
+        copies.stale_ends.clear()
+        world.quiet = False
+        world.run(3 * MINUTE)
+        assert health(world, "skips") is Health.OK, reason(world, "skips")
+
+
 def test_a_stale_end_as_a_commit_comes_is_no_skip() -> None:
     # Nothing but the commit and the end at the target tells of these copies.
     settings = MirrorSettings(syncs_at_flush=False, refresh=60)

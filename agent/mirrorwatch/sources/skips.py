@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from threading import Event, Lock
 
 from ..domain.cluster_view import FlowView, TopicPartition
@@ -26,7 +27,7 @@ from ..domain.skips.tracker import SkipTracker
 from ..domain.topics import FilteredTopics
 from ..exceptions import SourceError, StateError
 from ..kafka.admin import Cluster
-from ..kafka.offsets import read_starts
+from ..kafka.offsets import read_newest_ends, read_starts
 from ..kafka.reader import RangeReader, RecordFingerprint
 from ..state.skips import SkipsStore
 from ..threads import Latest
@@ -177,6 +178,9 @@ class RangeExaminer:
         configs: Latest[FlowConfigs],
     ) -> None:
         self._source, self._target = source, target
+        self._ends: Callable[
+            [Iterable[TopicPartition]], dict[TopicPartition, int]
+        ] = partial(read_newest_ends, target, properties[target.alias])
         self._configs = configs
         self._there = RangeReader(properties[source.alias], source.alias)
         self._here = RangeReader(properties[target.alias], target.alias)
@@ -237,9 +241,12 @@ class RangeExaminer:
         truncated = self._here.find_truncated(
             {_here(i): i.target.first for i in requests if i.only_end}
         )
+        ends = self._ends({_here(i) for i in requests if i.by_end})
         return [
             None
-            if request.only_end and _here(request) not in truncated
+            if (request.only_end and _here(request) not in truncated)
+            # A leader that is cut off has an old one.
+            or (request.by_end and not request.fits(ends.get(_here(request))))
             else self._reading(
                 request,
                 there.get(request.place, {}),

@@ -176,6 +176,19 @@ class RangeRequest:
         return self.topic, self.partition
 
     @property
+    def by_end(self) -> bool:
+        """Whether it proves a loss by where the target ends."""
+        tail = self.passed is not None and self.target_id is not None
+        return self.only_end or tail
+
+    def fits(self, end: int | None) -> bool:
+        """Return whether an end of the target is what it is to prove."""
+        if end is None:
+            return False
+        at = self.target
+        return end < at.first if self.only_end else end == at.end
+
+    @property
     def size(self) -> int:
         """Offsets to read."""
         return len(self.target) + sum(len(span) for span in self.source)
