@@ -18,13 +18,15 @@ import pytest
 from mirrorwatch.domain.position.out_of_range import BEYOND_AFTER
 from mirrorwatch.kafka import errors as errors_module
 from mirrorwatch.kafka import list_offsets as list_offsets_module
+from mirrorwatch.kafka.admin import Cluster
 from mirrorwatch.kafka.errors import LEADERS_MS
 from mirrorwatch.kafka.list_offsets import LATEST, OffsetLookup
+from mirrorwatch.kafka.offsets import read_newest_ends
 from mirrorwatch.kafka.reader import OffsetConsumer
 from tests.support.watch import wait_until
 
 LIST_OFFSETS, METADATA, API_VERSIONS = 2, 3, 18
-UNDERSTOOD = {LIST_OFFSETS: (1, 1), METADATA: (0, 4), API_VERSIONS: (0, 3)}
+UNDERSTOOD = {LIST_OFFSETS: (1, 4), METADATA: (0, 4), API_VERSIONS: (0, 3)}
 """Versions of the requests."""
 
 PLACE = ("t", 0)
@@ -40,6 +42,8 @@ class Broker(ThreadingTCPServer):
         super().__init__(("127.0.0.1", 0), Connection)
         self.site = site
         self.end = end
+        self.epoch = -1
+        """Its epoch as a leader; -1 as of brokers that know none."""
 
 
 class Site:
@@ -47,6 +51,9 @@ class Site:
 
     def __init__(self) -> None:
         self.leader = 1
+        self.old: Broker | None = None
+        """One that does not know of it, and takes itself for the leader."""
+
         self.asked = 0
         """How often it was asked who leads."""
 
@@ -57,9 +64,10 @@ class Site:
         """Address of the one that is not cut off."""
         return f"127.0.0.1:{self.brokers[1].server_address[1]}"
 
-    def metadata(self) -> bytes:
+    def metadata(self, asked: "Broker") -> bytes:
         """Return who is there, and who leads."""
         self.asked += 1
+        leader = 1 if asked is self.old else self.leader
         brokers = b"".join(
             struct.pack(">i", number)
             + _text("127.0.0.1")
@@ -73,7 +81,7 @@ class Site:
             + _text("a-cluster")
             + struct.pack(">iih", 2, 1, 0)
             + _text("t")
-            + struct.pack(">bihii", 0, 1, 0, 0, self.leader)
+            + struct.pack(">bihii", 0, 1, 0, 0, leader)
             + both
             + both
         )
@@ -88,15 +96,16 @@ class Connection(StreamRequestHandler):
             key, _, number = struct.unpack(">hhi", request[:8])
             answer = {
                 API_VERSIONS: _versions,
-                METADATA: self.server.site.metadata,
+                METADATA: lambda: self.server.site.metadata(self.server),
                 LIST_OFFSETS: self._ends,
             }[key]()
             head = struct.pack(">ii", len(answer) + 4, number)
             self.wfile.write(head + answer)
 
     def _ends(self) -> bytes:
-        facts = struct.pack(">iihqq", 1, 0, 0, -1, self.server.end)
-        return struct.pack(">i", 1) + _text("t") + facts
+        end, epoch = self.server.end, self.server.epoch
+        facts = struct.pack(">iihqqi", 1, 0, 0, -1, end, epoch)
+        return struct.pack(">ii", 0, 1) + _text("t") + facts
 
 
 def _text(text: str) -> bytes:
@@ -146,6 +155,17 @@ def test_a_leader_that_is_cut_off_is_not_asked_for_long(
         assert end_within(lookup, 9, 10)
 
 
+@pytest.mark.parametrize("epoch", [-1, 0, 7])
+def test_the_epoch_of_the_leader_that_answers_is_known(epoch: int) -> None:
+    # By that an old one is told from the next.
+    site, epochs = Site(), dict[tuple[str, int], int]()
+    site.brokers[0].epoch = epoch
+    with serving(site):
+        lookup = OffsetLookup({"bootstrap.servers": site.address})
+        lookup.read({PLACE: LATEST}, read_committed=False, epochs=epochs)
+    assert epochs == ({} if epoch < 0 else {PLACE: epoch})
+
+
 def test_who_leads_is_asked_for_now_and_then_only() -> None:
     site = Site()
     with serving(site):
@@ -171,3 +191,35 @@ def test_nor_is_it_read_from_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
         sleep(1)
         asked = site.asked
         wait_until(lambda: site.asked >= asked + 3)
+
+
+def test_the_newest_leader_tells_the_end() -> None:
+    # Who asks the one that is cut off is told that it leads.
+    site = Site()
+    site.old, site.leader = site.brokers[0], 2
+    site.brokers[0].epoch, site.brokers[1].epoch = 5, 6
+    with serving(site):
+        address = f"127.0.0.1:{site.brokers[0].server_address[1]}"
+        asked = {"bootstrap.servers": address}
+        cluster = Cluster("ldf", asked)
+        assert cluster.offsets({PLACE: LATEST}) == {PLACE: 5}
+        assert read_newest_ends(cluster, asked, [PLACE]) == {PLACE: 9}
+        assert read_newest_ends(cluster, asked, []) == {}
+
+
+def test_one_of_two_brokers_says_not_who_leads() -> None:
+    site = Site()
+    with serving(site):
+        asked = {"bootstrap.servers": site.address}
+        cluster = Cluster("ldf", asked)
+        assert read_newest_ends(cluster, asked, [PLACE]) == {PLACE: 5}
+        site.brokers[1].server_close()
+        site.brokers[1].shutdown()
+        cluster = Cluster(
+            "ldf",
+            {
+                "bootstrap.servers": "127.0.0.1:"
+                f"{site.brokers[0].server_address[1]}"
+            },
+        )
+        assert read_newest_ends(cluster, asked, [PLACE]) == {}

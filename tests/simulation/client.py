@@ -45,6 +45,10 @@ __all__ = ["Network", "installed"]
 LOOK = 0.25
 """Seconds between two fetches of a consumer that waits."""
 
+FIRST = 9092
+"""Port of the broker that clients are told of, and that may answer with what
+was so before; those of the others follow."""
+
 LATENCY = 0.002
 """Seconds that a request takes."""
 
@@ -159,7 +163,9 @@ class _Client:
     def __init__(self, properties: Mapping[str, Any]) -> None:
         self._network = _network()
         self._schedule = self._network.schedule
-        self._cluster = self._network.clusters[properties["bootstrap.servers"]]
+        host, _, port = properties["bootstrap.servers"].partition(":")
+        self._cluster = self._network.clusters[f"{host}:{FIRST}"]
+        self._by_first = int(port) == FIRST
 
     def _topic(self, name: str) -> SimTopic | KafkaError:
         if name in self._cluster.denied:
@@ -191,10 +197,22 @@ class _Client:
             return error(KafkaError.LEADER_NOT_AVAILABLE)
         if time == -1:
             end = log.visible_end(committed=committed)
-            return log.tell(found.stale_ends.get(partition, end)), -1
+            if self._by_first:
+                end = found.stale_ends.get(partition, end)
+            return log.tell(end), -1
         if time == -2:
             return found.stale_starts.get(partition, log.start), -1
         return log.first_since(time) or (-1, -1)
+
+    def _epoch(self, topic: str, partition: int) -> int | None:
+        """Return the leader epoch of a partition: a log is truncated by a
+        new leader alone.
+        """
+        log = self._log(topic, partition)
+        if isinstance(log, KafkaError):
+            return None
+        is_old = partition in self._cluster.topics[topic].stale_ends
+        return log.epoch + (is_old and not self._by_first)
 
 
 class SimAdmin(_Client):
@@ -207,7 +225,12 @@ class SimAdmin(_Client):
         self._network.ask(self._cluster, timeout)
         return SimpleNamespace(
             cluster_id=self._cluster.id,
-            brokers=dict.fromkeys(self._cluster.brokers),
+            brokers={
+                n: SimpleNamespace(
+                    host=self._cluster.alias, port=FIRST + n - 1
+                )
+                for n in self._cluster.brokers
+            },
             topics={
                 t.name: SimpleNamespace(
                     error=None,
@@ -263,7 +286,11 @@ class SimAdmin(_Client):
             )
             if isinstance(found, KafkaError):
                 return found
-            return SimpleNamespace(offset=found[0], timestamp=found[1])
+            return SimpleNamespace(
+                offset=found[0],
+                timestamp=found[1],
+                leader_epoch=self._epoch(asked.topic, asked.partition),
+            )
 
         return self._futures(list(wanted), request_timeout, find)
 
@@ -438,8 +465,14 @@ class SimConsumer(_Client):
             )
             if isinstance(found, KafkaError):
                 answers.append(SimpleNamespace(error=found, offset=-1001))
-            else:
-                answers.append(SimpleNamespace(error=None, offset=found[0]))
+                continue
+            answers.append(
+                SimpleNamespace(
+                    error=None,
+                    offset=found[0],
+                    leader_epoch=self._epoch(asked.topic, asked.partition),
+                )
+            )
         return answers
 
     def consume(self, most: int, seconds: float) -> list[SimMessage]:

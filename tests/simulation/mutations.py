@@ -174,7 +174,7 @@ MUTATIONS = (
     Mutation(
         "an expired range ends with the first sync, wherever that is",
         "position/moves.py",
-        "if expired is not None and sync.upstream >= (expired.end or 0):",
+        "if expired is not None and self._went_on(expired, place, sync):",
         "if expired is not None:",
         "a_late_sync_ends",
     ),

@@ -522,3 +522,15 @@ def test_a_topic_recreated_at_both_sides_while_the_agent_is_away() -> None:
         assert world.oracle.lost() == 0
         assert Health.CRITICAL not in healths(world, "position", since)
         assert "at summit and at ldf" in reason(world, "position")
+
+
+def test_a_leader_that_is_cut_off_truncates_nothing() -> None:
+    # Who asks the old one is told the end that its log had, for a minute.
+    with running("a", interval=5, minutes=10) as world:
+        source = world.source.topics["a"]
+        source.stale_ends[0] = source.logs[0].end
+        world.run(MINUTE)
+        source.stale_ends.clear()
+        world.run(10 * MINUTE)
+        assert set(healths(world, "position", MINUTE * 5)) <= {Health.OK}
+        assert set(healths(world, "skips", MINUTE * 5)) <= {Health.OK}

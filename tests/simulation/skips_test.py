@@ -366,6 +366,26 @@ def test_what_both_sides_lost_or_is_copied_again_is_no_loss(
         assert Health.CRITICAL not in healths(world, "skips")
 
 
+@pytest.mark.parametrize("brokers", [3, proof(2)])
+def test_copies_that_a_leader_does_not_have_that_is_cut_off_are_no_loss(
+    brokers: int,
+) -> None:
+    # It was asked alone, and what the mirror committed was beyond its end.
+    with running("a", interval=5, minutes=5) as world:
+        world.target.brokers = list(range(1, brokers + 1))
+        world.quiet = True
+        world.run(2 * MINUTE)
+        copies = world.target.topics["a"]
+        copies.stale_ends[0] = copies.logs[0].end
+        world.produce("a", 0, 60)
+        world.run(4 * MINUTE)
+        assert Health.CRITICAL not in healths(world, "skips")
+        copies.stale_ends.clear()
+        world.quiet = False
+        world.run(3 * MINUTE)
+        assert health(world, "skips") is Health.OK, reason(world, "skips")
+
+
 def test_a_stale_end_as_a_commit_comes_is_no_skip() -> None:
     # Nothing but the commit and the end at the target tells of these copies.
     settings = MirrorSettings(syncs_at_flush=False, refresh=60)
@@ -529,6 +549,43 @@ def test_a_drop_that_no_sync_follows_is_told() -> None:
         world.produce("b", 0, 25)
         world.run(10 * MINUTE)
         expect_dropped(world, "b", 5)
+
+
+@pytest.mark.parametrize("what", ["offset set", "agent away", "nothing"])
+def test_what_is_committed_while_the_copies_are_away_is_not_ok(
+    what: str,
+) -> None:
+    # Nothing was read, as nothing was there: `skips` stayed ok (12000000234).
+    with running("a", minutes=5) as world:
+        world.quiet = True
+        world.run(2 * MINUTE)
+        world.mirror.may_create = False
+        world.target.delete("a")
+        world.quiet = False
+        world.run(2 * MINUTE)
+        world.mirror.stop()
+        if what == "agent away":
+            world.agent.kill()
+        if what != "nothing":
+            last = world.mirror.committed["a", 0]
+            world.mirror.set_offset(("a", 0), last + 100)
+        if what == "agent away":
+            world.run(MINUTE)
+            world.agent.start()
+        world.run(5 * MINUTE)
+        if what == "nothing":
+            assert health(world, "skips") is Health.OK, reason(world, "skips")
+            return
+        assert world.oracle.lost() == 100
+        assert health(world, "skips") is Health.UNKNOWN
+        beyond = f"a[0] is committed up to offset {last + 101}, beyond its"
+        assert beyond in reason(world, "skips")
+        world.mirror.may_create = True
+        world.mirror.start()
+        world.run(5 * MINUTE)
+        assert health(world, "skips") is Health.OK, reason(world, "skips")
+        assert health(world, "position") is Health.CRITICAL
+        assert "recreated" in reason(world, "position")
 
 
 def test_what_is_committed_while_the_ends_are_read_is_no_skip() -> None:

@@ -119,6 +119,7 @@ class Logs(Answers):
                 )
             ),
         )
+        self._ends = lambda places: dict.fromkeys(places, len(world.target))
         plain = TopicConfigs(cleanup_policy=frozenset({"delete"}))
         self._configs = Latest(
             FlowConfigs(source={TOPIC: plain}, target={TOPIC: plain})

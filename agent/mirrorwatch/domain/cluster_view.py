@@ -80,6 +80,10 @@ class ClusterView:
     starts: Mapping[TopicPartition, int] = field(default_factory=dict)
     """Lowest offset that is still there; absent where it was not asked."""
 
+    epochs: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """Epochs of the leaders that told the ends; absent where a broker does
+    not say."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ClusterAnswer:
@@ -185,6 +189,10 @@ class PartitionView:
 
     sync: Sync | None
     """Newest sync, read before both ends."""
+
+    source_epoch: int | None = None
+    """Epoch of the leader that told the end at the source; `None` if it does
+    not say."""
 
     marked: bool = False
     """Whether markers of the mirror's transactions are in the copies."""
@@ -375,7 +383,7 @@ class FlowView:
                     found[key] = None
                     continue
                 copied = partition < there
-                start = starts.get(key)
+                start, epoch = starts.get(key), source.epochs.get(key)
                 copies_end = self.target_end(key) if copied else None
                 commit, sync = committed.get(key), syncs.get(key)
                 uncopied = target is not None and not copied
@@ -386,6 +394,7 @@ class FlowView:
                     and was.source_end == end
                     and was.target_end == copies_end
                     and was.source_start == start
+                    and was.source_epoch == epoch
                     and was.committed is commit
                     and was.sync is sync
                     and was.source_id == facts.id
@@ -407,6 +416,7 @@ class FlowView:
                     uncopied=uncopied,
                     committed=commit,
                     sync=sync,
+                    source_epoch=epoch,
                     marked=marked,
                     unproved=unproved,
                 )

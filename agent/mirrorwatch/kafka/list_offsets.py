@@ -11,7 +11,7 @@ from confluent_kafka import TopicPartition as Requested
 from ..domain.cluster_view import TopicPartition
 from .errors import LEADERS_MS, TIMEOUT, batched, consumer_properties
 
-__all__ = ["BATCH", "EARLIEST", "LATEST", "OffsetLookup"]
+__all__ = ["BATCH", "EARLIEST", "LATEST", "OffsetLookup", "note_epoch"]
 
 
 LATEST, EARLIEST = -1, -2
@@ -56,7 +56,11 @@ class OffsetLookup:
         self._consumers: dict[bool, Consumer] = {}
 
     def read(
-        self, wanted: Mapping[TopicPartition, int], *, read_committed: bool
+        self,
+        wanted: Mapping[TopicPartition, int],
+        *,
+        read_committed: bool,
+        epochs: dict[TopicPartition, int] | None = None,
     ) -> dict[TopicPartition, int]:
         """Read offsets.
 
@@ -66,6 +70,9 @@ class OffsetLookup:
             Times in milliseconds, or `LATEST`, or `EARLIEST`.
         read_committed
             The isolation level.
+        epochs
+            Takes the leader epochs that leaders answer with. Kafka before 2.1
+            has none.
 
         Returns
         -------
@@ -101,6 +108,7 @@ class OffsetLookup:
                         answer.offset >= 0 or wanted[partition] >= 0
                     ):
                         found[partition] = answer.offset
+                        note_epoch(epochs, partition, answer.leader_epoch)
         if len(found) < len(wanted):
             # What it remembers may no longer be so.
             self._consumers.pop(read_committed, None)
@@ -121,6 +129,16 @@ class OffsetLookup:
                 )
             )
         return found
+
+
+def note_epoch(
+    epochs: dict[TopicPartition, int] | None,
+    partition: TopicPartition,
+    epoch: int | None,
+) -> None:
+    """Note the leader epoch of an answer, if it has one."""
+    if epochs is not None and epoch is not None and epoch >= 0:
+        epochs[partition] = epoch
 
 
 def _ask_at_once(

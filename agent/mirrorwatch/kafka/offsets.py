@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from confluent_kafka.admin import OffsetSpec
 
 from ..domain.cluster_view import TopicPartition
+from ..exceptions import SourceError
 from .admin import Cluster
 from .list_offsets import EARLIEST, LATEST
 from .reader import EPOCH, to_time
@@ -16,6 +17,7 @@ __all__ = [
     "find_first_since",
     "read_ends",
     "read_first_since",
+    "read_newest_ends",
     "read_newest_timestamp",
     "read_starts",
 ]
@@ -26,6 +28,7 @@ def read_ends(
     partitions: Iterable[TopicPartition],
     *,
     read_committed: bool = False,
+    epochs: dict[TopicPartition, int] | None = None,
 ) -> dict[TopicPartition, int]:
     """Read the ends of partitions; those without a leader are left out.
 
@@ -37,6 +40,8 @@ def read_ends(
         Topics and partitions.
     read_committed
         Whether as a reader that waits for the end of transactions.
+    epochs
+        Takes the leader epochs that leaders answer with.
 
     Raises
     ------
@@ -44,7 +49,9 @@ def read_ends(
         Raised if the cluster cannot be asked.
     """
     return cluster.offsets(
-        dict.fromkeys(partitions, LATEST), read_committed=read_committed
+        dict.fromkeys(partitions, LATEST),
+        read_committed=read_committed,
+        epochs=epochs,
     )
 
 
@@ -61,6 +68,65 @@ def read_starts(
         Raised if the cluster cannot be asked.
     """
     return cluster.offsets(dict.fromkeys(partitions, EARLIEST))
+
+
+def read_newest_ends(
+    cluster: Cluster,
+    properties: Mapping[str, str],
+    partitions: Iterable[TopicPartition],
+) -> dict[TopicPartition, int]:
+    """Ask most brokers who leads partitions, and these leaders for ends.
+
+    A broker that is cut off from its cluster takes itself for a leader still,
+    and answers with the end that its log had. Other brokers know better.
+
+    Parameters
+    ----------
+    cluster
+        The cluster.
+    properties
+        Its librdkafka properties.
+    partitions
+        Topics and partitions.
+
+    Returns
+    -------
+    dict
+        The end that the newest leader of each tells; none where most brokers
+        name no leader that answers.
+
+    Raises
+    ------
+    SourceError
+        Raised if the cluster cannot be asked.
+    """
+    wanted = {place: OffsetSpec.latest() for place in partitions}
+    if not wanted:
+        return {}
+    brokers = cluster.metadata().brokers
+    most = len(brokers) // 2 + 1
+    told: dict[TopicPartition, list[tuple[int, int]]] = {p: [] for p in wanted}
+    for broker in brokers.values():
+        host = str(broker.host)
+        if ":" in host:
+            host = f"[{host}]"
+        # A new client asks who it was told of first.
+        address = {"bootstrap.servers": f"{host}:{broker.port}"}
+        each = Cluster(cluster.alias, {**properties, **address})
+        try:
+            answers = each.list_offsets(wanted)
+        except SourceError:
+            continue  # it is down, or cannot be reached
+        for place, answer in answers.items():
+            epoch = -1 if answer.leader_epoch is None else answer.leader_epoch
+            told[place].append((epoch, int(answer.offset)))
+        if all(len(ends) >= most for ends in told.values()):
+            break
+    return {
+        place: max(ends)[1]
+        for place, ends in told.items()
+        if len(ends) >= most
+    }
 
 
 def find_first_since(

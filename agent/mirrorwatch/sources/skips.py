@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from threading import Event, Lock
 
 from ..domain.cluster_view import FlowView, TopicPartition
@@ -26,7 +27,7 @@ from ..domain.skips.tracker import SkipTracker
 from ..domain.topics import FilteredTopics
 from ..exceptions import SourceError, StateError
 from ..kafka.admin import Cluster
-from ..kafka.offsets import read_starts
+from ..kafka.offsets import read_newest_ends, read_starts
 from ..kafka.reader import RangeReader, RecordFingerprint
 from ..state.skips import SkipsStore
 from ..threads import Latest
@@ -127,6 +128,13 @@ class RangeQueue:
                 "a broker reports an old log end offset of "
                 f"{request.remote}[{request.partition}] at the target"
             )
+        if request.target_id is None:
+            problem = (
+                f"{request.topic}[{request.partition}] is committed up to "
+                f"offset {request.passed}, beyond its copies, and "
+                f"{request.remote} does not exist at the target, or "
+                "mirrorwatch may not describe it"
+            )
         self._failed[request.place] = (now, problem)
 
     def succeed(self, request: RangeRequest) -> None:
@@ -170,6 +178,9 @@ class RangeExaminer:
         configs: Latest[FlowConfigs],
     ) -> None:
         self._source, self._target = source, target
+        self._ends: Callable[
+            [Iterable[TopicPartition]], dict[TopicPartition, int]
+        ] = partial(read_newest_ends, target, properties[target.alias])
         self._configs = configs
         self._there = RangeReader(properties[source.alias], source.alias)
         self._here = RangeReader(properties[target.alias], target.alias)
@@ -225,14 +236,17 @@ class RangeExaminer:
         starts = read_starts(self._source, {i.place for i in requests})
         starts_here = read_starts(
             self._target,
-            {_here(i) for i in requests if not i.only_count},
+            {_here(i) for i in requests if i.target_id and not i.only_count},
         )
         truncated = self._here.find_truncated(
             {_here(i): i.target.first for i in requests if i.only_end}
         )
+        ends = self._ends({_here(i) for i in requests if i.by_end})
         return [
             None
-            if request.only_end and _here(request) not in truncated
+            if (request.only_end and _here(request) not in truncated)
+            # A leader that is cut off has an old one.
+            or (request.by_end and not request.fits(ends.get(_here(request))))
             else self._reading(
                 request,
                 there.get(request.place, {}),

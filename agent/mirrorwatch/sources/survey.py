@@ -216,6 +216,7 @@ class _Asked:
     at: datetime
     ends: Mapping[bool, Mapping[TopicPartition, int]]
     starts: Mapping[TopicPartition, int]
+    epochs: Mapping[TopicPartition, int]
 
     def moved(self, before: "_Asked") -> Iterator[str]:
         """Yield the topics of which anything is not as it was before."""
@@ -322,6 +323,7 @@ class ClusterSurvey:
             topics=described.topics,
             ends=asked.ends.get(read_committed, {}),
             starts=asked.starts,
+            epochs=asked.epochs,
         )
 
     def close(self) -> None:
@@ -329,14 +331,17 @@ class ClusterSurvey:
         self._cluster.close()
 
     def _read(self, wanted: Wanted) -> _Asked:
-        at = self._clock()
+        at, epochs = self._clock(), dict[TopicPartition, int]()
         ends = {
             committed: read_ends(
-                self._cluster, places, read_committed=committed
+                self._cluster,
+                places,
+                read_committed=committed,
+                epochs=epochs,
             )
             for committed, places in wanted.items()
         }
-        return _Asked(at, ends, self._read_starts(wanted, at))
+        return _Asked(at, ends, self._read_starts(wanted, at), epochs)
 
     def _read_starts(
         self, wanted: Wanted, at: datetime

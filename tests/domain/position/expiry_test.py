@@ -54,6 +54,34 @@ def test_the_count_grows_while_it_stands_and_is_one_reset(
     assert expiry_world.seen.counts == {"t": 1}
 
 
+@pytest.mark.parametrize("copies", [0, 1])
+def test_what_was_copied_before_more_expires_is_no_loss_for_sure(
+    expiry_world: World, copies: int
+) -> None:
+    # The sync of 250 is still to come: it was counted as lost (12000000050).
+    overrun(expiry_world, 250)
+    expiry_world.target["t"].ends[0] += copies
+    overrun(expiry_world, 262)
+    reset = expiry_world.reset()
+    assert (reset.first, reset.end) == (100, 262)
+    assert reset.at_most is bool(copies)
+
+
+def test_what_expired_stays_counted_where_more_does_at_once(
+    expiry_world: World,
+) -> None:
+    # What lay before the only record that it copied was forgotten.
+    overrun(expiry_world, 250)
+    expiry_world.target["t"].ends[0] += 1
+    expiry_world.sync(250, 100)
+    overrun(expiry_world, 262)
+    expiry_world.settle()
+    first, second = expiry_world.resets
+    assert (first.first, first.end, first.at_most) == (100, 250, False)
+    assert (second.first, second.end, second.at_most) == (251, 262, False)
+    assert (first.settled is None, second.settled) == (False, None)
+
+
 def test_the_first_sync_afterwards_gives_the_final_count(
     expiry_world: World,
 ) -> None:

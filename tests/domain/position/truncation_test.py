@@ -5,7 +5,7 @@ import pytest
 from mirrorwatch.domain.position.model import ResetKind
 from mirrorwatch.domain.report import Health
 
-from .world import World
+from .world import Log, World
 
 
 @pytest.fixture
@@ -254,3 +254,67 @@ def test_a_commit_within_a_cut_log_says_where_the_mirror_is() -> None:
         world.tick(6)
     assert world.seen.counts == {"t": 1}
     assert world.reset().settled is not None
+
+
+@pytest.mark.parametrize("other", [4, 5])
+def test_a_leader_that_is_cut_off_truncates_nothing(other: int) -> None:
+    # The mirror copies from the next leader. Only the old one was asked, or
+    # both were, by turns.
+    world = World()
+    log = world.source["t"]
+    log.epoch = 5
+    world.commit(100)
+    world.sync(99, 99)
+    world.tick(3)
+    world.commit(200)
+    log.epoch = other
+    world.tick(20)
+    assert world.resets == ()
+    log.ends[0], log.epoch = 220, 6
+    world.tick(3)
+    assert world.resets == ()
+
+
+@pytest.mark.parametrize(
+    "epochs", [(5, 6), (None, None), (None, 5), (5, None)]
+)
+def test_a_log_that_a_new_leader_truncates_is_told_at_once(
+    epochs: tuple[int | None, int | None],
+) -> None:
+    world = World()
+    log = world.source["t"]
+    log.epoch, after = epochs
+    world.commit(100)
+    world.sync(99, 99)
+    world.tick(3)
+    log.ends[0], log.epoch = 90, after
+    world.tick(5)
+    assert world.reset().kind is ResetKind.BEYOND
+
+
+def test_an_end_of_an_old_leader_that_stays_is_told() -> None:
+    # As where a position was set beyond the end, and no leader changed.
+    world = World.settled()
+    world.source["t"].epoch = 5
+    world.tick()
+    world.commit(200)
+    world.tick(20)
+    assert world.resets == ()
+    world.tick(8)
+    assert world.reset().kind is ResetKind.BEYOND
+
+
+def test_a_recreated_topic_may_be_truncated_whatever_its_epoch() -> None:
+    world = World.settled()
+    world.source["t"].epoch = 5
+    world.tick()
+    world.source["t"] = Log("s2", {0: 0}, epoch=0)
+    world.tick(2)
+    world.source["t"].ends[0] = 50
+    world.tick()
+    world.target["t"].ends[0] = 150
+    world.sync(49, 149)
+    world.settle()
+    world.source["t"].ends[0], world.source["t"].epoch = 40, 1
+    world.tick(6)
+    assert world.resets[-1].kind is ResetKind.BEYOND

@@ -36,6 +36,8 @@ class Log:
     id: str
     ends: dict[int, int]
     starts: dict[int, int] = field(default_factory=dict)
+    epoch: int | None = None
+    """Leader epoch of all partitions; `None` if the brokers do not say."""
 
 
 class World:
@@ -231,6 +233,12 @@ class World:
                 (t, p): log.starts.get(p, 0)
                 for t, log in logs.items()
                 for p in log.ends
+            },
+            epochs={
+                (t, p): log.epoch
+                for t, log in logs.items()
+                for p in log.ends
+                if log.epoch is not None
             },
         )
 

@@ -294,7 +294,7 @@ class PositionMoves:
         if _is_overtaken(place, sync):
             return False
         expired = self.state.open(ResetKind.EXPIRED, *where)
-        if expired is not None and sync.upstream >= (expired.end or 0):
+        if expired is not None and self._went_on(expired, place, sync):
             self._end_expired(expired, place, sync)
         elif self._is_back(place, sync):
             self._go_back(place, sync)
@@ -325,6 +325,19 @@ class PositionMoves:
                 return
             first = sync.position - (sync.downstream + 1 - cut.target_end)
         self._settle(cut, end=max(lowest, first))
+
+    def _went_on(
+        self, expired: Reset, place: PartitionPosition, sync: Sync
+    ) -> bool:
+        """Return whether a sync is of a record behind what expired.
+
+        That may have expired since, too: then it left out what lies before.
+        """
+        origin = place.origin_of(sync.downstream)
+        return sync.upstream >= (expired.end or 0) or (
+            origin is not None
+            and (expired.first or 0) <= origin < sync.upstream
+        )
 
     def _end_expired(
         self, expired: Reset, place: PartitionPosition, sync: Sync

@@ -24,6 +24,13 @@ BEYOND_AFTER = timedelta(seconds=15)
 """How long a position must lie beyond the end: a new leader may not know for
 some seconds how far its followers are."""
 
+OLD_LEADER = timedelta(minutes=2)
+"""The same where the leader's epoch is no higher than when the position was
+within the log: only a new leader truncates one. A leader that is cut off from
+its cluster goes on to tell the end that its log had. Who leads is asked every
+ten seconds, of any broker: of three, it would be the one each time about once
+in a million."""
+
 UNSURE_AFTER = timedelta(minutes=3)
 """How long a position that is only known by commits must lie before the log's
 start: a commit comes with the flush interval, 60 s by default."""
@@ -66,6 +73,12 @@ class OutOfRangePositions:
     _lowest: dict[TopicPartition, int] = field(default_factory=dict)
     """Lowest ends of logs that positions lie beyond, not yet for long."""
 
+    _copies: dict[TopicPartition, int | None] = field(default_factory=dict)
+    """Ends at the target when it was found what expires."""
+
+    _inside: dict[TopicPartition, PartitionView] = field(default_factory=dict)
+    """When positions were within the log last."""
+
     _before: dict[TopicPartition, int | None] = field(default_factory=dict)
     """Ends at the target before these logs were cut."""
 
@@ -99,6 +112,7 @@ class OutOfRangePositions:
             if inside and key not in watched:
                 # Nearly all of them, at every tick.
                 self.fresh.discard(key)
+                self._inside[key] = seen
                 continue
             waiting = self.state.open(ResetKind.SOURCE_RECREATED, *key)
             if waiting is not None:
@@ -113,10 +127,11 @@ class OutOfRangePositions:
                     self.state.touched.add(key)
             if reached > end:
                 self._lowest[key] = min(end, lowest.get(key, end))
-                self._beyond(key, reached, end, view.at, since)
+                self._beyond(key, reached, seen, view.at, since)
             elif start > reached:
                 self._expired(view.at, key, place, seen, since)
             else:
+                self._inside[key] = seen
                 self._over(key, place, end, view.at)
             self.fresh.discard(key)
 
@@ -168,15 +183,17 @@ class OutOfRangePositions:
         self,
         key: TopicPartition,
         reached: int,
-        end: int,
+        seen: PartitionView,
         at: datetime,
         since: Mapping[Spot, datetime],
     ) -> None:
-        known = self.state.open(ResetKind.BEYOND, *key)
+        known, end = self.state.open(ResetKind.BEYOND, *key), seen.source_end
+        is_old = _is_of_old_leader(seen, self._inside.get(key))
+        patience = OLD_LEADER if is_old else BEYOND_AFTER
         if known is not None:
             lowest = min(end, known.first or 0)
             self.state.change(known, first=lowest, log_end=end)
-        elif self._stands((ResetKind.BEYOND, key), at, since, BEYOND_AFTER):
+        elif self._stands((ResetKind.BEYOND, key), at, since, patience):
             self.state.begin(
                 ResetKind.BEYOND,
                 key[0],
@@ -201,14 +218,18 @@ class OutOfRangePositions:
         if known is not None:
             # What the target has since is of a mirror that went on: only a
             # proof says that less expired.
-            first = known.first or 0
-            if key in self.foreign and not known.at_most:
+            first, at_most = known.first or 0, key in self.foreign
+            if at_most and not known.at_most:
                 first = first if known.proved is None else known.proved
+            if start > (known.end or 0):
+                # What expires next it may have copied, once it went on.
+                copies = self._copies.setdefault(key, seen.target_end)
+                at_most |= seen.copies_end > (copies or 0)
             self.state.change(
                 known,
                 first=max(first, min(place.proved, start)),
                 proved=min(place.proved, start),
-                at_most=known.at_most or key in self.foreign,
+                at_most=known.at_most or at_most,
                 end=max(known.end or 0, start),
                 log_end=end,
             )
@@ -244,6 +265,7 @@ class OutOfRangePositions:
         # Once more: the mirror may have gone on between the two questions.
         patience = timedelta() if sure else UNSURE_AFTER
         if self._stands((ResetKind.EXPIRED, key), at, since, patience):
+            self._copies[key] = seen.target_end
             self.state.begin(
                 ResetKind.EXPIRED, key[0], at, partition=key[1], **what
             )
@@ -366,3 +388,18 @@ def _may_be_anywhere(place: PartitionPosition, seen: PartitionView) -> bool:
     One that ends below what was copied is truncated, wherever it is.
     """
     return seen.has_no_position and seen.source_end >= (place.reached or 0)
+
+
+def _is_of_old_leader(
+    seen: PartitionView, before: PartitionView | None
+) -> bool:
+    """Return whether a leader tells an end that led before, too, as far as
+    epochs show it.
+    """
+    return (
+        before is not None
+        and before.source_id == seen.source_id
+        and before.source_epoch is not None
+        and seen.source_epoch is not None
+        and seen.source_epoch <= before.source_epoch
+    )

@@ -133,7 +133,8 @@ class RangeRequest:
 
     source_id: str
     target_id: str | None
-    """Ids of the topics: an answer about others is of no use."""
+    """Ids of the topics: an answer about others is of no use. `None` while
+    the target has none."""
 
     start: OffsetPair
     """Everything up to here is accounted for."""
@@ -173,6 +174,19 @@ class RangeRequest:
     def place(self) -> TopicPartition:
         """Partition at the source."""
         return self.topic, self.partition
+
+    @property
+    def by_end(self) -> bool:
+        """Whether it proves a loss by where the target ends."""
+        tail = self.passed is not None and self.target_id is not None
+        return self.only_end or tail
+
+    def fits(self, end: int | None) -> bool:
+        """Return whether an end of the target is what it is to prove."""
+        if end is None:
+            return False
+        at = self.target
+        return end < at.first if self.only_end else end == at.end
 
     @property
     def size(self) -> int:

@@ -1,7 +1,7 @@
 """State of one partition, as long as both topics keep their ids."""
 
 from collections.abc import Container, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -520,6 +520,7 @@ def plan_tail(
     seen: PartitionView,
     position: int,
     *,
+    reached: int = 0,
     is_shared: bool = False,
 ) -> RangeRequest | None:
     """Return what to read before a committed position is believed.
@@ -532,19 +533,31 @@ def plan_tail(
         The partition, with both ends.
     position
         Position that the mirror committed.
+    reached
+        The target's end when it was believed last.
     is_shared
         Whether others write to the target: their records take room, too.
     """
     start = state.cursor
     if start is None or state.ahead or position > seen.source_end:
         return None
-    # The target has room for so many copies since.
-    room = seen.copies_end - start.downstream - 1
+    # The target has room for so many copies since, or had.
+    end, is_away = seen.copies_end, seen.uncopied and start.downstream >= 0
+    if is_away:
+        end = max(reached, start.downstream + 1)
+    room = end - start.downstream - 1
     # Not as many where markers are among what a truncated log has left.
     copies = 0 if is_shared or state.cut_until >= 0 else room
     passed = max(start.upstream + copies, state.frontier)
     if room < 0 or position - 1 <= passed:
         return None
+    if is_away:
+        # Its topic is deleted, or not shown: nothing is read, nor is it ok.
+        at = OffsetRange(end, end)
+        request = request_of(
+            state, seen, start=start, points=(), source=(), target=at
+        )
+        return replace(request, target_id=None, passed=position)
     return _request(state, seen, start, (), position)
 
 

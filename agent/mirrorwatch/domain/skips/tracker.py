@@ -280,6 +280,7 @@ class SkipTracker:
             state,
             seen,
             self._commits.believed.get(key, 0),
+            reached=self._reached.get(key, (None, 0))[1],
             is_shared=key[0] in self.foreign,
         )
 
@@ -559,7 +560,8 @@ class SkipTracker:
                 if self._searched.get(key) != ends:
                     self._searching.add(key)
                 self._searched[key] = ends
-            self._reached[key] = seen.target_id, seen.copies_end
+            if seen.target_id is not None:
+                self._reached[key] = seen.target_id, seen.copies_end
             self.blind += self._is_blind(view.at, key, seen)
             self._note_stand(key, state, seen)
             if seen.log_start > state.start_before:
