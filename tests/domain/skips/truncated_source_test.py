@@ -179,3 +179,20 @@ def test_a_log_that_was_truncated_while_the_target_was_away(lost: int) -> None:
     world.do("look 2", "write 2", "copy 2", "flush", "look 4")
     found = [each for each in world.lost if each[0] is not SkipKind.REPEATED]
     assert found == ([(SkipKind.UNVERIFIABLE, ((35, 36),))] if lost else [])
+
+
+@pytest.mark.parametrize("lost", [3, 0])
+@pytest.mark.parametrize("compacted", [True, False])
+def test_what_has_no_copy_below_all_that_were_is_in_doubt(
+    lost: int, compacted: bool
+) -> None:
+    # The mirror had begun at the end, and all of the log was truncated: what
+    # is below where it began may be older, or was written since (9996500331).
+    world = CutWorld(target_compacted=compacted)
+    world.do("write 5", "resume_at_end", "write 35", "copy 35", "flush")
+    world.do("look 3", "truncate 40")
+    world.do(*([f"write {lost}"] if lost else ()), "look 3", "resume_at_end")
+    world.do("write 3", "copy 3", "look 5", "write 2", "copy 2", "flush")
+    world.do("look 4")
+    doubted = [(SkipKind.UNVERIFIABLE, ((0, lost - 1),))]
+    assert world.lost == (doubted if lost and not compacted else [])
