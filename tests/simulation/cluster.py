@@ -62,14 +62,18 @@ class Log:
     ----------
     on_gone
         Is given what leaves the log without being superseded.
+    clock
+        Gives the seconds of the world.
     """
 
     __slots__ = (
         "_base",
+        "_clock",
         "_cut_at",
         "_on_gone",
         "_plain",
         "_records",
+        "_told_at",
         "diverged",
         "end",
         "epoch",
@@ -81,7 +85,9 @@ class Log:
     )
 
     def __init__(
-        self, on_gone: Callable[[Iterable[Numbered]], None] = lambda _: None
+        self,
+        on_gone: Callable[[Iterable[Numbered]], None] = lambda _: None,
+        clock: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self.start = 0
         self.end = 0
@@ -97,12 +103,15 @@ class Log:
         """The last end that the agent read."""
         self.outgrown = False
         """Whether it was truncated and had grown beyond what the agent knew
-        before the agent read its end again."""
+        before the agent read its end again, or could ask a broker."""
         self._cut_at: int | None = None
+        self._told_at: float | None = None
+        """When the agent was told the lower end."""
         self._base = 0
         self._records: list[Record] = []
         self._plain = True
         self._on_gone = on_gone
+        self._clock = clock
 
     @property
     def stable_end(self) -> int:
@@ -118,13 +127,22 @@ class Log:
         if record.kind is not Kind.DATA:
             self._plain = False
         self.end += 1
+        if self._told_at is not None and self._cut_at is not None:
+            self._outgrow(self._told_at, self._cut_at)
         return self.end - 1
+
+    def _outgrow(self, told_at: float, cut_at: int) -> None:
+        """Note whether it is as long again before the agent could ask."""
+        if self._clock() - told_at > ASKED_AFTER:
+            self._told_at = self._cut_at = None
+        elif self.end >= cut_at:
+            self.outgrown = True
 
     def tell(self, end: int) -> int:
         """Tell the agent an end."""
-        if self._cut_at is not None:
+        if self._cut_at is not None and self._told_at is None:
             self.outgrown |= end >= self._cut_at
-            self._cut_at = None
+            self._told_at = self._clock()
         self.seen = end
         return end
 
@@ -182,7 +200,7 @@ class Log:
         for _, record in lost:
             record.cut = True
         del self._records[end - self._base :]
-        self._cut_at = self.seen
+        self._cut_at, self._told_at = self.seen, None
         self.end = self.diverged = end
         self.epoch += 1
         if self.open_from is not None and self.open_from >= end:
@@ -233,6 +251,10 @@ class Log:
                 removed += 1
         return removed
 
+
+ASKED_AFTER = 15.0
+"""Seconds within which an agent has asked whether a log was truncated: it
+looks more seldom here than in reality."""
 
 OPEN = b"t"
 """Value of records of transactions."""
@@ -394,7 +416,7 @@ class SimCluster:
         def gone(records: Iterable[Numbered]) -> None:
             self.on_gone((name, partition), records)
 
-        return Log(gone)
+        return Log(gone, lambda: self.schedule.elapsed)
 
     def milliseconds(self) -> int:
         """Return the brokers' time."""

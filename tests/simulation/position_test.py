@@ -534,3 +534,35 @@ def test_a_leader_that_is_cut_off_truncates_nothing() -> None:
         world.run(10 * MINUTE)
         assert set(healths(world, "position", MINUTE * 5)) <= {Health.OK}
         assert set(healths(world, "skips", MINUTE * 5)) <= {Health.OK}
+
+
+@pytest.mark.parametrize("is_truncated", [True, False])
+def test_a_log_that_grows_past_the_position_by_the_next_survey(
+    is_truncated: bool,
+) -> None:
+    # The mirror alters all records, so that no copy shows what they are of.
+    settings = MirrorSettings(alters=True)
+    with running("a", rate=0.2, mirror=settings) as world:
+        log = world.source.log("a", 0)
+        assert log is not None
+        world.mirror.stop()
+        position = log.end
+        world.run(5)
+        if is_truncated:
+            log.truncate(log.end - 9)
+        else:
+            stale = world.source.topics["a"].stale_ends
+            stale[0] = log.end - 9
+        world.run(30)
+        assert log.seen < position
+        world.source.topics["a"].stale_ends.clear()
+        world.run(10 * MINUTE)
+        assert log.end > position
+        world.mirror.start()
+        world.run(10 * MINUTE)
+        assert (world.oracle.lost() > 0) is is_truncated
+        if is_truncated:
+            assert health(world, "position") is Health.CRITICAL
+            assert "resumed there: at least" in reason(world, "position")
+        else:
+            assert healths(world, "position", 15 * MINUTE) == []

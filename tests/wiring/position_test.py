@@ -55,7 +55,7 @@ class Agent:
         ids = {a: c.cluster_id for a, c in config.clusters.items()}
         around = WiringContext(
             clusters={},
-            properties={},
+            properties={"summit": {}},
             database=self.database,
             history=History(self.database, TICK),
             levels=LevelHistory(self.database),

@@ -3,10 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime, timedelta
+from threading import Event, Lock
 
 from ..domain.cluster_view import FlowView, TopicPartition
 from ..domain.mirror_records import LONGEST_FLUSH
 from ..domain.position.model import PositionObservation, Reset
+from ..domain.position.out_of_range import PositionBeyond
 from ..domain.position.tracker import PositionInputs, PositionTracker
 from ..domain.skips.balance import TopicsAtRest
 from ..state.position import PositionStore
@@ -18,6 +20,9 @@ __all__ = ["PositionWorker"]
 SAVE_EVERY = timedelta(seconds=30)
 """How often positions are written down that only went on: what is read again
 after a restart gives the rest."""
+
+ASKED = 2
+"""How often it is asked whether a log was truncated."""
 
 
 class PositionWorker:
@@ -43,7 +48,14 @@ class PositionWorker:
         far as copies show that.
     balance
         Returns what comparing topics at rest says, where there are no syncs.
+    find_truncated
+        Asks the brokers of the source at which offsets they refuse to read,
+        as their logs end before.
+    clock
+        Gives the time.
     """
+
+    interval = timedelta(seconds=1)
 
     def __init__(
         self,
@@ -58,8 +70,13 @@ class PositionWorker:
             [], Mapping[TopicPartition, tuple[str, int]]
         ] = dict,
         balance: Callable[[], TopicsAtRest] = TopicsAtRest,
+        find_truncated: Callable[
+            [Mapping[TopicPartition, int]], AbstractSet[TopicPartition]
+        ],
+        clock: Callable[[], datetime],
     ) -> None:
         self.name = f"position {flow}"
+        self.news = Event()
         self._watch = watch
         self._store = store
         self._positions = positions
@@ -67,6 +84,10 @@ class PositionWorker:
         self._foreign = foreign
         self._first_copies = first_copies
         self._balance = balance
+        self._find_truncated = find_truncated
+        self._clock = clock
+        self._doubted: Mapping[TopicPartition, PositionBeyond] = {}
+        self._lock = Lock()
         self._saved_at: datetime | None = None
         self._ends_saved_at: datetime | None = None
         self._seen: PositionObservation | None = None
@@ -96,8 +117,33 @@ class PositionWorker:
             resumes_at_end=any(c.resumes_at_end for c in connectors),
             shortfalls=balance.found,
         )
-        self._seen = self._watch.take(view, news)
-        self._save(view.at)
+        with self._lock:
+            self._seen = self._watch.take(view, news)
+            self._doubted = dict(self._watch.doubted)
+            self._save(view.at)
+        if self._doubted:
+            self.news.set()
+
+    def step(self) -> None:
+        """Ask whether logs were truncated that seem shorter than they were.
+
+        Twice, by new connections: a broker that is cut off from its cluster
+        refuses, too, and may be the first to say who leads a partition.
+        """
+        with self._lock:
+            refused, self._doubted = self._doubted, {}
+        for _ in range(ASKED):
+            positions = {key: each.reached for key, each in refused.items()}
+            if positions:
+                found = self._find_truncated(positions)
+                refused = {k: v for k, v in refused.items() if k in found}
+        if refused:
+            with self._lock:
+                self._watch.refuse(refused)
+                self._save(self._clock())
+
+    def close(self) -> None:
+        """Do nothing: a question ends with its step."""
 
     def observe(self, now: datetime) -> Sequence[PositionObservation]:
         """Return what the last survey said; its age shows if it is old."""

@@ -15,7 +15,7 @@ from ..domain.skips.balance import BalanceState, BalanceTracker, TopicsAtRest
 from ..domain.tasks.model import Restarts
 from ..domain.topics import Selection, compile_pattern
 from ..exceptions import ConfigError
-from ..kafka.reader import count_committed
+from ..kafka.reader import RangeReader, count_committed
 from ..mirrors.connect import ConnectMirror
 from ..ports import Worker
 from ..sources.balance import BalanceWorker
@@ -220,9 +220,13 @@ def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
         foreign=foreign,
         first_copies=first_copies,
         balance=at_rest,
+        find_truncated=RangeReader(
+            around.properties[flow.source], flow.source
+        ).find_truncated,
+        clock=around.clock,
     )
     parts.listeners.append(reader)
-    return WiredParts(sources=(reader,))
+    return WiredParts(workers=(reader,), sources=(reader,))
 
 
 def wire_record_matching(

@@ -318,3 +318,89 @@ def test_a_recreated_topic_may_be_truncated_whatever_its_epoch() -> None:
     world.source["t"].ends[0], world.source["t"].epoch = 40, 1
     world.tick(6)
     assert world.resets[-1].kind is ResetKind.BEYOND
+
+
+def refuse(world: World) -> None:
+    """Let the source refuse to read wherever that is tried."""
+    world.watch.refuse(world.watch.doubted)
+    world._save()  # noqa: SLF001 - as the worker does
+
+
+@pytest.mark.parametrize("refuses", [True, False])
+@pytest.mark.parametrize("restarts", [True, False])
+def test_a_log_that_grew_past_the_position_at_once_was_truncated_if_proved(
+    truncated_world: World, refuses: bool, restarts: bool
+) -> None:
+    truncated_world.source["t"].ends[0] = 60
+    truncated_world.tick()
+    assert truncated_world.watch.doubted[("t", 0)].reached == 100
+    truncated_world.source["t"].ends[0] = 105
+    if refuses:
+        refuse(truncated_world)
+    if restarts:
+        truncated_world.restart()
+    truncated_world.tick(5)
+    assert (truncated_world.resets != ()) is refuses
+    truncated_world.source["t"].ends[0] = 130
+    truncated_world.target["t"].ends[0] = 130
+    truncated_world.sync(129, 129)
+    truncated_world.settle()
+    # Stale ends of a new leader are no truncation.
+    assert ("at least" in truncated_world.verdict().reason) is refuses
+    assert not truncated_world.watch.doubted
+
+
+def test_a_mirror_that_resets_its_position_at_once_is_not_critical(
+    truncated_world: World,
+) -> None:
+    truncated_world.source["t"].ends[0] = 60
+    truncated_world.tick()
+    refuse(truncated_world)
+    truncated_world.source["t"].ends[0] = 61
+    truncated_world.sync(60, 100)
+    for _ in range(5):
+        truncated_world.tick()
+        assert truncated_world.verdict().health is not Health.CRITICAL
+    assert truncated_world.reset().harmless
+
+
+def test_a_refusal_that_comes_after_the_mirror_went_back_says_nothing(
+    truncated_world: World,
+) -> None:
+    truncated_world.source["t"].ends[0] = 60
+    truncated_world.tick()
+    late = truncated_world.watch.doubted
+    truncated_world.source["t"].ends[0] = 70
+    truncated_world.sync(59, 105)
+    truncated_world.settle()
+    truncated_world.watch.refuse(late)
+    truncated_world.tick(5)
+    assert truncated_world.verdict().health is Health.WARNING
+    assert truncated_world.reset().harmless
+
+
+@pytest.mark.parametrize("upstream", [100, 55])
+def test_a_sync_of_before_the_truncation_says_not_that_the_mirror_went_on(
+    truncated_world: World, upstream: int
+) -> None:
+    # Of the former log it is read with the survey that sees the end fall.
+    truncated_world.sync(upstream, 101)
+    truncated_world.source["t"].ends[0] = 60
+    truncated_world.tick()
+    refuse(truncated_world)
+    truncated_world.source["t"].ends[0] = 130
+    truncated_world.tick(5)
+    reset = truncated_world.reset()
+    went_back = upstream == 55
+    assert reset.kind is (ResetKind.REWIND if went_back else ResetKind.BEYOND)
+    assert reset.settled is None
+    assert went_back or (reset.first, reset.end) == (60, 101)
+
+
+def test_an_end_that_only_stands_is_not_asked_for(
+    truncated_world: World,
+) -> None:
+    # The broker may be cut off from its cluster: it would refuse, too.
+    truncated_world.commit(120)
+    truncated_world.tick(2)
+    assert not truncated_world.watch.doubted

@@ -20,6 +20,8 @@ class CutWorld(World):
     """Log start of the target."""
     hidden: int = 0
     """Records at the end of the source that a new leader does not know."""
+    is_away: bool = False
+    """Whether the target does not answer."""
 
     def truncate(self) -> None:
         """The newest record is lost; the target keeps its copy."""
@@ -32,6 +34,10 @@ class CutWorld(World):
         """The mirror restarts: its position is beyond the end."""
         self.writers = [Writer(len(self.source))]
 
+    def leave(self) -> None:
+        """From now on the target does not answer, or it does again."""
+        self.is_away = not self.is_away
+
     def see(self) -> None:
         """Survey both sides, and take what was found."""
         super().see()
@@ -42,7 +48,11 @@ class CutWorld(World):
         view = super().view()
         assert view.source is not None
         ends = {KEY: len(self.source) - self.hidden}
-        return replace(view, source=replace(view.source, ends=ends))
+        return replace(
+            view,
+            source=replace(view.source, ends=ends),
+            target=None if self.is_away else view.target,
+        )
 
     def read(self, request: RangeRequest) -> RangeContent | None:
         reading = super().read(request)
@@ -158,3 +168,31 @@ def test_one_that_copies_again_from_within_a_longer_log_is_told_so() -> None:
     world.do("copy 37", "flush", "look 5")
     lost = [ranges for kind, ranges in world.lost if kind != "repeated"]
     assert lost == [((20, 24),)]
+
+
+@pytest.mark.parametrize("lost", [2, 0])
+def test_a_log_that_was_truncated_while_the_target_was_away(lost: int) -> None:
+    # It was as long again when the target answered (9996500444).
+    world = CutWorld().do("write 40", "look", "copy 40", "flush", "look 3")
+    world.do("leave", "truncate 5", *([f"write {lost}"] if lost else ()))
+    world.do("look", "resume_at_end", "write 9", "copy 9", "look", "leave")
+    world.do("look 2", "write 2", "copy 2", "flush", "look 4")
+    found = [each for each in world.lost if each[0] is not SkipKind.REPEATED]
+    assert found == ([(SkipKind.UNVERIFIABLE, ((35, 36),))] if lost else [])
+
+
+@pytest.mark.parametrize("lost", [3, 0])
+@pytest.mark.parametrize("compacted", [True, False])
+def test_what_has_no_copy_below_all_that_were_is_in_doubt(
+    lost: int, compacted: bool
+) -> None:
+    # The mirror had begun at the end, and all of the log was truncated: what
+    # is below where it began may be older, or was written since (9996500331).
+    world = CutWorld(target_compacted=compacted)
+    world.do("write 5", "resume_at_end", "write 35", "copy 35", "flush")
+    world.do("look 3", "truncate 40")
+    world.do(*([f"write {lost}"] if lost else ()), "look 3", "resume_at_end")
+    world.do("write 3", "copy 3", "look 5", "write 2", "copy 2", "flush")
+    world.do("look 4")
+    doubted = [(SkipKind.UNVERIFIABLE, ((0, lost - 1),))]
+    assert world.lost == (doubted if lost and not compacted else [])

@@ -1,8 +1,8 @@
 """Finds positions before the start of a log and beyond its end."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -17,12 +17,12 @@ from .model import (
     Truncation,
 )
 
-__all__ = ["OutOfRangePositions"]
+__all__ = ["OutOfRangePositions", "PositionBeyond"]
 
 
 BEYOND_AFTER = timedelta(seconds=15)
 """How long a position must lie beyond the end: a new leader may not know for
-some seconds how far its followers are."""
+some seconds how far its followers are, and a mirror that runs resets it."""
 
 OLD_LEADER = timedelta(minutes=2)
 """The same where the leader's epoch is no higher than when the position was
@@ -34,6 +34,27 @@ in a million."""
 UNSURE_AFTER = timedelta(minutes=3)
 """How long a position that is only known by commits must lie before the log's
 start: a commit comes with the flush interval, 60 s by default."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PositionBeyond:
+    """A position beyond the end of a log, not yet for long."""
+
+    reached: int
+    """The position."""
+
+    end: int
+    """The lowest end since."""
+
+    target_end: int | None
+    """End at the target before."""
+
+    since: datetime
+    """When that was seen first."""
+
+    synced_at: datetime | None
+    """When the last sync was written: the next one says where it is."""
+
 
 Spot = tuple[ResetKind | None, TopicPartition]
 """What has to stand for some time; `None` is that the topic is away."""
@@ -69,6 +90,15 @@ class OutOfRangePositions:
     growth: UnprovedGrowth = field(default_factory=UnprovedGrowth)
     """Where the target's end grows and nothing is committed."""
 
+    doubted: dict[TopicPartition, PositionBeyond] = field(default_factory=dict)
+    """Those where the end fell: a broker that refuses to read at the position
+    proves that the log was truncated."""
+
+    _refused: dict[TopicPartition, PositionBeyond] = field(
+        default_factory=dict
+    )
+    """Those where it did, before syncs were judged that it waits for."""
+
     _since: dict[Spot, datetime] = field(default_factory=dict)
     _lowest: dict[TopicPartition, int] = field(default_factory=dict)
     """Lowest ends of logs that positions lie beyond, not yet for long."""
@@ -79,8 +109,10 @@ class OutOfRangePositions:
     _inside: dict[TopicPartition, PartitionView] = field(default_factory=dict)
     """When positions were within the log last."""
 
-    _before: dict[TopicPartition, int | None] = field(default_factory=dict)
-    """Ends at the target before these logs were cut."""
+    _fell: dict[TopicPartition, tuple[datetime, int | None]] = field(
+        default_factory=dict
+    )
+    """When the ends of logs fell, and ends at the target before."""
 
     def look(
         self, view: FlowView, empty_until: Mapping[TopicPartition, int]
@@ -96,6 +128,8 @@ class OutOfRangePositions:
         """
         since, self._since = self._since, {}
         lowest, self._lowest = self._lowest, {}
+        self.doubted = {}
+        self.refuse({})
         self._leave(view, since)
         watched = {
             (r.topic, r.partition)
@@ -153,7 +187,7 @@ class OutOfRangePositions:
         """
         end = seen.source_end
         if end < (place.source_end or 0):
-            self._before[key] = place.target_end
+            self._fell[key] = at, place.target_end
             reached = place.estimate(place.target_end)
             if reached is not None and end < reached:
                 place.truncation = Truncation(
@@ -193,17 +227,81 @@ class OutOfRangePositions:
         if known is not None:
             lowest = min(end, known.first or 0)
             self.state.change(known, first=lowest, log_end=end)
-        elif self._stands((ResetKind.BEYOND, key), at, since, patience):
-            self.state.begin(
-                ResetKind.BEYOND,
-                key[0],
-                at,
-                partition=key[1],
-                first=self._lowest[key],
-                end=reached,
-                log_end=end,
-                target_end=self._before.get(key),
-            )
+            return
+        spot = (ResetKind.BEYOND, key)
+        stands = self._stands(spot, at, since, patience)
+        fell_at, target_end = self._fell.get(key, (None, None))
+        found = PositionBeyond(
+            reached=reached,
+            end=self._lowest[key],
+            target_end=target_end,
+            since=self._since[spot],
+            synced_at=self.state.places[key].synced_at,
+        )
+        if stands:
+            self._begin_beyond(key, found, end)
+        elif fell_at is not None and fell_at >= found.since and not is_old:
+            self.doubted[key] = found
+
+    def _begin_beyond(
+        self, key: TopicPartition, found: PositionBeyond, log_end: int
+    ) -> None:
+        self.state.begin(
+            ResetKind.BEYOND,
+            key[0],
+            found.since,
+            partition=key[1],
+            first=found.end,
+            end=found.reached,
+            log_end=log_end,
+            target_end=found.target_end,
+        )
+
+    def refuse(
+        self,
+        refused: Mapping[TopicPartition, PositionBeyond],
+        pending: Container[TopicPartition] = (),
+    ) -> None:
+        """Take positions at which the source refuses to read.
+
+        Its log ends before them, which is kept at once: it may have grown past
+        them by the next survey. But a sync that is still to be judged may be
+        of the log as it was: it would seem that the mirror went on.
+
+        Parameters
+        ----------
+        refused
+            The positions.
+        pending
+            Partitions with syncs that are still to be judged.
+        """
+        self._refused |= refused
+        for key in [key for key in self._refused if key not in pending]:
+            found, place = self._refused.pop(key), self.state.places.get(key)
+            if (
+                place is not None
+                and (
+                    place.synced_at == found.synced_at
+                    or (place.upstream or 0) >= found.end
+                )
+                and not self.state.open(ResetKind.BEYOND, *key)
+                and not self.state.open(ResetKind.SOURCE_RECREATED, *key)
+            ):
+                reached = max(found.reached, place.reached or 0)
+                found = replace(found, reached=reached)
+                self._begin_beyond(key, found, place.source_end or 0)
+
+    def reported(self, at: datetime) -> Iterator[Reset]:
+        """Yield the resets that are reported: not a position beyond the end
+        as long as a mirror that runs may be resetting it.
+        """
+        for reset in self.state.resets.values():
+            if (
+                reset.kind is not ResetKind.BEYOND
+                or reset.settled is not None
+                or at - reset.began >= BEYOND_AFTER
+            ):
+                yield reset
 
     def _expired(
         self,

@@ -11,7 +11,7 @@ from ..skips.balance import Shortfall
 from .internal_topics import InternalTopics
 from .model import PositionObservation, PositionState, ResetKind
 from .moves import PositionMoves, UnexplainedGaps
-from .out_of_range import OutOfRangePositions
+from .out_of_range import OutOfRangePositions, PositionBeyond
 from .recreation import check_clusters, check_topics
 
 __all__ = ["PositionInputs", "PositionTracker"]
@@ -183,12 +183,21 @@ class PositionTracker:
             source=source,
             target=target,
             partitions=self._partitions,
-            resets=tuple(self.state.resets.values()),
+            resets=tuple(self._standing.reported(view.at)),
             counts=dict.fromkeys(view.names, 0) | self.state.counts,
             problems=tuple(dict.fromkeys(problems)),
             moved_at=_moved_at(view) if self.state.resets else None,
             keeps_offsets=self._keeps_offsets,
         )
+
+    @property
+    def doubted(self) -> Mapping[TopicPartition, PositionBeyond]:
+        """Where to try whether the source refuses to read."""
+        return self._standing.doubted
+
+    def refuse(self, refused: Mapping[TopicPartition, PositionBeyond]) -> None:
+        """Take where it does."""
+        self._standing.refuse(refused, self._syncs.partitions)
 
     def _hold(self, view: FlowView) -> None:
         """Keep what came with a survey for the next one."""

@@ -275,7 +275,7 @@ class TruncatedSources:
         places = _places(cut.copies, lowest, first, extended=is_whole)
         start = 0 if is_whole else min(places.values(), default=0) - _BELOW
         target = OffsetRange(max(0, start), first.downstream + 1)
-        if not places or len(target) > SMALL:
+        if not (places or is_whole) or len(target) > SMALL:
             self.forget(_key(state))
             return
         self.requests[_key(state)] = request_of(
@@ -309,12 +309,12 @@ class TruncatedSources:
             return []
         self.forget(key)
         # Nothing is called new where a copy may have expired.
-        is_whole = request.target.first == reading.target_start == 0
+        is_whole = (
+            request.target.first == reading.target_start == 0
+            and not reading.target_compacted
+        )
         places = _places(
-            cut.copies,
-            request.source[0].first,
-            first,
-            extended=is_whole and not reading.target_compacted,
+            cut.copies, request.source[0].first, first, extended=is_whole
         )
         other = {
             up: reading.target[down] != source[up]
@@ -342,12 +342,14 @@ class TruncatedSources:
             and not state.doubtful.count(o, o)
         ]
         is_sharp = new.isdisjoint(below)
-        if not lost or not (cut.believed or is_sharp):
-            return []
-        # Some that were altered look the same as some that were lost.
-        is_sure = cut.believed and is_sharp and len(below) >= _SHARP
-        kind = SkipKind.SKIPPED if is_sure else SkipKind.UNVERIFIABLE
-        found = [SettledRange(kind, to_ranges(lost), len(lost))]
+        found = []
+        if lost and (cut.believed or is_sharp):
+            # Some that were altered look the same as some that were lost.
+            is_sure = cut.believed and is_sharp and len(below) >= _SHARP
+            kind = SkipKind.SKIPPED if is_sure else SkipKind.UNVERIFIABLE
+            found += [SettledRange(kind, to_ranges(lost), len(lost))]
+        elif not (cut.believed and is_whole):
+            doubtful = []
         if doubtful:
             kind, ranges = SkipKind.UNVERIFIABLE, to_ranges(doubtful)
             found.append(SettledRange(kind, ranges, len(doubtful)))

@@ -6,13 +6,20 @@ record is a copy of which source record.
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import zip_longest
 
 from ..offsets import RangeSet, discard, newest, to_ranges
-from .model import OffsetPair, RangeRequest, SkipCounters, SkipEvent, SkipKind
+from .model import (
+    LOSSES,
+    OffsetPair,
+    RangeRequest,
+    SkipCounters,
+    SkipEvent,
+    SkipKind,
+)
 from .partition import PartitionState
 
 __all__ = [
@@ -278,6 +285,11 @@ def settle(
             state, request, reading, _Passed(before, fresh, path, stood)
         )
     )
+    is_blind = passed >= 0 and not (
+        request.alike or _are_alike(request, reading)
+    )
+    if is_blind and any(each.kind in LOSSES for each in found):
+        found += _doubt_copies(reading, fresh, passed)
     for each in found:
         count_settled(state, each, tally)
     tally.passed += _count_passed(state, request, reading, known, fresh)
@@ -295,12 +307,25 @@ def settle(
         tally.compacted += _absent(state, reading, known, fresh)
     state.reach(state.frontier)
     last = path.last
-    if passed >= 0 and not (request.alike or _are_alike(request, reading)):
+    if is_blind:
         # No copy will be recognised later, either: those beyond what was
         # committed make up for as many that are missing, until it is.
         last = OffsetPair(passed, request.target.end - 1)
     _finish(state, request, last)
     return found
+
+
+def _doubt_copies(
+    reading: RangeContent, fresh: Collection[int], passed: int
+) -> Iterator[SettledRange]:
+    """Doubt as many copies as may be of records beyond what was committed:
+    each of them leaves one more without a copy.
+    """
+    beyond = sum(offset > passed for offset in reading.source)
+    if offsets := sorted(fresh)[-beyond:] if beyond else []:
+        yield SettledRange(
+            SkipKind.UNVERIFIABLE, to_ranges(offsets), len(offsets)
+        )
 
 
 def settle_unread(

@@ -206,6 +206,7 @@ class SkipTracker:
             self._is_away = True
             self._hold(view)
             self._syncs.trim(_SYNCS_KEPT)
+            self._note_source_ends(view)
             return
         confirmed = self._syncs.release()
         self._look(view)
@@ -231,6 +232,14 @@ class SkipTracker:
         )
         self.begun = True
         self._note_partitions(view, source.topics)
+
+    def _note_source_ends(self, view: FlowView) -> None:
+        """Take the ends at the source, which may fall and grow again while
+        the target does not answer.
+        """
+        for key, seen in view.partitions.items():
+            if seen is not None:
+                self._cut_sources.note(self.states.get(key), key, seen)
 
     def _note_partitions(
         self, view: FlowView, topics: Mapping[str, TopicFacts]
