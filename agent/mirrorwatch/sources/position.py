@@ -70,6 +70,7 @@ class PositionWorker:
         self._saved_at: datetime | None = None
         self._ends_saved_at: datetime | None = None
         self._seen: PositionObservation | None = None
+        self._topics = watch.state.topics()
 
     def take(self, view: FlowView) -> None:
         """Learn from a survey.
@@ -97,6 +98,8 @@ class PositionWorker:
             shortfalls=balance.found,
         )
         self._seen = self._watch.take(view, news)
+        if self._watch.state.urgent:
+            self._topics = self._watch.state.topics()
         self._save(view.at)
 
     def observe(self, now: datetime) -> Sequence[PositionObservation]:
@@ -104,6 +107,10 @@ class PositionWorker:
         del now
         seen = self._seen
         return [] if seen is None else [seen]
+
+    def topics(self) -> frozenset[str]:
+        """Return the topics that the source ever listed."""
+        return self._topics
 
     def resets(self) -> tuple[Reset, ...]:
         """Return the resets that the last survey showed."""

@@ -402,6 +402,10 @@ class PositionState:
             del self.pins[pin]
             self.urgent = True
 
+    def topics(self) -> frozenset[str]:
+        """Return the source topics that were ever seen."""
+        return frozenset(name for kind, name in self.pins if kind == "source")
+
     def newest(
         self, kind: ResetKind, topic: str, partition: int | None = None
     ) -> Reset | None:
