@@ -4,6 +4,7 @@ import pytest
 
 from mirrorwatch.domain.report import Health
 from tests.simulation.cluster import Record
+from tests.simulation.episodes import Step, do
 from tests.simulation.mirrormaker import MirrorSettings
 from tests.simulation.scenarios import (
     HOUR,
@@ -322,5 +323,34 @@ def test_a_mirror_falls_behind_between_its_commits_too(*, syncs: bool) -> None:
         # One that stops then is stopped.
         world.mirror.frozen = True
         world.run(4 * MINUTE)
+        assert health(world, "lag") is Health.CRITICAL
+        assert "has stopped" in reason(world, "lag")
+
+
+def test_a_topic_that_may_not_be_read_leaves_others_known() -> None:
+    """Behind its last record, and that of another one, are markers alone."""
+    with running("a", "b", minutes=5) as world:
+        world.quiet = True
+        world.run(3 * MINUTE)
+        world.source.unreadable.add("a")
+        since = world.schedule.elapsed
+        for topic in ("a", "b"):
+            do(world, Step(since, "transaction", topic))
+        world.run(10 * MINUTE)
+        assert healths(world, "lag", since) == [Health.UNKNOWN]
+        assert reason(world, "lag") == (
+            "Whether records of a[0] wait is not known. "
+            "Mirrorwatch lacks READ on topic a at summit. Grant it"
+        )
+        world.source.unreadable.clear()
+        world.run(2 * MINUTE)
+        assert health(world, "lag") is Health.OK
+
+
+def test_a_stopped_mirror_is_seen_without_reading_its_topics() -> None:
+    with running("a", minutes=5) as world:
+        world.source.unreadable.add("a")
+        world.mirror.stop()
+        world.run(5 * MINUTE)
         assert health(world, "lag") is Health.CRITICAL
         assert "has stopped" in reason(world, "lag")

@@ -13,7 +13,12 @@ from confluent_kafka import TopicCollection
 from confluent_kafka.admin import AdminClient
 
 from ..domain.cluster_view import FlowView, TopicPartition
-from ..domain.lag.model import STALE, FirstRecord, LagObservation
+from ..domain.lag.model import (
+    STALE,
+    FirstRecord,
+    LagObservation,
+    ReadAt,
+)
 from ..domain.lag.tracker import COMMITS, PROOF_FLUSHES, LagTracker
 from ..domain.mirror_records import FLUSH
 from ..exceptions import SourceDeniedError, SourceError
@@ -188,6 +193,9 @@ class LagWorker:
         self._lock = Lock()
         self._seen: LagObservation | None = None
         self._doubtful = False
+        self._refused_at = clock()
+        """When a topic last might not be read."""
+
         self._listed: frozenset[str] = frozenset()
         """Topics of the last survey that reached the source."""
 
@@ -231,11 +239,29 @@ class LagWorker:
                 self._problem = problem
                 self._vanished -= vanished
 
+    def _note_refused(
+        self, wanted: Iterable[ReadAt], refused: Mapping[str, SourceError]
+    ) -> None:
+        """Note which of these topics may not be read."""
+        known, asked = self._tracker.unreadable, {w.place[0] for w in wanted}
+        if refused:
+            self._refused_at = self._clock()
+        if refused or not asked.isdisjoint(known):
+            self._tracker.unreadable = {
+                **{t: why for t, why in known.items() if t not in asked},
+                **{t: str(why) for t, why in refused.items()},
+            }
+
     def _read_heads(self) -> None:
         with self._lock:
             if not self._doubtful:
                 return
-            wanted = list(islice(self._tracker.wanted(), READ_AT_ONCE))
+            # Rights are granted by people.
+            again = self._clock() - self._refused_at >= LOOK_AGAIN
+            refused_before = () if again else self._tracker.unreadable
+            wanted = list(
+                islice(self._tracker.wanted(refused_before), READ_AT_ONCE)
+            )
             # Without any there is none until the next survey.
             self._doubtful = bool(wanted)
         if not wanted:
@@ -244,15 +270,18 @@ class LagWorker:
         committed = bool(connectors) and all(
             c.read_committed for c in connectors
         )
+        refused: dict[str, SourceError] = {}
         heads = read_first_records(
             self._properties,
             cluster=self._source.alias,
             wanted=wanted,
             read_committed=committed,
+            refused=refused,
         )
         if not connectors:
             heads = self._leave_out_aborted(heads)
         with self._lock:
+            self._note_refused(wanted, refused)
             self._tracker.resolve(heads)
             # What an open transaction holds back waits for the next survey.
             self._doubtful = self._doubtful and bool(heads)
@@ -278,6 +307,7 @@ class LagWorker:
             cluster=self._source.alias,
             wanted=wanted,
             read_committed=True,
+            refused={},
         )
         none = [h for h in committed if h.offset is None]
         ends = read_ends(

@@ -302,6 +302,11 @@ class PartitionLag:
         found = self._seen_first()
         return None if found is None else found[0]
 
+    def grew_after(self, at: datetime) -> bool:
+        """Return whether anything was written after a time."""
+        entries = self.ends.entries
+        return bool(entries) and entries[-1][1] > at.timestamp()
+
     @property
     def _was_there(self) -> bool:
         """Whether the record that is next was there before the agent looked,

@@ -486,7 +486,8 @@ class _Kept:
     marks: Marks = ()
     configs: TopicConfigs | None = None
     unproved: tuple[int, ...] = ()
-    """Partitions that are left out, as their position is not known."""
+    """Partitions that are left out, as their position is not known, or what
+    waits there."""
 
     def holds(self, marks: Marks, configs: TopicConfigs | None) -> bool:
         """Return whether the last lag is also that of now.
@@ -542,6 +543,7 @@ class TopicSummaries:
         *,
         changed: Container[str],
         dropped: Mapping[TopicPartition, int],
+        unsure: Container[TopicPartition] = (),
     ) -> tuple[TopicLag, ...]:
         """Return the lag of every topic, by name.
 
@@ -561,6 +563,8 @@ class TopicSummaries:
             Topics of which anything was seen that was not so before.
         dropped
             Offsets up to which a transform drops what waits, on purpose.
+        unsure
+            Partitions of which it is not known whether anything waits.
         """
         moved_at = max(
             (t.moved_at for t in tracks.values() if t.begun), default=None
@@ -581,16 +585,20 @@ class TopicSummaries:
             own = {
                 p: track
                 for p in partitions
-                if (track := tracks.get((topic, p))) is not None
+                if (topic, p) not in unsure
+                and (track := tracks.get((topic, p))) is not None
             }
             marks = tuple((p, t.next_offset, t.end) for p, t in own.items())
             kept = self._kept[topic] = before.get(topic) or _Kept()
             left_out = tuple(
                 p
                 for p in partitions
-                if (topic, p) in view.unproved
-                and (seen := view.partitions[topic, p]) is not None
-                and seen.has_no_position
+                if (topic, p) in unsure
+                or (
+                    (topic, p) in view.unproved
+                    and (seen := view.partitions[topic, p]) is not None
+                    and seen.has_no_position
+                )
             )
             if left_out != kept.unproved:
                 # Sums of other partitions are no trend.
