@@ -90,6 +90,9 @@ class CopiedPartition:
     source_start: int | None = None
     """Log start of the source; `None` if it is not known."""
 
+    absent: bool = False
+    """Whether the target answered and has no such partition."""
+
     at_time: int | None = None
     """First offset of the target that is not older than the time asked for;
     `None` if no time was asked for."""
@@ -155,6 +158,13 @@ def translate(place: GroupOffset, copied: CopiedPartition) -> Start:
     before its log start has expired: a consumer would be sent elsewhere by
     its ``auto.offset.reset``.
     """
+    if copied.absent:
+        return Start(
+            place=place,
+            chosen=None,
+            others=(),
+            problem="The target has no such partition",
+        )
     bounds = _Bounds(place.committed, copied)
     found = list(_candidates(place, copied, bounds))
     first = copied.start or 0
