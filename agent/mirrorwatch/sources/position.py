@@ -95,6 +95,8 @@ class PositionWorker:
             problems=self._positions.problems(),
             exact=balance.exact,
             resumes_at_end=any(c.resumes_at_end for c in connectors),
+            may_resume_at_end=not connectors
+            or any(c.resumes_at_end or c.starts_at_end for c in connectors),
             shortfalls=balance.found,
         )
         self._seen = self._watch.take(view, news)

@@ -138,7 +138,8 @@ class Reset:
     target, where it was recreated as well."""
 
     from_end: bool = False
-    """Whether a mirror without a position begins at the end."""
+    """Whether a mirror without a position begins at the end. Of a truncated
+    log: whether it may do so, as far as that is known."""
 
     summed: int = 0
     """Settled resets of one kind and topic that this one sums up; 0 if it is
@@ -162,6 +163,15 @@ class Reset:
         copied.
         """
         return self.kind is ResetKind.SOURCE_RECREATED and self.at_most
+
+    @property
+    def is_in_truncated_log(self) -> bool:
+        """Whether the mirror resumed in a truncated log, and may have left out
+        what was written there before.
+        """
+        return (
+            self.kind is ResetKind.BEYOND and self.harmless and self.from_end
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
