@@ -187,6 +187,7 @@ class _Kept:
                 key: CopiedPartition(
                     copies=state.copies,
                     marked=tracker.marked,
+                    shared=bool(state.heads),
                     noisy=state.noisy,
                 )
                 for key, state in tracker.states.items()
@@ -259,6 +260,7 @@ def _translate(
         copied[place] = CopiedPartition(
             copies=copies,
             marked=known.marked,
+            shared=known.shared,
             noisy=known.noisy,
             start=asked.target_starts.get(place),
             end=end,

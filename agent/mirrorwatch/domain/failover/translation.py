@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from ..offsets import OffsetMap, SafeStart
+from ..offsets import UNKNOWN, OffsetMap, SafeStart
 from ..report import agree, counted
 
 __all__ = [
@@ -77,6 +77,9 @@ class CopiedPartition:
 
     marked: bool = False
     """Whether the mirror writes in transactions."""
+
+    shared: bool = False
+    """Whether two tasks of the mirror may write at once."""
 
     noisy: bool = False
     """Whether the target was seen to hold what is no copy."""
@@ -245,7 +248,10 @@ class _Bounds:
             None
             if committed is None or copied.copies is None
             else copied.copies.start(
-                committed, copied.end, marked=copied.marked
+                committed,
+                copied.end,
+                marked=copied.marked,
+                shared=copied.shared,
             )
         )
         self.low = None if start is None else start.offset
@@ -262,6 +268,8 @@ class _Bounds:
 
         if start is not None and start.offset < (copied.start or 0):
             self._begin_at_log_start(start)
+        if start is not None and start.repeated == UNKNOWN:
+            self.repeated = None
 
     def _begin_at_log_start(self, start: SafeStart) -> None:
         copied = self._copied
