@@ -354,3 +354,31 @@ def test_a_stopped_mirror_is_seen_without_reading_its_topics() -> None:
         world.run(5 * MINUTE)
         assert health(world, "lag") is Health.CRITICAL
         assert "has stopped" in reason(world, "lag")
+
+
+@pytest.mark.parametrize("by_time", [True, False])
+def test_a_log_that_is_shortened_by_time_is_not_taken_for_full(
+    by_time: bool,
+) -> None:
+    limits = {"retention": {"critical": "60s", "warning": "2m"}}
+    flow = {"canary": {"enabled": False}, "limits": limits}
+    with running("a", minutes=25, flow=flow) as world:
+        world.source.configure("a", "retention.bytes", "1000000")
+        kept = 20 * MINUTE if by_time else HOUR
+        world.source.configure("a", "retention.ms", str(int(kept * 1000)))
+        log = world.source.log("a", 0)
+        assert log is not None
+        log.expire(round(5 * MINUTE * 2))
+        world.run(2 * MINUTE)
+        world.mirror.stop()
+        since = world.schedule.elapsed
+        # A burst, at whose rate all of the log would be gone within a minute.
+        world.traffic("a", per_second=100)
+        world.run(3 * MINUTE)
+        found = healths(world, "retention", since)
+        if by_time:
+            assert health(world, "retention") is Health.OK
+            assert len(found) <= 2, found
+        else:
+            assert health(world, "retention") is Health.CRITICAL
+            assert "estimated" in reason(world, "retention")

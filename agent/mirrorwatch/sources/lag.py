@@ -193,6 +193,7 @@ class LagWorker:
         self._lock = Lock()
         self._seen: LagObservation | None = None
         self._doubtful = False
+        self._starts_due = False
         self._refused_at = clock()
         """When a topic last might not be read."""
 
@@ -209,7 +210,7 @@ class LagWorker:
         cadence = self._positions.cadence()
         with self._lock:
             self._seen = self._tracker.take(view, connectors, cadence)
-            self._doubtful = True
+            self._doubtful = self._starts_due = True
             if view.source is not None:
                 listed = frozenset(view.names)
                 if gone := self._listed - listed:
@@ -222,6 +223,7 @@ class LagWorker:
     def step(self) -> None:
         """Read the records that return whether data waits, and since when."""
         self._read_heads()
+        self._read_starts()
         with self._lock:
             seen, vanished = self._seen, self._vanished
             listed = self._listed
@@ -285,6 +287,25 @@ class LagWorker:
             self._tracker.resolve(heads)
             # What an open transaction holds back waits for the next survey.
             self._doubtful = self._doubtful and bool(heads)
+
+    def _read_starts(self) -> None:
+        """Read how old records are at log starts, where that shows by what
+        they expire.
+        """
+        with self._lock:
+            wanted = list(islice(self._tracker.wanted_starts(), READ_AT_ONCE))
+        if not wanted or not self._starts_due:
+            return
+        self._starts_due = False
+        found = read_first_records(
+            self._properties,
+            cluster=self._source.alias,
+            wanted=wanted,
+            read_committed=False,
+            refused={},
+        )
+        with self._lock:
+            self._tracker.resolve_starts(found)
 
     def _leave_out_aborted(
         self, heads: Sequence[FirstRecord]

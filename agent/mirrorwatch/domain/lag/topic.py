@@ -33,6 +33,7 @@ def find_headrooms(
     starts: Mapping[int, int],
     rates: Mapping[int, float],
     dropped: Mapping[int, int],
+    now: float,
 ) -> tuple[Headroom, ...]:
     """Return what is left before records are lost, by time and by size.
 
@@ -51,6 +52,8 @@ def find_headrooms(
         Records a second written to each of them, as far as known.
     dropped
         Offsets up to which a transform drops what waits, on purpose.
+    now
+        The time, in seconds since 1970.
 
     Returns
     -------
@@ -62,7 +65,12 @@ def find_headrooms(
         return ()
     found = [
         *_by_time(configs, age),
-        *_by_size(configs, tracks, starts, rates, dropped),
+        *_by_size(
+            dict(_find_full(configs, tracks, starts, now)),
+            starts,
+            rates,
+            dropped,
+        ),
     ]
     worst: list[Headroom] = []
     for each in sorted(found, key=lambda h: (h.remaining, h.share)):
@@ -82,8 +90,7 @@ def _by_time(configs: TopicConfigs, age: float) -> Iterator[Headroom]:
 
 
 def _by_size(
-    configs: TopicConfigs,
-    tracks: Mapping[int, PartitionLag],
+    full: Mapping[int, PartitionLag],
     starts: Mapping[int, int],
     rates: Mapping[int, float],
     dropped: Mapping[int, int],
@@ -96,7 +103,7 @@ def _by_size(
     Each partition is as full as its own records make it: keys may send nearly
     all to one.
     """
-    for partition, track in _find_full(configs, tracks, starts):
+    for partition, track in full.items():
         start, rate = starts[partition], rates.get(partition, 0.0)
         if rate > 0:
             next_offset = max(track.next_offset, dropped.get(partition, 0))
@@ -112,15 +119,21 @@ def _find_full(
     configs: TopicConfigs | None,
     tracks: Mapping[int, PartitionLag],
     starts: Mapping[int, int],
+    now: float,
 ) -> Iterator[tuple[int, PartitionLag]]:
     """Yield the partitions that lose records by their size. Where some wait,
-    the others lose nothing.
+    the others lose nothing; nor do those that are known to lose them by time
+    before they are full.
     """
-    if not is_bounded_by_size(configs):
+    if configs is None or not is_bounded_by_size(configs):
         return
+    kept = configs.retention_ms
+    by_time = kept not in (None, FOR_EVER)
     waiting = {p: track for p, track in tracks.items() if track.records}
     for partition, track in (waiting or tracks).items():
-        if 0 < starts.get(partition, 0) < track.end:
+        if 0 < starts.get(partition, 0) < track.end and not (
+            by_time and track.expires_by_time(now, (kept or 0) / 1000)
+        ):
             yield partition, track
 
 
@@ -325,6 +338,7 @@ def summarize(
         starts=around.starts,
         rates=rates,
         dropped=around.dropped,
+        now=around.now.timestamp(),
     )
     lag = TopicLag(
         topic=topic,
@@ -337,7 +351,9 @@ def summarize(
         just_seen=just_seen,
         unmeasured=any(
             p not in rates
-            for p, _ in _find_full(around.configs, tracks, around.starts)
+            for p, _ in _find_full(
+                around.configs, tracks, around.starts, around.now.timestamp()
+            )
         ),
     )
     if not waiting:

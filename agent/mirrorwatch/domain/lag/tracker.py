@@ -35,6 +35,10 @@ PROOF_FLUSHES = 3
 written, one to spare."""
 
 
+MUCH = 0.9
+"""Share of a log that is left of which it does not matter by what it goes."""
+
+
 class LagTracker:
     """Follows the lag of one flow.
 
@@ -85,6 +89,11 @@ class LagTracker:
         self._unread: dict[TopicPartition, PartitionLag] = {}
         """Partitions whose next record may have come while nobody could
         look, or before the agent did."""
+
+        self._starts: Mapping[TopicPartition, int] = {}
+        self._filling: set[TopicPartition] = set()
+        """Partitions that may lose records by their size before by time: how
+        old the record at their log start is shows that."""
 
         self.unreadable: Mapping[str, str] = {}
         """Topics that may not be read, with what the source said."""
@@ -142,6 +151,7 @@ class LagTracker:
                 dropped=self._dropped(),
                 unsure=self._unsure,
             )
+            self._note_filling(topics, view.source.starts)
         else:
             self._missed = True
         refused = self._refused()
@@ -178,6 +188,47 @@ class LagTracker:
         for _, place, track in sorted(places, key=lambda p: p[:2]):
             if place[0] not in without:
                 yield ReadAt(place, track.next_offset, track.end)
+
+    def wanted_starts(self) -> Iterator[ReadAt]:
+        """Yield where the record at a log start should be read."""
+        for place in sorted(self._filling):
+            track, start = self._tracks.get(place), self._starts.get(place, 0)
+            if track is None:
+                self._filling.discard(place)
+            elif 0 < start < track.end and (
+                track.started is None or track.started[0] != start
+            ):
+                yield ReadAt(place, start, track.end)
+
+    def resolve_starts(self, found: Iterable[FirstRecord]) -> None:
+        """Take the records that were read at log starts."""
+        for each in found:
+            track, written = self._tracks.get(each.wanted.place), None
+            if track is not None:
+                if each.written_at is not None:
+                    written = each.written_at.timestamp()
+                track.started = each.wanted.position, written
+                # The lag of its topic is to be worked out anew.
+                track.settled = None
+
+    def _note_filling(
+        self,
+        topics: Iterable[TopicLag],
+        starts: Mapping[TopicPartition, int],
+    ) -> None:
+        self._starts = starts
+        lacking = {
+            lag.topic
+            for lag in topics
+            if lag.records
+            and any(
+                h.estimated and h.share < MUCH
+                for h in (lag.headroom, *lag.scarcer)
+                if h is not None
+            )
+        }
+        if lacking:
+            self._filling.update(p for p in self._tracks if p[0] in lacking)
 
     def resolve(self, heads: Iterable[FirstRecord]) -> None:
         """Take what was read; it is void if the mirror moved meanwhile."""
