@@ -65,10 +65,12 @@ def test_a_group_starts_by_what_was_kept(config: Path) -> None:
     keep(config)
     file = config.parent / "reset.csv"
     result = run(config, "--group", "a", "--json", "--reset-file", str(file))
-    assert result.exit_code == 0, result.output
+    # Of a target that does not answer, nobody knows what its log holds.
+    assert result.exit_code == 3, result.output
     found = json.loads(result.stdout)
     (problem,) = found["problems"]
     assert "Ends of ldf are not compared" in problem
+    assert "Run it again once ldf answers" in problem
     (group,) = found["groups"]
     assert (group["flow"], group["group"]) == (FLOW, "a")
     (partition,) = group["partitions"]
@@ -86,7 +88,7 @@ def test_a_group_starts_by_what_was_kept(config: Path) -> None:
         "offset": 359,
         "by": "sync",
         "repeated": 6,
-        "missed": 0,
+        "missed": None,
         "exact": False,
         "problem": None,
     }
@@ -184,6 +186,34 @@ def test_markers_at_the_end_are_not_left_to_copy(
     assert (found["offset"], found["repeated"], found["exact"]) == (
         (50, 0, True) if is_empty else (10, 40, False)
     )
+
+
+def test_a_topic_that_is_not_at_the_target_has_no_start(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(config)
+    module = "mirrorwatch.cli.offsets"
+    there = {"summit.t": 2}
+    monkeypatch.setattr(
+        f"{module}.list_topics", lambda _: SimpleNamespace(partitions=there)
+    )
+    monkeypatch.setattr(
+        f"{module}.read_ends", lambda _, places: dict.fromkeys(places, 500)
+    )
+    monkeypatch.setattr(
+        f"{module}.read_starts", lambda _, places: dict.fromkeys(places, 0)
+    )
+    result = run(config, "--group", "a", "--json")
+    assert result.exit_code == 0, result.output
+    (group,) = json.loads(result.stdout)["groups"]
+    assert group["partitions"][0]["missed"] == 0
+    there.clear()
+    result = run(config, "--group", "a", "--json")
+    assert result.exit_code == 3, result.output
+    (group,) = json.loads(result.stdout)["groups"]
+    (partition,) = group["partitions"]
+    assert partition["offset"] is None
+    assert partition["problem"] == "The target has no such partition"
 
 
 def test_a_start_by_time_that_may_miss_records_is_not_safe(

@@ -23,6 +23,18 @@ flows: [{source: summit, target: ldf}]
 """
 
 
+def stand_in(monkeypatch: pytest.MonkeyPatch, latest: LatestReport) -> None:
+    """Put an agent there that has made these reports."""
+    once = "mirrorwatch.cli.once"
+    monkeypatch.setattr(
+        f"{once}.build_agent", lambda *_, **__: SimpleNamespace(latest=latest)
+    )
+    monkeypatch.setattr(f"{once}.Daemon", lambda *_, **__: nullcontext())
+    monkeypatch.setattr(f"{once}.wait_for_signal", lambda _: None)
+    nothing = Diagnosis(findings=(), checked=(), seconds=0)
+    monkeypatch.setattr(f"{once}.examine", lambda *_, **__: nothing)
+
+
 @pytest.mark.parametrize(
     ("age", "health", "status"), [(1, "ok", 0), (15, "unknown", 3)]
 )
@@ -39,14 +51,7 @@ def test_a_report_that_is_too_old_is_not_ok(
         at=utc_now() - timedelta(seconds=age), verdicts=[a_verdict()]
     )
     latest.publish(report)
-    once = "mirrorwatch.cli.once"
-    monkeypatch.setattr(
-        f"{once}.build_agent", lambda *_, **__: SimpleNamespace(latest=latest)
-    )
-    monkeypatch.setattr(f"{once}.Daemon", lambda *_, **__: nullcontext())
-    monkeypatch.setattr(f"{once}.wait_for_signal", lambda _: None)
-    nothing = Diagnosis(findings=(), checked=(), seconds=0)
-    monkeypatch.setattr(f"{once}.examine", lambda *_, **__: nothing)
+    stand_in(monkeypatch, latest)
     file = tmp_path / "config.yaml"
     file.write_text(CONFIG)
 
@@ -57,3 +62,16 @@ def test_a_report_that_is_too_old_is_not_ok(
     (flow,) = json.loads(result.stdout)["flows"]
     assert flow["health"] == health
     assert result.exit_code == status
+
+
+def test_that_nothing_was_measured_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stand_in(monkeypatch, LatestReport())
+    file = tmp_path / "config.yaml"
+    file.write_text(CONFIG)
+    result = CliRunner().invoke(
+        main, ["once", "--config", str(file), "--for", "0s"]
+    )
+    assert "observe for longer, such as --for 60s" in result.stdout
+    assert result.exit_code == 3

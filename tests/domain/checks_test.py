@@ -243,6 +243,21 @@ def test_latency_is_told_with_three_digits(p99: timedelta, words: str) -> None:
     assert reason.endswith("baseline 1 s")
 
 
+@pytest.mark.parametrize(
+    ("watched", "words"),
+    [(2 * SECOND, "since mirrorwatch started, 2 s ago"), (None, "5 min")],
+)
+def test_no_more_is_said_of_probes_than_was_seen(
+    watched: timedelta | None, words: str
+) -> None:
+    seen = LatencyObservation(
+        flow="f", at=NOW, p99=None, usual=None, measured=0, watched=watched
+    )
+    verdict = judge_latency("f", seen, LatencyLimits(), NOW)
+    assert verdict.health is Health.UNKNOWN
+    assert verdict.reason.endswith(words)
+
+
 def test_every_flow_has_a_verdict_for_every_check() -> None:
     limits: dict[str, FlowLimits] = {"one": {}, "two": {}}
     verdicts = judge(limits, [replace(SEEN, flow="two")], NOW)

@@ -81,11 +81,15 @@ REPEATED = st.lists(
 """A filter drops the same records when they are read again, or others do."""
 
 
-def judge(mirror: Mirror, *, marked: bool = False) -> list[SafeStart]:
+def judge(
+    mirror: Mirror, *, marked: bool = False, shared: bool = False
+) -> list[SafeStart]:
     found = []
     end = len(mirror.target)
     for committed in range(mirror.at + 3):
-        start = mirror.known.start(committed, end, marked=marked)
+        start = mirror.known.start(
+            committed, end, marked=marked, shared=shared
+        )
         if start is None:
             continue
         missed, again = mirror.read_from(start.offset, committed)
@@ -121,6 +125,55 @@ def test_records_that_the_mirror_wrote_again_are_announced(
     steps: list[tuple[str, int]],
 ) -> None:
     judge(mirrored(steps))
+
+
+class LossyMap(OffsetMap):
+    """Offset syncs of which only the last of some is left, as compaction
+    leaves them.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loses = False
+        self._last: tuple[int, int] | None = None
+
+    def add(self, upstream: int, downstream: int) -> None:
+        self._last = upstream, downstream
+        if not self.loses:
+            super().add(upstream, downstream)
+
+    def restore(self) -> None:
+        if self.loses and self._last is not None:
+            super().add(*self._last)
+        self.loses = False
+
+
+TURNS = st.lists(
+    st.tuples(st.integers(0, 1), st.integers(1, 3 * LAG), st.booleans()),
+    min_size=1,
+    max_size=10,
+)
+
+
+@given(TURNS, st.integers(0, 4 * LAG), st.booleans())
+def test_two_tasks_and_syncs_that_are_lost_hide_nothing(
+    turns: list[tuple[int, int, bool]], back: int, both: bool
+) -> None:
+    known = LossyMap()
+    first = Mirror(known=known)
+    for _ in range(4 * LAG):
+        first.copy()
+    # Both write to the same log, and the same topic of syncs.
+    second = Mirror(first.target, known, first.at)
+    second.restart(back)
+    for task, number, loses in turns:
+        known.loses |= loses
+        for _ in range(number):
+            (first if task and both else second).copy()
+        if not loses:
+            known.restore()
+    known.restore()
+    judge(first if first.at > second.at else second, shared=both)
 
 
 @given(st.one_of(PLAIN, REPEATED))
@@ -233,6 +286,20 @@ def test_a_mirror_that_was_killed_and_wrote_300_records_again() -> None:
     assert known.start(500) == SafeStart(790, 0, exact=True)
     assert known.start(425) == SafeStart(715, 0, exact=True)
     assert known.start(424) == SafeStart(414, 300, exact=True)
+
+
+def test_a_rewind_whose_syncs_are_lost_is_announced() -> None:
+    # 30 records were copied, and 20 of them again, before the next sync.
+    known = OffsetMap([(0, 0, 11), (40, 60, 1)])
+    start = known.start(0, 61)
+    assert start == SafeStart(0, 49, exact=False)
+
+
+def test_two_tasks_at_once_are_announced() -> None:
+    # Another task goes on at 20, and the first one may go on as well.
+    known = OffsetMap([(0, 0, 31), (20, 31, 1)])
+    shared = known.start(25, 40, shared=True)
+    assert shared == SafeStart(25, 9, exact=False)
 
 
 def test_a_pair_that_contradicts_a_run_is_believed() -> None:

@@ -118,6 +118,7 @@ CODEC.leave_out(ErrorCounters, "last_errors")
 CODEC.leave_out(FlowAudits, "ahead")
 CODEC.leave_out(PositionObservation, "moved_at")
 CODEC.leave_out(CheckpointsObservation, "denied", "missing_since")
+CODEC.leave_out(LatencyObservation, "watched")
 CODEC.leave_out(LagObservation, "configs_refused", "hidden")
 CODEC.leave_out(
     PartitionState,

@@ -126,6 +126,9 @@ KNOWN += [20000000041, 20000000213]
 # Syncs failed after a target topic was recreated: MirrorMaker made checkpoints
 # of those of before.
 KNOWN += [20000000144]
+# Two tasks had copied a topic that was recreated, and a late sync of the old
+# one was taken for where a mirror that begins at the end is in the new one.
+KNOWN += [20000001141]
 # A mirror resumed at the log end after its position had expired: what it went
 # past, and the source still held, was no part of the recovery point.
 KNOWN += [20000000429]

@@ -509,10 +509,15 @@ class SimConsumer(_Client):
                 most -= 1
                 yield event
 
+    def _readable(self, topic: str, partition: int) -> Log | KafkaError:
+        if topic in self._cluster.unreadable:
+            return error(KafkaError.TOPIC_AUTHORIZATION_FAILED)
+        return self._log(topic, partition)
+
     def _fetch_one(
         self, topic: str, partition: int, at: _Assigned, most: int
     ) -> Iterator[SimMessage]:
-        found = self._log(topic, partition)
+        found = self._readable(topic, partition)
         if isinstance(found, KafkaError):
             if not at.failed:
                 at.failed = True

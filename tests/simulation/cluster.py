@@ -322,6 +322,10 @@ class SimCluster:
         Topics of which the agent may know nothing.
     denied_configs
         Topics of which the agent may not know the configurations.
+    unreadable
+        Topics that the agent may describe, and not read.
+    denied_to_mirror
+        Topics that the mirror may not read.
     hidden
         Topics that one listing leaves out, as metadata in motion does.
     throttled
@@ -343,6 +347,8 @@ class SimCluster:
         self.up = True
         self.denied: set[str] = set()
         self.denied_configs: set[str] = set()
+        self.unreadable: set[str] = set()
+        self.denied_to_mirror: set[str] = set()
         self.hidden: set[str] = set()
         self.throttled: set[str] = set()
         self.on_gone: Callable[[tuple[str, int], Iterable[Numbered]], None] = (

@@ -339,3 +339,82 @@ def test_what_expires_unseen_is_not_ok(kind: str) -> None:
         assert any(f"{lost} records" in said for said in found), found
         bad = {health(world, c) for c in ("position", "skips")}
         assert bad & {Health.WARNING, Health.CRITICAL}
+
+
+SILENT = ["mirrormaker1", "linked", "opaque"]
+"""Mirrors that do not say which topics they copy, one of each sort."""
+
+OF_TOPICS = ("lag", "retention", "position", "skips", "topics", "configs")
+
+
+def all_of(world: World) -> dict[str, Health | None]:
+    found = {check: health(world, check) for check in OF_TOPICS}
+    return {c: h for c, h in found.items() if h is not Health.OFF}
+
+
+@pytest.mark.parametrize("kind", SILENT)
+def test_of_a_topic_that_is_denied_nothing_is_known(kind: str) -> None:
+    with running(kind) as world:
+        world.source.denied.add("a")
+        for _ in range(2):
+            world.run(2 * MINUTE)
+            for check, said in all_of(world).items():
+                assert said is Health.UNKNOWN, check
+                assert "lacks DESCRIBE on topic a at summit" in reason(
+                    world, check
+                )
+            world.agent.kill()
+            world.run(5)
+            world.agent.start()
+        world.source.denied.clear()
+        world.run(3 * MINUTE)
+        rest(world)
+        assert set(all_of(world).values()) == {Health.OK}, world.describe()
+
+
+@pytest.mark.parametrize("kind", SILENT)
+def test_a_topic_that_was_deleted_is_not_denied(kind: str) -> None:
+    with running(kind) as world:
+        world.source.create("b", 1)
+        world.traffic("b", per_second=1)
+        world.run(11 * MINUTE)
+        since = world.schedule.elapsed
+        world.source.delete("a")
+        world.run(5 * MINUTE)
+        assert [
+            s.reason
+            for s in world.agent.sayings
+            if s.at > since and "lacks DESCRIBE" in s.reason
+        ] == []
+        assert health(world, "topics") is Health.OK
+
+
+@pytest.mark.parametrize("chosen", [True, False])
+def test_a_topic_that_an_agent_never_saw_is_denied(chosen: bool) -> None:
+    """By its name alone, it may be the target's own."""
+    flow: dict[str, Any] = {"canary": {"enabled": False}}
+    if chosen:
+        flow["topics"] = {"include": ["[ab]"]}
+    with World(1, kind="mirrormaker1", flow=flow, interval=30) as world:
+        for topic in ("a", "b"):
+            world.source.create(topic, 1)
+            world.traffic(topic, per_second=1)
+        world.mirror.start()
+        world.run(3 * MINUTE)
+        world.source.denied.add("a")
+        world.agent.start()
+        world.run(3 * MINUTE)
+        expected = Health.UNKNOWN if chosen else Health.OK
+        assert health(world, "topics") is expected, reason(world, "topics")
+
+
+@pytest.mark.parametrize("kind", ["mirus", *SILENT])
+def test_a_topic_that_the_mirror_may_not_read_has_stopped(kind: str) -> None:
+    with running(kind) as world:
+        world.source.create("b", 1)
+        world.traffic("b", per_second=1)
+        world.run(11 * MINUTE)
+        world.source.denied_to_mirror.add("a")
+        world.run(10 * MINUTE)
+        assert health(world, "lag") is Health.CRITICAL
+        assert "Replication of a has stopped" in reason(world, "lag")

@@ -277,12 +277,7 @@ class GroupsJudge:
         )
         if true.missed and not chosen.missed:
             self._fail(f"{found.group} misses {true.missed}: {found.start}")
-        # Two tasks at once double records, which no sync shows so soon.
-        if (
-            chosen.repeated is not None
-            and true.repeated > chosen.repeated
-            and "mirror rebalances" not in self.base.steps
-        ):
+        if chosen.repeated is not None and true.repeated > chosen.repeated:
             self._fail(f"{found.group} repeats {true.repeated}: {found.start}")
 
     def _is_urgent(self, seen: FailoverObservation) -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from mirrorwatch.domain.report import Health
 from tests.simulation.cluster import Record
+from tests.simulation.episodes import Step, do
 from tests.simulation.mirrormaker import MirrorSettings
 from tests.simulation.scenarios import (
     HOUR,
@@ -324,3 +325,60 @@ def test_a_mirror_falls_behind_between_its_commits_too(*, syncs: bool) -> None:
         world.run(4 * MINUTE)
         assert health(world, "lag") is Health.CRITICAL
         assert "has stopped" in reason(world, "lag")
+
+
+def test_a_topic_that_may_not_be_read_leaves_others_known() -> None:
+    """Behind its last record, and that of another one, are markers alone."""
+    with running("a", "b", minutes=5) as world:
+        world.quiet = True
+        world.run(3 * MINUTE)
+        world.source.unreadable.add("a")
+        since = world.schedule.elapsed
+        for topic in ("a", "b"):
+            do(world, Step(since, "transaction", topic))
+        world.run(10 * MINUTE)
+        assert healths(world, "lag", since) == [Health.UNKNOWN]
+        assert reason(world, "lag") == (
+            "Whether records of a[0] wait is not known. "
+            "Mirrorwatch lacks READ on topic a at summit. Grant it"
+        )
+        world.source.unreadable.clear()
+        world.run(2 * MINUTE)
+        assert health(world, "lag") is Health.OK
+
+
+def test_a_stopped_mirror_is_seen_without_reading_its_topics() -> None:
+    with running("a", minutes=5) as world:
+        world.source.unreadable.add("a")
+        world.mirror.stop()
+        world.run(5 * MINUTE)
+        assert health(world, "lag") is Health.CRITICAL
+        assert "has stopped" in reason(world, "lag")
+
+
+@pytest.mark.parametrize("by_time", [True, False])
+def test_a_log_that_is_shortened_by_time_is_not_taken_for_full(
+    by_time: bool,
+) -> None:
+    limits = {"retention": {"critical": "60s", "warning": "2m"}}
+    flow = {"canary": {"enabled": False}, "limits": limits}
+    with running("a", minutes=25, flow=flow) as world:
+        world.source.configure("a", "retention.bytes", "1000000")
+        kept = 20 * MINUTE if by_time else HOUR
+        world.source.configure("a", "retention.ms", str(int(kept * 1000)))
+        log = world.source.log("a", 0)
+        assert log is not None
+        log.expire(round(5 * MINUTE * 2))
+        world.run(2 * MINUTE)
+        world.mirror.stop()
+        since = world.schedule.elapsed
+        # A burst, at whose rate all of the log would be gone within a minute.
+        world.traffic("a", per_second=100)
+        world.run(3 * MINUTE)
+        found = healths(world, "retention", since)
+        if by_time:
+            assert health(world, "retention") is Health.OK
+            assert len(found) <= 2, found
+        else:
+            assert health(world, "retention") is Health.CRITICAL
+            assert "estimated" in reason(world, "retention")

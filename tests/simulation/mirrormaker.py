@@ -466,7 +466,8 @@ class SimMirror:
             return
         for parts in (*self._zombies, self._parts):
             for key in sorted(parts):
-                self._copy_one(key, parts[key])
+                if key[0] not in self.source.denied_to_mirror:
+                    self._copy_one(key, parts[key])
 
     def _copy_one(self, key: tuple[str, int], part: Partition) -> None:
         topic, partition = key

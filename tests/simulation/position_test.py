@@ -566,3 +566,30 @@ def test_a_log_that_grows_past_the_position_by_the_next_survey(
             assert "resumed there: at least" in reason(world, "position")
         else:
             assert healths(world, "position", 15 * MINUTE) == []
+
+
+@pytest.mark.parametrize("latest", [True, False])
+def test_what_is_left_out_of_a_truncated_log_is_said_alike(
+    latest: bool,
+) -> None:
+    """Before anybody sees its end, it has grown and the mirror has resumed."""
+    with running(
+        "a", minutes=8, mirror=MirrorSettings(latest=latest)
+    ) as world:
+        world.mirror.stop()
+        world.run(MINUTE)
+        log = world.source.log("a", 0)
+        assert log is not None
+        log.truncate(log.end - 400)
+        world.produce("a", 0, 10)
+        world.run(8)
+        world.mirror.start()
+        world.run(10 * MINUTE)
+        lost = world.oracle.lost()
+        assert (lost > 0) is latest
+        told = reason(world, "position")
+        if latest:
+            assert f"{lost} records of a" in reason(world, "skips")
+            assert f"resumed there: {lost} new records were never" in told
+        else:
+            assert "resumed at or before the truncation offset" in told

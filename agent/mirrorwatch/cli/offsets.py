@@ -5,7 +5,7 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from ..config import Config, FlowConfig
 from ..domain.cluster_view import TopicPartition
 from ..domain.failover.translation import (
     CopiedPartition,
+    GroupOffset,
     GroupState,
     Start,
     StartOffset,
@@ -110,7 +111,8 @@ def command(
 
     The state file of the agent is enough, so the source may be lost. The
     target is asked for its ends, and for offsets at a time. Exit status 3 if
-    a group has no start in some partition, or one that may miss records.
+    a group has no start in some partition, or one that may miss records: so
+    does each while the target does not answer.
     """
     if bool(groups) == all_groups:
         raise click.UsageError("Use either --group or --all-groups.")
@@ -185,6 +187,7 @@ class _Kept:
                 key: CopiedPartition(
                     copies=state.copies,
                     marked=tracker.marked,
+                    shared=bool(state.heads),
                     noisy=state.noisy,
                 )
                 for key, state in tracker.states.items()
@@ -257,9 +260,11 @@ def _translate(
         copied[place] = CopiedPartition(
             copies=copies,
             marked=known.marked,
+            shared=known.shared,
             noisy=known.noisy,
             start=asked.target_starts.get(place),
             end=end,
+            absent=place in asked.absent,
             source_start=asked.source_starts.get(place),
             at_time=asked.at_time.get(place),
         )
@@ -280,7 +285,7 @@ def _translate(
                 group=group.group,
                 read_at=group.read_at,
                 starts=[
-                    translate(o, copied[o.topic, o.partition])
+                    _translate_one(o, copied[o.topic, o.partition])
                     for o in group.offsets
                 ],
             )
@@ -291,6 +296,22 @@ def _translate(
     )
 
 
+def _translate_one(place: GroupOffset, copied: CopiedPartition) -> Start:
+    """Return where a group starts in one partition.
+
+    While nothing is known of the target's log, it may have lost the records
+    there, or have been recreated.
+    """
+    found = translate(place, copied)
+    if copied.end is not None:
+        return found
+    return replace(
+        found,
+        chosen=found.chosen and replace(found.chosen, missed=None),
+        others=tuple(replace(other, missed=None) for other in found.others),
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Ends:
     """What the clusters answered, by source partition."""
@@ -298,6 +319,9 @@ class _Ends:
     source: Mapping[TopicPartition, int] = field(default_factory=dict)
     target: Mapping[TopicPartition, int] = field(default_factory=dict)
     target_starts: Mapping[TopicPartition, int] = field(default_factory=dict)
+    absent: AbstractSet[TopicPartition] = frozenset()
+    """Source partitions that the target answered to have no copy of."""
+
     source_starts: Mapping[TopicPartition, int] = field(default_factory=dict)
     """Log starts of the source, with ``--planned``."""
 
@@ -328,9 +352,11 @@ class _Ends:
         times: dict[TopicPartition, int] = {}
         source: dict[TopicPartition, int] = {}
         empty: set[TopicPartition] = set()
+        absent: set[TopicPartition] = set()
         try:
             cluster = _cluster(config, flow.target)
             there = _existing(cluster, copies)
+            absent = {copies[key] for key in copies.keys() - set(there)}
             ends = read_ends(cluster, there)
             target = {copies[key]: end for key, end in ends.items()}
             starts = {
@@ -344,7 +370,11 @@ class _Ends:
                     for key, first in firsts.items()
                 }
         except SourceError as e:
-            problems.append(f"{e}. Ends of {flow.target} are not compared")
+            problems.append(
+                f"{e}. Ends of {flow.target} are not compared: whether a "
+                "start misses records is not known. Run it again once "
+                f"{flow.target} answers"
+            )
         if planned:
             try:
                 cluster = _cluster(config, flow.source)
@@ -365,6 +395,7 @@ class _Ends:
             source=source,
             target=target,
             target_starts=starts,
+            absent=absent,
             source_starts=source_starts,
             at_time=times,
             empty=empty,

@@ -94,6 +94,11 @@ def command(
     status = hide_in(status_document(report, {}, fresh, now, Runbook.load()))
     if as_json:
         click.echo(json.dumps(status, indent=2))
+    elif report is None:
+        text = (
+            "Nothing was measured yet: observe for longer, such as --for 60s"
+        )
+        Console(highlight=False).print(Text(text))
     else:
         print_status(status, Console(highlight=False))
     # As printed: a flow is not ok where the last report is too old.

@@ -258,7 +258,7 @@ _ALL = (
     Check(
         name="position",
         observation=PositionObservation,
-        beside={"lag": LagObservation},
+        beside={"lag": LagObservation, "skips": SkipsObservation},
         judge=judge_position,
         limits=PositionLimits,
         metrics=position.METRICS,

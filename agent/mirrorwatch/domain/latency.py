@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from .report import CheckFinding, Health, Verdict, conclude
+from .report import CheckFinding, Health, Verdict, conclude, seconds
 
 __all__ = ["LatencyLimits", "LatencyObservation", "judge_latency"]
 
@@ -27,6 +27,9 @@ class LatencyObservation:
 
     measured: int
     """Arrivals in the last five minutes."""
+
+    watched: timedelta | None = None
+    """How long probes have been looked for, if that is less."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -108,9 +111,10 @@ def _find(
         )
         return
     if seen is None or seen.p99 is None:
-        yield CheckFinding(
-            Health.UNKNOWN, "No probe has arrived in the last 5 min"
-        )
+        over = "in the last 5 min"
+        if seen is not None and seen.watched is not None:
+            over = f"since mirrorwatch started, {seconds(seen.watched)} ago"
+        yield CheckFinding(Health.UNKNOWN, f"No probe has arrived {over}")
         return
     usual = (
         "baseline not known yet"

@@ -13,6 +13,7 @@ from typing import Any
 __all__ = [
     "LARGEST",
     "LARGEST_INT",
+    "UNKNOWN",
     "OffsetMap",
     "OffsetRange",
     "OffsetRun",
@@ -247,7 +248,8 @@ class SafeStart:
 
     repeated: int
     """Records at most that it reads twice from there: those that it had read
-    at the source, and those that the mirror wrote more than once."""
+    at the source, and those that the mirror wrote more than once. `UNKNOWN`
+    where only the target's end would show it."""
 
     exact: bool
     """Whether it reads just so many twice."""
@@ -421,7 +423,12 @@ class OffsetMap:
         del runs[min(costs)[1] if costs else 0]
 
     def start(
-        self, committed: int, end: int | None = None, *, marked: bool = False
+        self,
+        committed: int,
+        end: int | None = None,
+        *,
+        marked: bool = False,
+        shared: bool = False,
     ) -> SafeStart | None:
         """Return where a consumer has to start.
 
@@ -434,13 +441,55 @@ class OffsetMap:
         marked
             Whether the mirror writes in transactions: then its markers take
             room at the target, and it writes nothing twice.
+        shared
+            Whether two tasks of the mirror may write at once: then anything
+            may lie between two runs, also what was copied before.
 
         Returns
         -------
         SafeStart or None
             `None` if the consumer is before all that is known.
         """
-        return _start(self._runs, committed, end, marked=marked)
+        found = _start(self._runs, committed, end, marked=marked)
+        if found is None or not (
+            shared or (not marked and self._is_mixed(found.offset))
+        ):
+            return found
+        offset = min(found.offset, _first_of(self._runs, committed))
+        repeated = self._most_repeated(offset, committed, end)
+        return SafeStart(offset, repeated, exact=False)
+
+    def _is_mixed(self, offset: int) -> bool:
+        """Return whether from a target offset on anything may lie between two
+        runs: where the mirror began before what it had copied, or the target
+        grew by more than there was to copy.
+        """
+        highest, went_back = -1, False
+        for run, after in pairwise(self._runs):
+            highest = max(highest, run.last_upstream)
+            if after.downstream <= offset:
+                continue
+            room = after.downstream - run.last_downstream - 1
+            went_back |= after.upstream <= highest
+            left = max(0, after.upstream - run.last_upstream - 1)
+            if room > left or (went_back and room):
+                return True
+        return False
+
+    def _most_repeated(
+        self, offset: int, committed: int, end: int | None
+    ) -> int:
+        """Return how many records from a target offset on are repeated at
+        most: all but those that are known to be new to a consumer.
+        """
+        if end is None:
+            return UNKNOWN
+        new = RangeSet()
+        for run in self._runs:
+            first = run.upstream + max(0, offset - run.downstream)
+            if max(first, committed) <= run.last_upstream:
+                new.add(max(first, committed), run.last_upstream)
+        return max(0, end - offset - len(new))
 
     def is_solid(self, first: int, end: int) -> bool:
         """Return whether each of these target offsets is known to hold a
@@ -483,6 +532,24 @@ def _start(
     return SafeStart(
         offset, repeated, exact=is_known and min(unread, room) == 0
     )
+
+
+def _first_of(runs: Sequence[OffsetRun], committed: int) -> int:
+    """Return the first target offset that may hold what a consumer has to
+    read, whichever of two tasks wrote between the runs.
+    """
+    top = -1
+    for at, run in enumerate(runs):
+        if run.last_upstream >= committed:
+            return run.downstream + max(0, committed - run.upstream)
+        # Whoever is ahead may have gone on.
+        top = max(top, run.last_upstream)
+        first = run.last_downstream + 1
+        found = first + committed - top - 1
+        if at + 1 == len(runs) or found < runs[at + 1].downstream:
+            return found
+        top += runs[at + 1].downstream - first
+    return 0
 
 
 def _tops(

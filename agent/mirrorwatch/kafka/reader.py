@@ -27,6 +27,7 @@ from ..domain.offsets import OffsetRange
 from ..exceptions import SourceError, SourceUnavailableError
 from .admin import Cluster
 from .errors import (
+    DENIED,
     TIMEOUT,
     UNREACHABLE,
     consumer_properties,
@@ -239,7 +240,11 @@ class OffsetConsumer:
             yield event
 
     def read(
-        self, left: dict[TopicPartition, int], *, patience: float = PATIENCE
+        self,
+        left: dict[TopicPartition, int],
+        *,
+        patience: float = PATIENCE,
+        refused: dict[str, SourceError] | None = None,
     ) -> Iterator[Message | PartitionEnd]:
         """Read until nothing is left, or nothing has come for too long.
 
@@ -253,6 +258,9 @@ class OffsetConsumer:
             caller may remove more. What is left afterwards is not served now.
         patience
             Seconds without a record after which it stops.
+        refused
+            Takes the topics that may not be read, while others are read on;
+            without it, one of them is an error.
 
         Yields
         ------
@@ -271,9 +279,10 @@ class OffsetConsumer:
             for event in self.follow(BATCH, POLL):
                 idle = 0.0
                 if isinstance(event, ReadFailure):
-                    partition = self.out_of_range(event)
-                    if partition in left:
-                        lacking[partition] = left.pop(partition)
+                    partition, why = self._failed(event, refused)
+                    end = left.pop(partition, None)
+                    if why is None and end is not None:
+                        lacking[partition] = end
                 elif isinstance(event, PartitionEnd):
                     partition = event.topic, event.partition
                     if event.offset < left.pop(partition, event.offset):
@@ -284,6 +293,22 @@ class OffsetConsumer:
                 self.drop(done)
                 fetched -= done
         left.update(lacking)
+
+    def _failed(
+        self, failure: ReadFailure, refused: dict[str, SourceError] | None
+    ) -> tuple[TopicPartition, SourceError | None]:
+        """Return the partition that is not read, and why if it is refused.
+
+        Raises
+        ------
+        SourceError
+            Raised if the failure is another one.
+        """
+        topic = failure.topic
+        if refused is None or not topic or failure.error.code() not in DENIED:
+            return self.out_of_range(failure), None
+        refused[topic] = why = self.to_error(failure.error, topic)
+        return (topic, failure.partition or 0), why
 
     def _is_wanted(
         self, message: Message, left: dict[TopicPartition, int]
@@ -512,6 +537,7 @@ def read_first_records(
     cluster: str,
     wanted: Sequence[ReadAt],
     read_committed: bool,
+    refused: dict[str, SourceError] | None = None,
 ) -> list[FirstRecord]:
     """Read the first data record at or after each position.
 
@@ -525,6 +551,9 @@ def read_first_records(
         Where to read.
     read_committed
         Isolation level of the mirror's consumer.
+    refused
+        Takes the topics that may not be read; without it, one of them is an
+        error.
 
     Returns
     -------
@@ -548,7 +577,9 @@ def read_first_records(
         | {"fetch.message.max.bytes": 16_384, "queued.min.messages": 1},
     ) as consumer:
         consumer.assign({p: w.position for p, w in open_.items()})
-        for event in consumer.read(left, patience=FIRST_RECORD_PATIENCE):
+        for event in consumer.read(
+            left, patience=FIRST_RECORD_PATIENCE, refused=refused
+        ):
             if isinstance(event, PartitionEnd):
                 asked = open_[event.topic, event.partition]
                 found.append(FirstRecord(asked, None))

@@ -1,20 +1,29 @@
 """Follows the lag of one flow, survey by survey."""
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import islice
 from threading import Event, Lock
+from typing import Any
 
 from confluent_kafka import TopicCollection
+from confluent_kafka.admin import AdminClient
 
 from ..domain.cluster_view import FlowView, TopicPartition
-from ..domain.lag.model import STALE, FirstRecord, LagObservation
+from ..domain.lag.model import (
+    STALE,
+    FirstRecord,
+    LagObservation,
+    ReadAt,
+)
 from ..domain.lag.tracker import COMMITS, PROOF_FLUSHES, LagTracker
 from ..domain.mirror_records import FLUSH
 from ..exceptions import SourceDeniedError, SourceError
 from ..kafka.admin import Cluster
-from ..kafka.errors import TIMEOUT
+from ..kafka.errors import TIMEOUT, batched
 from ..kafka.offsets import read_ends
 from ..kafka.reader import read_first_records
 from .mirror_state import MirrorState
@@ -26,7 +35,7 @@ LOOK_AGAIN = timedelta(seconds=30)
 """How often to look: rights are granted by people."""
 
 AT_ONCE = 100
-"""Topics that are asked for at once; one that is refused suffices."""
+"""Topics that are asked for at once."""
 
 
 class HiddenTopics:
@@ -36,7 +45,8 @@ class HiddenTopics:
     -----
     A broker leaves out of its list what the agent may not describe. A flow
     whose topics are all hidden would look even, so the agent asks by name for
-    those that the mirror's tasks were given.
+    those that the mirror's tasks were given. Of mirrors that do not say what
+    they copy, for those that it has seen before or that have copies.
 
     Parameters
     ----------
@@ -47,12 +57,22 @@ class HiddenTopics:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._looked_at: datetime | None = None
+        self._looks = 0
 
     def is_due(self, now: datetime) -> bool:
-        """Return whether to look again."""
-        return self._looked_at is None or now - self._looked_at >= LOOK_AGAIN
+        """Return whether to look again.
 
-    def look(self, unseen: Iterable[str], now: datetime) -> str | None:
+        At first twice: what the first survey shows is not known to all before.
+        """
+        return (
+            self._looked_at is None
+            or self._looks < 2
+            or now - self._looked_at >= LOOK_AGAIN
+        )
+
+    def look(
+        self, unseen: Iterable[str], now: datetime, *, is_copied: bool = True
+    ) -> str | None:
         """Return what is hidden, in one sentence, or `None`.
 
         Parameters
@@ -62,42 +82,58 @@ class HiddenTopics:
             that were deleted are no concern.
         now
             The time.
+        is_copied
+            Whether the mirror says that it copies them.
 
         Raises
         ------
         SourceError
             Raised if the source cannot be asked.
         """
-        problem = self._find(sorted(unseen))
+        denied = self._find(sorted(unseen))
         self._looked_at = now
-        return problem
-
-    def _find(self, unseen: list[str]) -> str | None:
-        if not unseen:
-            return None
-        futures = self._cluster.call(
-            lambda admin: admin.describe_topics(
-                TopicCollection(unseen[:AT_ONCE]), request_timeout=TIMEOUT
-            ),
-            "DESCRIBE on its topics",
-        )
-        denied = []
-        for name, future in futures.items():
-            try:
-                self._cluster.wait(future, f"DESCRIBE on topic {name}")
-            except SourceDeniedError:
-                denied.append(name)
-            except SourceError:
-                continue  # deleted, which the mirror learns later
+        self._looks += 1
         if not denied:
             return None
         first, *others = denied
         more = f" and {len(others)} more" if others else ""
-        return (
-            f"Mirrorwatch cannot see {first}{more}, which MirrorMaker "
-            "copies. Grant it DESCRIBE and READ on every replicated topic "
-            f"at {self._cluster.alias}"
+        alias = self._cluster.alias
+        grant = (
+            f"Grant it DESCRIBE and READ on every replicated topic at {alias}"
         )
+        if is_copied:
+            return (
+                f"Mirrorwatch cannot see {first}{more}, which MirrorMaker "
+                f"copies. {grant}"
+            )
+        return (
+            f"Mirrorwatch lacks DESCRIBE on topic {first}{more} at {alias}. "
+            f"{grant}, or add what is not replicated to topics.exclude"
+        )
+
+    def _find(self, unseen: Sequence[str]) -> list[str]:
+        """Return those that are refused, as soon as any are."""
+        denied: list[str] = []
+        for names in batched(unseen, AT_ONCE):
+            futures = self._cluster.call(
+                partial(_describe, names), "DESCRIBE on its topics"
+            )
+            for name, future in futures.items():
+                try:
+                    self._cluster.wait(future, f"DESCRIBE on topic {name}")
+                except SourceDeniedError:
+                    denied.append(name)
+                except SourceError:
+                    continue  # deleted, which the mirror learns later
+            if denied:
+                break
+        return denied
+
+
+def _describe(names: Iterable[str], admin: AdminClient) -> dict[str, Any]:
+    return admin.describe_topics(
+        TopicCollection(list(names)), request_timeout=TIMEOUT
+    )
 
 
 READ_AT_ONCE = 200
@@ -124,6 +160,9 @@ class LagWorker:
         Returns whether the flow carries a source topic.
     clock
         Gives the time.
+    known
+        Returns source topics that were listed before, or that have copies:
+        of a mirror that does not say which it copies.
     """
 
     interval = timedelta(seconds=1)
@@ -138,6 +177,7 @@ class LagWorker:
         properties: Mapping[str, str],
         carries: Callable[[str], bool],
         clock: Callable[[], datetime],
+        known: Callable[[], AbstractSet[str]] = frozenset,
     ) -> None:
         self.name = f"lag {flow}"
         self.news = Event()
@@ -147,16 +187,21 @@ class LagWorker:
         self._properties = properties
         self._carries = carries
         self._clock = clock
+        self._known = known
         self._hidden = HiddenTopics(source)
         self._problem: str | None = None
         self._lock = Lock()
         self._seen: LagObservation | None = None
         self._doubtful = False
+        self._starts_due = False
+        self._refused_at = clock()
+        """When a topic last might not be read."""
+
         self._listed: frozenset[str] = frozenset()
         """Topics of the last survey that reached the source."""
 
         self._vanished: frozenset[str] = frozenset()
-        """Topics that tasks copy and that are listed no more, before it was
+        """Topics that are copied and that are listed no more, before it was
         asked whether they are hidden."""
 
     def take(self, view: FlowView) -> None:
@@ -165,12 +210,12 @@ class LagWorker:
         cadence = self._positions.cadence()
         with self._lock:
             self._seen = self._tracker.take(view, connectors, cadence)
-            self._doubtful = True
+            self._doubtful = self._starts_due = True
             if view.source is not None:
                 listed = frozenset(view.names)
                 if gone := self._listed - listed:
                     copied = self._positions.assigned_topics()
-                    self._vanished |= gone & copied
+                    self._vanished |= gone & copied if copied else gone
                 self._vanished -= listed
                 self._listed = listed
         self.news.set()
@@ -178,25 +223,47 @@ class LagWorker:
     def step(self) -> None:
         """Read the records that return whether data waits, and since when."""
         self._read_heads()
+        self._read_starts()
         with self._lock:
             seen, vanished = self._seen, self._vanished
+            listed = self._listed
         if seen is not None and (
             vanished or self._hidden.is_due(self._clock())
         ):
             copied = self._positions.assigned_topics()
-            unseen = filter(
-                self._carries, copied - {t.topic for t in seen.topics}
+            unseen = (copied or self._known()) - listed
+            problem = self._hidden.look(
+                filter(self._carries, unseen),
+                self._clock(),
+                is_copied=bool(copied),
             )
-            problem = self._hidden.look(unseen, self._clock())
             with self._lock:
                 self._problem = problem
                 self._vanished -= vanished
+
+    def _note_refused(
+        self, wanted: Iterable[ReadAt], refused: Mapping[str, SourceError]
+    ) -> None:
+        """Note which of these topics may not be read."""
+        known, asked = self._tracker.unreadable, {w.place[0] for w in wanted}
+        if refused:
+            self._refused_at = self._clock()
+        if refused or not asked.isdisjoint(known):
+            self._tracker.unreadable = {
+                **{t: why for t, why in known.items() if t not in asked},
+                **{t: str(why) for t, why in refused.items()},
+            }
 
     def _read_heads(self) -> None:
         with self._lock:
             if not self._doubtful:
                 return
-            wanted = list(islice(self._tracker.wanted(), READ_AT_ONCE))
+            # Rights are granted by people.
+            again = self._clock() - self._refused_at >= LOOK_AGAIN
+            refused_before = () if again else self._tracker.unreadable
+            wanted = list(
+                islice(self._tracker.wanted(refused_before), READ_AT_ONCE)
+            )
             # Without any there is none until the next survey.
             self._doubtful = bool(wanted)
         if not wanted:
@@ -205,18 +272,40 @@ class LagWorker:
         committed = bool(connectors) and all(
             c.read_committed for c in connectors
         )
+        refused: dict[str, SourceError] = {}
         heads = read_first_records(
             self._properties,
             cluster=self._source.alias,
             wanted=wanted,
             read_committed=committed,
+            refused=refused,
         )
         if not connectors:
             heads = self._leave_out_aborted(heads)
         with self._lock:
+            self._note_refused(wanted, refused)
             self._tracker.resolve(heads)
             # What an open transaction holds back waits for the next survey.
             self._doubtful = self._doubtful and bool(heads)
+
+    def _read_starts(self) -> None:
+        """Read how old records are at log starts, where that shows by what
+        they expire.
+        """
+        with self._lock:
+            wanted = list(islice(self._tracker.wanted_starts(), READ_AT_ONCE))
+        if not wanted or not self._starts_due:
+            return
+        self._starts_due = False
+        found = read_first_records(
+            self._properties,
+            cluster=self._source.alias,
+            wanted=wanted,
+            read_committed=False,
+            refused={},
+        )
+        with self._lock:
+            self._tracker.resolve_starts(found)
 
     def _leave_out_aborted(
         self, heads: Sequence[FirstRecord]
@@ -239,6 +328,7 @@ class LagWorker:
             cluster=self._source.alias,
             wanted=wanted,
             read_committed=True,
+            refused={},
         )
         none = [h for h in committed if h.offset is None]
         ends = read_ends(

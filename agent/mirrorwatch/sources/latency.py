@@ -33,8 +33,11 @@ class LatencySource:
         self._flow = flow
         self._target = target
         self._history = history
+        self._began: datetime | None = None
 
     def observe(self, now: datetime) -> Sequence[LatencyObservation]:
+        self._began = min(self._began or now, now)
+        watched = now - self._began
         try:
             recent = self._history.summary(
                 self._flow, now - LATENCY_WINDOW, now
@@ -51,5 +54,6 @@ class LatencySource:
                 p99=recent.quantile(0.99),
                 usual=usual,
                 measured=recent.delivered + recent.late,
+                watched=watched if watched < LATENCY_WINDOW else None,
             )
         ]

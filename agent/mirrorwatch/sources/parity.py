@@ -152,6 +152,17 @@ class ParitySource:
         seen = self._seen.get()
         return tuple(m.remote for m in seen.missing) if seen else ()
 
+    def copied(self) -> frozenset[str]:
+        """Return source topics that are not listed there, and that the target
+        seems to have copies of: where a topic keeps its name and nobody chose
+        the flow's topics, one of that name may as well be the target's own.
+        """
+        return frozenset(
+            origin
+            for remote, origin in self._names.origins.items()
+            if self._chosen or origin != remote
+        )
+
     def habits(self) -> ConnectorSettings:
         """Return how the mirror goes about topics."""
         return self._habits

@@ -91,6 +91,7 @@ class PositionWorker:
         self._saved_at: datetime | None = None
         self._ends_saved_at: datetime | None = None
         self._seen: PositionObservation | None = None
+        self._topics = watch.state.topics()
 
     def take(self, view: FlowView) -> None:
         """Learn from a survey.
@@ -115,11 +116,15 @@ class PositionWorker:
             problems=self._positions.problems(),
             exact=balance.exact,
             resumes_at_end=any(c.resumes_at_end for c in connectors),
+            may_resume_at_end=not connectors
+            or any(c.resumes_at_end or c.starts_at_end for c in connectors),
             shortfalls=balance.found,
         )
         with self._lock:
             self._seen = self._watch.take(view, news)
             self._doubted = dict(self._watch.doubted)
+            if self._watch.state.urgent:
+                self._topics = self._watch.state.topics()
             self._save(view.at)
         if self._doubted:
             self.news.set()
@@ -150,6 +155,10 @@ class PositionWorker:
         del now
         seen = self._seen
         return [] if seen is None else [seen]
+
+    def topics(self) -> frozenset[str]:
+        """Return the topics that the source ever listed."""
+        return self._topics
 
     def resets(self) -> tuple[Reset, ...]:
         """Return the resets that the last survey showed."""

@@ -606,6 +606,7 @@ class SkipsWorker:
             place: CopiedPartition(
                 copies=state.copies.copy(),
                 marked=tracker.marked,
+                shared=bool(state.heads),
                 noisy=state.noisy,
             )
             for place in places

@@ -80,6 +80,16 @@ def wire_lag(parts: FlowParts, around: WiringContext) -> WiredParts:
             for place, (_, end) in watch.missing().dropped.items()
         }
 
+    def known() -> set[str]:
+        """Return topics that were listed before, or that have copies."""
+        found = set[str]()
+        for watch in parts.listeners:
+            if isinstance(watch, PositionWorker):
+                found |= watch.topics()
+            elif isinstance(watch, ParitySource):
+                found |= watch.copied()
+        return found
+
     watch = LagWorker(
         flow=flow.name,
         tracker=LagTracker(
@@ -95,6 +105,7 @@ def wire_lag(parts: FlowParts, around: WiringContext) -> WiredParts:
         properties=around.properties[flow.source],
         carries=parts.carriage.carries,
         clock=around.clock,
+        known=known,
     )
     parts.listeners.append(watch)
     return WiredParts(workers=(watch,), sources=(watch,))

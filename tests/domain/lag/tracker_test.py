@@ -699,6 +699,34 @@ def test_headroom_by_size_is_an_estimate() -> None:
     assert lag.headroom.share == 0.8
 
 
+@pytest.mark.parametrize("by_time", [True, False])
+def test_a_log_that_is_shortened_by_time_is_not_full(by_time: bool) -> None:
+    """Its oldest record is as old as records become, or half as old."""
+    configs = TopicConfigs(retention_ms=24 * HOUR_MS, retention_bytes=1000)
+    tracker = a_tracker(configs)
+    verdicts = []
+    oldest = NOON - timedelta(hours=24 if by_time else 12)
+    for seconds in range(0, 130, 10):
+        # A burst: at this rate, all that is retained is gone in minutes.
+        view = a_view(
+            seconds, end=1000 + 10 * seconds, committed=1000, start=500
+        )
+        seen = tracker.take(view)
+        verdicts.append(
+            judge_retention("f", seen, RetentionLimits(), seen.at).health
+        )
+        found = [FirstRecord(w, 500, oldest) for w in tracker.wanted_starts()]
+        assert len(found) <= 1
+        assert not (found and found[0].wanted.position != 500)
+        tracker.resolve_starts(found)
+    expected = Health.OK if by_time else Health.CRITICAL
+    assert verdicts[-1] is expected
+    assert list(tracker.wanted_starts()) == []
+    # With the next segment it is asked again.
+    tracker.take(a_view(140, end=2400, committed=1000, start=600))
+    assert [w.position for w in tracker.wanted_starts()] == [600]
+
+
 @pytest.mark.parametrize("waits", [0, 900])
 def test_how_fast_a_topic_fills_up_is_not_known_at_once(waits: int) -> None:
     known: dict[str, TopicConfigs] = {}

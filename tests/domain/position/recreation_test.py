@@ -266,6 +266,25 @@ def test_what_two_tasks_copied_of_the_old_topic_decides_nothing() -> None:
     assert (recreation(world).first, recreation(world).end) == (0, 103)
 
 
+def test_a_late_sync_of_two_tasks_decides_nothing() -> None:
+    # They had copied more of the old topic when it was recreated, each record
+    # twice; the mirror went on at the end of the new one.
+    world = World.settled()
+    world.source["t"].ends[0], world.target["t"].ends[0] = 103, 105
+    world.tick()
+    world.source["t"], world.target["t"].ends[0] = Log("s2", {0: 150}), 131
+    world.tick()
+    world.first_copies = {("t", 0): ("s2", 140)}
+    world.sync(115, 120)
+    world.settle()
+    assert recreation(world).settled is None
+    world.source["t"].ends[0], world.target["t"].ends[0] = 160, 141
+    world.sync(149, 140)
+    world.settle()
+    assert (recreation(world).first, recreation(world).end) == (0, 140)
+    assert not recreation(world).at_least
+
+
 def test_a_mirror_that_began_anew_after_a_rewind_lost_nothing() -> None:
     world = rewound()
     world.source["t"], world.target["t"].ends[0] = Log("s2", {0: 15}), 215

@@ -1,9 +1,22 @@
 """Logs that were cut at the source."""
 
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
-from mirrorwatch.domain.position.model import ResetKind
+from mirrorwatch.domain.position.check import PositionLimits, judge_position
+from mirrorwatch.domain.position.model import (
+    PositionObservation,
+    Reset,
+    ResetKind,
+)
 from mirrorwatch.domain.report import Health
+from mirrorwatch.domain.skips.model import (
+    SkipEvent,
+    SkipKind,
+    SkipsObservation,
+)
 
 from .world import Log, World
 
@@ -404,3 +417,85 @@ def test_an_end_that_only_stands_is_not_asked_for(
     truncated_world.commit(120)
     truncated_world.tick(2)
     assert not truncated_world.watch.doubted
+
+
+AT = datetime(2026, 1, 2, tzinfo=UTC)
+
+LEFT_OUT = SkipEvent(
+    kind=SkipKind.SKIPPED,
+    topic="t",
+    partition=0,
+    source_id="s",
+    ranges=((100, 119),),
+    count=20,
+    at=AT,
+)
+
+
+def told(reset: Reset, event: SkipEvent) -> tuple[Health, str]:
+    """Return what is said of a truncated log, and of what was skipped."""
+    seen = PositionObservation(
+        flow="f",
+        at=AT,
+        source="summit",
+        target="ldf",
+        partitions=1,
+        resets=(reset,),
+        counts={},
+    )
+    skips = SkipsObservation(
+        flow="f", at=AT, partitions=1, events=((event, event.count),)
+    )
+    verdict = judge_position("f", seen, PositionLimits(), AT, skips=skips)
+    return verdict.health, verdict.reason
+
+
+RESUMED = Reset(
+    number=1,
+    kind=ResetKind.BEYOND,
+    topic="t",
+    partition=0,
+    began=AT,
+    settled=AT,
+    first=110,
+    end=110,
+    harmless=True,
+)
+
+
+@pytest.mark.parametrize("end", [110, 120])
+def test_what_skips_prove_of_a_truncated_log_is_said(end: int) -> None:
+    reset = replace(RESUMED, end=end, harmless=end == 110)
+    health, reason = told(reset, LEFT_OUT)
+    assert health is Health.CRITICAL
+    assert reason.endswith(
+        "resumed there: 20 new records were never copied, "
+        "t[0] offsets [100, 120)"
+    )
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        replace(LEFT_OUT, partition=1),
+        replace(LEFT_OUT, at=AT - timedelta(hours=1)),
+        replace(LEFT_OUT, filtered=True),
+        replace(LEFT_OUT, kind=SkipKind.TRUNCATED),
+        # Dropped once the mirror had resumed.
+        replace(LEFT_OUT, ranges=((111, 130),)),
+    ],
+)
+def test_what_else_was_skipped_is_none_of_a_truncated_log(
+    event: SkipEvent,
+) -> None:
+    health, reason = told(RESUMED, event)
+    assert health is Health.WARNING
+    assert "resumed at or before the truncation offset" in reason
+
+
+def test_a_mirror_that_may_resume_at_the_end_is_not_said_to_go_back() -> None:
+    reset = replace(RESUMED, from_end=True)
+    health, reason = told(reset, replace(LEFT_OUT, partition=1))
+    assert health is Health.WARNING
+    assert reason.endswith("its position does not show that, see skips")
+    assert "at or before" not in reason

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from ..offsets import OffsetMap, SafeStart
+from ..offsets import UNKNOWN, OffsetMap, SafeStart
 from ..report import agree, counted
 
 __all__ = [
@@ -78,6 +78,9 @@ class CopiedPartition:
     marked: bool = False
     """Whether the mirror writes in transactions."""
 
+    shared: bool = False
+    """Whether two tasks of the mirror may write at once."""
+
     noisy: bool = False
     """Whether the target was seen to hold what is no copy."""
 
@@ -89,6 +92,9 @@ class CopiedPartition:
 
     source_start: int | None = None
     """Log start of the source; `None` if it is not known."""
+
+    absent: bool = False
+    """Whether the target answered and has no such partition."""
 
     at_time: int | None = None
     """First offset of the target that is not older than the time asked for;
@@ -155,6 +161,13 @@ def translate(place: GroupOffset, copied: CopiedPartition) -> Start:
     before its log start has expired: a consumer would be sent elsewhere by
     its ``auto.offset.reset``.
     """
+    if copied.absent:
+        return Start(
+            place=place,
+            chosen=None,
+            others=(),
+            problem="The target has no such partition",
+        )
     bounds = _Bounds(place.committed, copied)
     found = list(_candidates(place, copied, bounds))
     first = copied.start or 0
@@ -235,7 +248,10 @@ class _Bounds:
             None
             if committed is None or copied.copies is None
             else copied.copies.start(
-                committed, copied.end, marked=copied.marked
+                committed,
+                copied.end,
+                marked=copied.marked,
+                shared=copied.shared,
             )
         )
         self.low = None if start is None else start.offset
@@ -252,6 +268,8 @@ class _Bounds:
 
         if start is not None and start.offset < (copied.start or 0):
             self._begin_at_log_start(start)
+        if start is not None and start.repeated == UNKNOWN:
+            self.repeated = None
 
     def _begin_at_log_start(self, start: SafeStart) -> None:
         copied = self._copied

@@ -134,6 +134,9 @@ class PartitionLag:
     read_for: int | None = None
     """Position for which the record that is next was read."""
 
+    started: tuple[int, float | None] | None = None
+    """Log start that was read last, and the timestamp of its record."""
+
     settled: PartitionView | None = None
     """How it was seen last, if time alone changes nothing of it: as long as
     it looks so, its position and end are as they were."""
@@ -301,6 +304,18 @@ class PartitionLag:
         """
         found = self._seen_first()
         return None if found is None else found[0]
+
+    def expires_by_time(self, now: float, kept: float) -> bool:
+        """Return whether the log was shortened by time: its oldest record is
+        as old as records become, in seconds.
+        """
+        written = None if self.started is None else self.started[1]
+        return written is not None and now - written >= kept
+
+    def grew_after(self, at: datetime) -> bool:
+        """Return whether anything was written after a time."""
+        entries = self.ends.entries
+        return bool(entries) and entries[-1][1] > at.timestamp()
 
     @property
     def _was_there(self) -> bool:

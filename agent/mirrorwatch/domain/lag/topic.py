@@ -33,6 +33,7 @@ def find_headrooms(
     starts: Mapping[int, int],
     rates: Mapping[int, float],
     dropped: Mapping[int, int],
+    now: float,
 ) -> tuple[Headroom, ...]:
     """Return what is left before records are lost, by time and by size.
 
@@ -51,6 +52,8 @@ def find_headrooms(
         Records a second written to each of them, as far as known.
     dropped
         Offsets up to which a transform drops what waits, on purpose.
+    now
+        The time, in seconds since 1970.
 
     Returns
     -------
@@ -62,7 +65,12 @@ def find_headrooms(
         return ()
     found = [
         *_by_time(configs, age),
-        *_by_size(configs, tracks, starts, rates, dropped),
+        *_by_size(
+            dict(_find_full(configs, tracks, starts, now)),
+            starts,
+            rates,
+            dropped,
+        ),
     ]
     worst: list[Headroom] = []
     for each in sorted(found, key=lambda h: (h.remaining, h.share)):
@@ -82,8 +90,7 @@ def _by_time(configs: TopicConfigs, age: float) -> Iterator[Headroom]:
 
 
 def _by_size(
-    configs: TopicConfigs,
-    tracks: Mapping[int, PartitionLag],
+    full: Mapping[int, PartitionLag],
     starts: Mapping[int, int],
     rates: Mapping[int, float],
     dropped: Mapping[int, int],
@@ -96,7 +103,7 @@ def _by_size(
     Each partition is as full as its own records make it: keys may send nearly
     all to one.
     """
-    for partition, track in _find_full(configs, tracks, starts):
+    for partition, track in full.items():
         start, rate = starts[partition], rates.get(partition, 0.0)
         if rate > 0:
             next_offset = max(track.next_offset, dropped.get(partition, 0))
@@ -112,15 +119,21 @@ def _find_full(
     configs: TopicConfigs | None,
     tracks: Mapping[int, PartitionLag],
     starts: Mapping[int, int],
+    now: float,
 ) -> Iterator[tuple[int, PartitionLag]]:
     """Yield the partitions that lose records by their size. Where some wait,
-    the others lose nothing.
+    the others lose nothing; nor do those that are known to lose them by time
+    before they are full.
     """
-    if not is_bounded_by_size(configs):
+    if configs is None or not is_bounded_by_size(configs):
         return
+    kept = configs.retention_ms
+    by_time = kept not in (None, FOR_EVER)
     waiting = {p: track for p, track in tracks.items() if track.records}
     for partition, track in (waiting or tracks).items():
-        if 0 < starts.get(partition, 0) < track.end:
+        if 0 < starts.get(partition, 0) < track.end and not (
+            by_time and track.expires_by_time(now, (kept or 0) / 1000)
+        ):
             yield partition, track
 
 
@@ -325,6 +338,7 @@ def summarize(
         starts=around.starts,
         rates=rates,
         dropped=around.dropped,
+        now=around.now.timestamp(),
     )
     lag = TopicLag(
         topic=topic,
@@ -337,7 +351,9 @@ def summarize(
         just_seen=just_seen,
         unmeasured=any(
             p not in rates
-            for p, _ in _find_full(around.configs, tracks, around.starts)
+            for p, _ in _find_full(
+                around.configs, tracks, around.starts, around.now.timestamp()
+            )
         ),
     )
     if not waiting:
@@ -486,7 +502,8 @@ class _Kept:
     marks: Marks = ()
     configs: TopicConfigs | None = None
     unproved: tuple[int, ...] = ()
-    """Partitions that are left out, as their position is not known."""
+    """Partitions that are left out, as their position is not known, or what
+    waits there."""
 
     def holds(self, marks: Marks, configs: TopicConfigs | None) -> bool:
         """Return whether the last lag is also that of now.
@@ -542,6 +559,7 @@ class TopicSummaries:
         *,
         changed: Container[str],
         dropped: Mapping[TopicPartition, int],
+        unsure: Container[TopicPartition] = (),
     ) -> tuple[TopicLag, ...]:
         """Return the lag of every topic, by name.
 
@@ -561,6 +579,8 @@ class TopicSummaries:
             Topics of which anything was seen that was not so before.
         dropped
             Offsets up to which a transform drops what waits, on purpose.
+        unsure
+            Partitions of which it is not known whether anything waits.
         """
         moved_at = max(
             (t.moved_at for t in tracks.values() if t.begun), default=None
@@ -581,16 +601,20 @@ class TopicSummaries:
             own = {
                 p: track
                 for p in partitions
-                if (track := tracks.get((topic, p))) is not None
+                if (topic, p) not in unsure
+                and (track := tracks.get((topic, p))) is not None
             }
             marks = tuple((p, t.next_offset, t.end) for p, t in own.items())
             kept = self._kept[topic] = before.get(topic) or _Kept()
             left_out = tuple(
                 p
                 for p in partitions
-                if (topic, p) in view.unproved
-                and (seen := view.partitions[topic, p]) is not None
-                and seen.has_no_position
+                if (topic, p) in unsure
+                or (
+                    (topic, p) in view.unproved
+                    and (seen := view.partitions[topic, p]) is not None
+                    and seen.has_no_position
+                )
             )
             if left_out != kept.unproved:
                 # Sums of other partitions are no trend.

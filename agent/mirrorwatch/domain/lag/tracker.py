@@ -35,6 +35,10 @@ PROOF_FLUSHES = 3
 written, one to spare."""
 
 
+MUCH = 0.9
+"""Share of a log that is left of which it does not matter by what it goes."""
+
+
 class LagTracker:
     """Follows the lag of one flow.
 
@@ -86,6 +90,17 @@ class LagTracker:
         """Partitions whose next record may have come while nobody could
         look, or before the agent did."""
 
+        self._starts: Mapping[TopicPartition, int] = {}
+        self._filling: set[TopicPartition] = set()
+        """Partitions that may lose records by their size before by time: how
+        old the record at their log start is shows that."""
+
+        self.unreadable: Mapping[str, str] = {}
+        """Topics that may not be read, with what the source said."""
+
+        self._unsure: frozenset[TopicPartition] = frozenset()
+        """Partitions of them at whose position nothing may wait."""
+
     def take(
         self,
         view: FlowView,
@@ -124,6 +139,8 @@ class LagTracker:
             self._unknown, self._at = 0, view.at
             self._move(view, proof, self._gap(view, flush))
             problems.extend(self._find_unread(view.at, flush))
+            if self.unreadable or self._unsure:
+                problems.extend(self._find_unsure(view.at, COMMITS * flush))
             topics = self._summaries.take(
                 view,
                 view.source,
@@ -132,7 +149,9 @@ class LagTracker:
                 COMMITS * flush,
                 changed=self._changed,
                 dropped=self._dropped(),
+                unsure=self._unsure,
             )
+            self._note_filling(topics, view.source.starts)
         else:
             self._missed = True
         refused = self._refused()
@@ -150,11 +169,16 @@ class LagTracker:
             problems=tuple(problems),
         )
 
-    def wanted(self) -> Iterator[ReadAt]:
+    def wanted(self, without: Container[str] = ()) -> Iterator[ReadAt]:
         """Yield where a record should be read, the longest wait first.
 
         It shows whether data waits at all, or only markers, and since when.
         A mirror that goes on needs neither.
+
+        Parameters
+        ----------
+        without
+            Topics that are left out.
         """
         places = [
             (track.moved_at, place, track)
@@ -162,7 +186,49 @@ class LagTracker:
             if track.wants_head(self._at)
         ]
         for _, place, track in sorted(places, key=lambda p: p[:2]):
-            yield ReadAt(place, track.next_offset, track.end)
+            if place[0] not in without:
+                yield ReadAt(place, track.next_offset, track.end)
+
+    def wanted_starts(self) -> Iterator[ReadAt]:
+        """Yield where the record at a log start should be read."""
+        for place in sorted(self._filling):
+            track, start = self._tracks.get(place), self._starts.get(place, 0)
+            if track is None:
+                self._filling.discard(place)
+            elif 0 < start < track.end and (
+                track.started is None or track.started[0] != start
+            ):
+                yield ReadAt(place, start, track.end)
+
+    def resolve_starts(self, found: Iterable[FirstRecord]) -> None:
+        """Take the records that were read at log starts."""
+        for each in found:
+            track, written = self._tracks.get(each.wanted.place), None
+            if track is not None:
+                if each.written_at is not None:
+                    written = each.written_at.timestamp()
+                track.started = each.wanted.position, written
+                # The lag of its topic is to be worked out anew.
+                track.settled = None
+
+    def _note_filling(
+        self,
+        topics: Iterable[TopicLag],
+        starts: Mapping[TopicPartition, int],
+    ) -> None:
+        self._starts = starts
+        lacking = {
+            lag.topic
+            for lag in topics
+            if lag.records
+            and any(
+                h.estimated and h.share < MUCH
+                for h in (lag.headroom, *lag.scarcer)
+                if h is not None
+            )
+        }
+        if lacking:
+            self._filling.update(p for p in self._tracks if p[0] in lacking)
 
     def resolve(self, heads: Iterable[FirstRecord]) -> None:
         """Take what was read; it is void if the mirror moved meanwhile."""
@@ -224,6 +290,34 @@ class LagTracker:
             yield (
                 f"How long records of {topic}[{partition}] have waited is not "
                 "known yet: they were there before mirrorwatch could look"
+            )
+
+    def _find_unsure(
+        self, now: datetime, patience: timedelta
+    ) -> Iterator[str]:
+        """Yield where it is not known whether records wait, as they may not be
+        read: there may be markers of transactions alone.
+
+        Where more came after the mirror should have committed again, it has
+        stopped, whatever it is.
+        """
+        before, self._unsure = (
+            self._unsure,
+            frozenset(
+                place
+                for place, track in self._tracks.items()
+                if place[0] in self.unreadable
+                and track.records
+                and now - track.stands_since > patience
+                and not track.grew_after(track.stands_since + patience)
+            ),
+        )
+        self._changed |= {topic for topic, _ in before ^ self._unsure}
+        if self._unsure:
+            topic, partition = min(self._unsure)
+            yield (
+                f"Whether records of {topic}[{partition}] wait is not known. "
+                f"{self.unreadable[topic]}"
             )
 
     def _move(

@@ -1,6 +1,6 @@
 """Whether the target has what the flow carries."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -246,6 +246,9 @@ class Names:
         self._seen: tuple[frozenset[str], frozenset[str]] | None = None
         self.cycles: tuple[str, ...] = ()
         self.left_over: tuple[str, ...] = ()
+        self.origins: Mapping[str, str] = {}
+        """What those that are left over are named after."""
+
         self.mistaken: tuple[str, ...] = ()
         self.target_part = carriage.target_alias
 
@@ -259,21 +262,20 @@ class Names:
         here, there = frozenset(source.topics), frozenset(target.topics)
         self._seen = here, there
         self.cycles = tuple(sorted(self._find_cycles(there)))
-        self.left_over = tuple(sorted(self._find_left_over(here, there)))
+        self.origins = dict(self._find_left_over(here, there))
+        self.left_over = tuple(sorted(self.origins))
         self.mistaken = tuple(
             sorted(t for t in here if self._carriage.is_mistaken(t, there))
         )
 
     def _find_left_over(
         self, here: frozenset[str], there: frozenset[str]
-    ) -> list[str]:
-        found = []
+    ) -> Iterator[tuple[str, str]]:
         for remote in there:
             origin = self._carriage.naming.origin(remote)
             gone = origin is not None and origin not in here
             if origin is not None and gone and self._carriage.carries(origin):
-                found.append(remote)
-        return found
+                yield remote, origin
 
     def _find_cycles(self, there: frozenset[str]) -> list[str]:
         """Find names that a topic gets on a second round.

@@ -1,7 +1,7 @@
 """The check ``position``: whether the mirror lost its place."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import islice
 
@@ -17,6 +17,7 @@ from ..report import (
     every,
     seconds,
 )
+from ..skips.model import SkipKind, SkipsObservation
 from .model import PositionObservation, Reset, ResetKind
 
 __all__ = ["PositionLimits", "judge_position"]
@@ -51,6 +52,7 @@ def reason_of(
     *,
     moves: bool = False,
     commits: bool = True,
+    missing: int | None = None,
 ) -> str:
     """Return one sentence about resets of one kind in one topic.
 
@@ -66,13 +68,18 @@ def reason_of(
         Whether the mirror copied anything lately.
     commits
         Whether it has committed offsets that can be reset.
+    missing
+        Records that are proved to be left out; `None` where only positions
+        say how many.
     """
     first = resets[0]
     match first.kind:
         case ResetKind.EXPIRED | ResetKind.UNVERIFIED:
             return _expired(resets, source, target, moves=moves)
         case ResetKind.BEYOND | ResetKind.JUMPED:
-            return _beyond(resets, source, target, commits=commits)
+            return _beyond(
+                resets, source, target, commits=commits, missing=missing
+            )
         case ResetKind.REWIND:
             copies = "copies" if first.settled is None else "copied"
             return (
@@ -193,7 +200,12 @@ def _begin_anew(*, commits: bool) -> str:
 
 
 def _beyond(
-    resets: Sequence[Reset], source: str, target: str, *, commits: bool
+    resets: Sequence[Reset],
+    source: str,
+    target: str,
+    *,
+    commits: bool,
+    missing: int | None,
 ) -> str:
     first = resets[0]
     if first.kind is ResetKind.JUMPED:
@@ -218,16 +230,26 @@ def _beyond(
             "past the position before MirrorMaker resets it, records below "
             "it are never copied"
         )
+    if first.harmless and first.from_end:
+        return (
+            f"Log of {place} at {source} was truncated below MirrorMaker's "
+            "position, and MirrorMaker resumed in it. If it resumes at the "
+            "log end (auto.offset.reset is latest), it skipped what was "
+            "written before: its position does not show that, see skips"
+        )
     if first.harmless:
         return (
             f"Log of {place} at {source} was truncated below MirrorMaker's "
             "position, and MirrorMaker resumed at or before the truncation "
             "offset; the target may still hold the truncated records"
         )
+    number = _count(resets) if missing is None else missing
+    at_least = "at least " if missing is None else ""
     return (
         f"Log of {first.topic} at {source} was truncated below MirrorMaker's "
-        "position, and MirrorMaker resumed there: at least "
-        f"{_unread(resets, 'were never copied')}, {_where(resets)}"
+        f"position, and MirrorMaker resumed there: {at_least}"
+        f"{counted(number, 'new record')} "
+        f"{agree(number, 'were never copied')}, {_where(resets)}"
     )
 
 
@@ -406,6 +428,8 @@ def judge_position(
     limits: PositionLimits,
     now: datetime,
     lag: LagObservation | None = None,
+    *,
+    skips: SkipsObservation | None = None,
 ) -> Verdict:
     """Judge whether the mirror lost its place anywhere.
 
@@ -421,9 +445,12 @@ def judge_position(
         The time.
     lag
         What is known of its lag: which topics are hidden.
+    skips
+        What is known of its skips: what a mirror left out of a truncated log,
+        they show, and a position does not.
     """
     return conclude(
-        _find(seen, limits, now, lag),
+        _find(seen, limits, now, lag, skips),
         flow=flow,
         check="position",
         now=now,
@@ -436,6 +463,7 @@ def _find(
     limits: PositionLimits,
     now: datetime,
     lag: LagObservation | None,
+    skips: SkipsObservation | None,
 ) -> Iterator[CheckFinding]:
     if seen is None:
         yield CheckFinding(Health.UNKNOWN, "Positions have not been read yet")
@@ -445,7 +473,7 @@ def _find(
             Health.UNKNOWN,
             f"Positions were last read {seconds(now - seen.at)} ago",
         )
-    yield from islice(_resets(seen, limits, now), SHOWN)
+    yield from islice(_resets(seen, limits, now, skips), SHOWN)
     for problem in seen.problems:
         yield CheckFinding(Health.UNKNOWN, problem)
     if not seen.partitions:
@@ -462,19 +490,66 @@ def _find(
     )
 
 
+NEAR = timedelta(minutes=1)
+"""How long before a truncated log is noticed by its position, what was left
+out of it may have been found."""
+
+
+def _prove(
+    reset: Reset, skips: SkipsObservation | None
+) -> tuple[Reset, int | None]:
+    """Return a truncated log by what is proved to be left out, and how many
+    records that are; `None` where it is not more than the position shows.
+
+    A log may have grown before its end was seen, so that a position that
+    seems to be at the truncation offset may lie beyond it.
+    """
+    if (
+        skips is None
+        or reset.kind is not ResetKind.BEYOND
+        or reset.settled is None
+        or reset.partition is None
+    ):
+        return reset, None
+    found = [
+        (event.ranges, missing)
+        for event, missing in skips.events
+        if event.kind is SkipKind.SKIPPED
+        and event.place == (reset.topic, reset.partition)
+        and event.at > reset.began - NEAR
+        and not event.filtered
+        and event.ranges
+        and event.ranges[0][0] <= (reset.first or 0)
+    ]
+    missing = sum(number for _, number in found)
+    if not missing or missing < reset.count:
+        return reset, None
+    first = min(ranges[0][0] for ranges, _ in found)
+    end = max(ranges[-1][1] for ranges, _ in found) + 1
+    return replace(reset, first=first, end=end, harmless=False), missing
+
+
 def _resets(
-    seen: PositionObservation, limits: PositionLimits, now: datetime
+    seen: PositionObservation,
+    limits: PositionLimits,
+    now: datetime,
+    skips: SkipsObservation | None,
 ) -> Iterator[CheckFinding]:
     """Yield what happened, by kind and topic, the worst and newest first."""
     moves = seen.moved_at is not None and now - seen.moved_at <= MOVES
     groups: dict[tuple[object, ...], list[Reset]] = {}
-    for reset in seen.resets:
-        if reset.away and reset.settled is None:
+    proved: dict[int, int] = {}
+    for each in seen.resets:
+        if each.away and each.settled is None:
             continue  # nothing of it is there
+        reset, missing = _prove(each, skips)
+        if missing is not None:
+            proved[reset.number] = missing
         health = health_of(reset)
         may_lack = (
             reset.kind is ResetKind.UNVERIFIED
             or reset.is_in_doubt
+            or reset.is_in_truncated_log
             or reset.gone
             or reset.unseen
         )
@@ -491,6 +566,7 @@ def _resets(
                 reset.kind,
                 reset.topic,
                 reset.is_in_doubt,
+                reset.number in proved,
             )
             groups.setdefault(key, []).append(reset)
     ordered = sorted(
@@ -509,6 +585,9 @@ def _resets(
                 seen.target,
                 moves=moves,
                 commits=limits.commits,
+                missing=sum(proved[r.number] for r in resets)
+                if resets[0].number in proved
+                else None,
             ),
         )
 

@@ -138,7 +138,8 @@ class Reset:
     target, where it was recreated as well."""
 
     from_end: bool = False
-    """Whether a mirror without a position begins at the end."""
+    """Whether a mirror without a position begins at the end. Of a truncated
+    log: whether it may do so, as far as that is known."""
 
     summed: int = 0
     """Settled resets of one kind and topic that this one sums up; 0 if it is
@@ -162,6 +163,15 @@ class Reset:
         copied.
         """
         return self.kind is ResetKind.SOURCE_RECREATED and self.at_most
+
+    @property
+    def is_in_truncated_log(self) -> bool:
+        """Whether the mirror resumed in a truncated log, and may have left out
+        what was written there before.
+        """
+        return (
+            self.kind is ResetKind.BEYOND and self.harmless and self.from_end
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -408,6 +418,10 @@ class PositionState:
         for pin in [pin for pin in self.pins if pin[0] == kind]:
             del self.pins[pin]
             self.urgent = True
+
+    def topics(self) -> frozenset[str]:
+        """Return the source topics that were ever seen."""
+        return frozenset(name for kind, name in self.pins if kind == "source")
 
     def newest(
         self, kind: ResetKind, topic: str, partition: int | None = None

@@ -437,13 +437,17 @@ class PositionMoves:
             return False  # late, and of the topic that is no more
         old = waiting.end or 0
         copied = sync.downstream - (waiting.target_end or 0)
+        first_copy = self._first_copy_of(sync.key)
+        is_late = place.origin_of(sync.downstream) == sync.upstream or (
+            # Two tasks had copied, so that offsets do not show it.
+            sync.upstream < (first_copy or 0)
+        )
         if sync.downstream < (waiting.former_end or 0) or (
-            copied < 0 and place.origin_of(sync.downstream) == sync.upstream
+            copied < 0 and is_late
         ):
             self._copied_before(waiting, sync)
             return True  # written late, of what was copied before
         target_end, proved = waiting.target_end, waiting.proved
-        first_copy = self._first_copy_of(sync.key)
         counted = target_end is not None and self.counted(sync.key)
         if first_copy is not None:
             # A sync may be of a later one: those before it failed.

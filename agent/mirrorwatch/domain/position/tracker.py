@@ -68,6 +68,9 @@ class PositionInputs:
     resumes_at_end: bool = False
     """Whether a mirror goes on at the end where its position has expired."""
 
+    may_resume_at_end: bool = False
+    """Whether it does, or nothing says that it does not."""
+
     shortfalls: Sequence[Shortfall] = ()
     """What did not add up between two rests of topics without syncs."""
 
@@ -252,7 +255,15 @@ class PositionTracker:
         self._standing.resumes_at_end = news.resumes_at_end
         self._standing.look(view, news.empty_until)
         self._take_shortfalls(news.shortfalls, view.at)
+        if news.may_resume_at_end and not self._keeps_offsets:
+            self._doubt_truncated(view.at)
         self._before = view
+
+    def _doubt_truncated(self, at: datetime) -> None:
+        """Doubt where a mirror resumed in a truncated log that was settled."""
+        for reset in list(self.state.resets.values()):
+            if reset.kind is ResetKind.BEYOND and reset.settled == at:
+                self.state.change(reset, from_end=True)
 
     def _moves(self, view: FlowView) -> PositionMoves:
         return PositionMoves(
