@@ -151,8 +151,8 @@ pytestmark = pytest.mark.slow
 @pytest.mark.parametrize(
     "seed",
     [
-        # Each run tries half of them, as a world takes some seconds.
-        pytest.param(seed, marks=pytest.mark.long if n % 2 else ())
+        # Each run tries a third of them, as a world takes some seconds.
+        pytest.param(seed, marks=pytest.mark.long if n % 3 else ())
         for n, seed in enumerate(KNOWN)
     ],
 )
