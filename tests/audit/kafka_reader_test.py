@@ -329,24 +329,24 @@ def test_a_log_is_read_from_the_first_record_of_a_time_on(
 
 
 def test_fetched_records_do_not_stay_in_memory(read: KafkaReader) -> None:
+    # Each has a consumer group of its own: to Spark, another partition.
+    for _ in range(6):
+        assert read([pair("mixed", (0, 2), 1)], "source").count() == 2
+    wait_until(lambda: fetched_ranges() == 0, within=60)
+
+
+def fetched_ranges() -> int:
+    """Return how many partitions Spark keeps fetched records of."""
     session = SparkSession.getActiveSession()
     assert session is not None
-
-    def memory_in_use() -> int:
-        jvm: Any = session.sparkContext._jvm  # noqa: SLF001 - no other way
-        jvm.java.lang.System.gc()
-        java = jvm.java.lang.Runtime.getRuntime()
-        return int(java.totalMemory() - java.freeMemory())
-
-    reads = 6
-    records = read([pair("mixed", (0, 2), 1)], "source")
-    assert records.count() == 2
-    before = memory_in_use()
-    for _ in range(reads):
-        # Each has a consumer group of its own: to Spark, another partition.
-        assert read([pair("mixed", (0, 2), 1)], "source").count() == 2
-    # The last one's may still be kept.
-    wait_until(lambda: memory_in_use() < before + 2 * LARGE, within=60)
+    java: Any = session.sparkContext._jvm  # noqa: SLF001 - no other way
+    loader = java.java.lang.Thread.currentThread().getContextClassLoader()
+    consumers = loader.loadClass(
+        "org.apache.spark.sql.kafka010.consumer.KafkaDataConsumer$"
+    )
+    pool = consumers.getDeclaredField("fetchedDataPool")
+    pool.setAccessible(True)
+    return int(pool.get(consumers.getField("MODULE$").get(None)).numTotal())
 
 
 def test_offsets_that_are_to_be_skipped_are_not_read(
