@@ -320,10 +320,14 @@ class AuditJob:
         """Return the pairs with timestamps of the target's own, and the plan
         without what could not be read.
         """
+        last = self._last_pairs(run)
+        before = {name for name, pair in last.items() if not pair.timestamps}
         for attempt in count(1):
             try:
                 with translated("Cannot look at the timestamps of the target"):
-                    own = timed_by_target(self._tools.read, plan.pairs, target)
+                    own = timed_by_target(
+                        self._tools.read, plan.pairs, target, before
+                    )
                 break
             except AuditError:
                 if attempt == ATTEMPTS:
@@ -360,10 +364,7 @@ class AuditJob:
         self, run: FrozenRun, plan: Plan, carry: DataFrame
     ) -> tuple[Plan, DataFrame]:
         """Make checksums as this night's of what was left with others."""
-        last = None
-        if run.carried_from is not None:
-            last = self._store.plan(run.carried_from)
-        kept = {} if last is None else {name(p): p for p in last.plan.pairs}
+        kept = self._last_pairs(run)
         outdated = self._store.is_outdated(run.carried_from)
         other = [
             pair
@@ -388,6 +389,13 @@ class AuditJob:
             for pair in plan.pairs
         )
         return with_gaps(replace(plan, pairs=pairs), lost), carry
+
+    def _last_pairs(self, run: FrozenRun) -> dict[PairName, PartitionPair]:
+        """Return the pairs of the night that this one goes on from."""
+        last = None
+        if run.carried_from is not None:
+            last = self._store.plan(run.carried_from)
+        return {} if last is None else {name(p): p for p in last.plan.pairs}
 
     def _kept(self, plan: Plan, side: Side) -> DataFrame | None:
         """Return the digest of a night that was stopped after it was made."""

@@ -220,6 +220,25 @@ def test_nor_do_they_where_all_copies_come_after_the_range(
     assert (second.findings, second.unverifiable) == ((), ())
 
 
+@pytest.mark.long
+def test_nor_do_they_in_a_night_without_copies(site: Site) -> None:
+    """What was left to it has the timestamps that the night before saw."""
+    there = stamped([*records(0, 2), *records(3, 7)])
+    site.logs.write("source", records(0, 7))
+    site.logs.write("target", there)
+    whole = make_pair((0, 0), (0, 6), position=7, retained=((0, 7), (0, 6)))
+    site.pairs = (whole,)
+    assert site.night().result.findings == ()
+    site.days = 1
+    site.pairs = (
+        make_pair((0, 7), (6, 6), position=7, retained=((0, 7), (0, 6))),
+    )
+
+    (finding,) = site.night().result.findings
+
+    assert (finding.kind, finding.source_offsets) == ("dropped", ((2, 2),))
+
+
 def test_a_topic_deleted_after_the_freeze_costs_its_ranges_only(
     site: Site,
 ) -> None:

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -243,7 +244,10 @@ UNTIMED = (
 
 
 def timed_by_target(
-    read: Read, pairs: Iterable[PartitionPair], target: DataFrame
+    read: Read,
+    pairs: Iterable[PartitionPair],
+    target: DataFrame,
+    before: AbstractSet[PairName] = frozenset(),
 ) -> set[PairName]:
     """Return the pairs whose records have timestamps of the target's own,
     whatever its configuration says today.
@@ -256,23 +260,27 @@ def timed_by_target(
         The pairs.
     target
         Digest of the target.
+    before
+        Names of pairs that had them the night before.
 
     Notes
     -----
-    A range without a record at the target shows nothing: the copies may all
-    come after it. Then the first records there are looked at.
+    A range without a record at the target shows nothing. What was left to
+    this night are records of the one before: so it is as it was then. Of
+    others all copies may come after the range, and the first records there
+    are looked at.
     """
     seen = {_name(row) for row in target.select(*PAIR).distinct().collect()}
-    silent = [
+    silent = [p for p in pairs if p.timestamps and name(p) not in seen]
+    found = stamped(target) | {name(p) for p in silent if name(p) in before}
+    asked = [
         next_records(pair)
-        for pair in pairs
-        if pair.timestamps
-        and name(pair) not in seen
+        for pair in silent
+        if name(pair) not in found
         and any(len(source.span) for source in pair.sources)
     ]
-    found = stamped(target)
-    if any(len(pair.span) for pair in silent):
-        own = read(silent, "target").where("appended")
+    if any(len(pair.span) for pair in asked):
+        own = read(asked, "target").where("appended")
         found |= {_name(row) for row in own.select(*PAIR).distinct().collect()}
     return found
 
