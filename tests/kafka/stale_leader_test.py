@@ -157,7 +157,7 @@ def test_a_leader_that_is_cut_off_is_not_asked_for_long(
 
 @pytest.mark.parametrize("epoch", [-1, 0, 7])
 def test_the_epoch_of_the_leader_that_answers_is_known(epoch: int) -> None:
-    # By that an old one is told from the next.
+    # That tells an old one from the next.
     site, epochs = Site(), dict[tuple[str, int], int]()
     site.brokers[0].epoch = epoch
     with serving(site):
@@ -194,7 +194,7 @@ def test_nor_is_it_read_from_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_newest_leader_tells_the_end() -> None:
-    # Who asks the one that is cut off is told that it leads.
+    # The one that is cut off answers that it leads.
     site = Site()
     site.old, site.leader = site.brokers[0], 2
     site.brokers[0].epoch, site.brokers[1].epoch = 5, 6

@@ -46,7 +46,7 @@ LOOK = 0.25
 """Seconds between two fetches of a consumer that waits."""
 
 FIRST = 9092
-"""Port of the broker that clients are told of, and that may answer with what
+"""Port of the broker that is in every bootstrap list, and may answer with what
 was so before; those of the others follow."""
 
 LATENCY = 0.002

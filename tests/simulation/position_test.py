@@ -525,7 +525,7 @@ def test_a_topic_recreated_at_both_sides_while_the_agent_is_away() -> None:
 
 
 def test_a_leader_that_is_cut_off_truncates_nothing() -> None:
-    # Who asks the old one is told the end that its log had, for a minute.
+    # For a minute the old one answers with the end that its log had.
     with running("a", interval=5, minutes=10) as world:
         source = world.source.topics["a"]
         source.stale_ends[0] = source.logs[0].end

@@ -272,7 +272,7 @@ def test_a_commit_within_a_cut_log_says_where_the_mirror_is() -> None:
 @pytest.mark.parametrize("other", [4, 5])
 def test_a_leader_that_is_cut_off_truncates_nothing(other: int) -> None:
     # The mirror copies from the next leader. Only the old one was asked, or
-    # both were, by turns.
+    # both were, in turn.
     world = World()
     log = world.source["t"]
     log.epoch = 5
