@@ -5,7 +5,7 @@ Ranges cost as much as they have gaps.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -344,6 +344,43 @@ class OffsetMap:
         if len(self._runs) > RUNS_KEPT:
             self._thin_out()
 
+    def part(
+        self, strangers: Sequence[int], copies: Mapping[int, int]
+    ) -> None:
+        """Take target offsets that hold no copies, but records of others.
+
+        A run over one has room for one record less, which may be any of it:
+        only its ends are known, and what was read.
+
+        Parameters
+        ----------
+        strangers
+            These target offsets, in order.
+        copies
+            Source offset of each copy that was read with them, by its target
+            offset.
+        """
+        for at in reversed(range(len(self._runs))):
+            run = self._runs[at]
+            first = bisect_right(strangers, run.downstream)
+            inside = strangers[
+                first : bisect_right(strangers, run.last_downstream)
+            ]
+            if not inside:
+                continue
+            known = {run.downstream: run.upstream}
+            if inside[-1] < run.last_downstream:
+                known[run.last_downstream] = run.last_upstream
+            known |= {
+                downstream: upstream
+                for downstream, upstream in copies.items()
+                if run.downstream < downstream < run.last_downstream
+            }
+            self._runs[at : at + 1] = _to_runs(known)
+            self._paired = None
+        while len(self._runs) > RUNS_KEPT:
+            self._thin_out()
+
     def _join(self, at: int) -> None:
         """Join a run with the next one, if that goes on with it."""
         if at + 1 == len(self._runs):
@@ -499,6 +536,20 @@ class OffsetMap:
             if run.downstream <= first <= run.last_downstream:
                 first = run.last_downstream + 1
         return first >= end
+
+
+def _to_runs(known: Mapping[int, int]) -> list[OffsetRun]:
+    """Return source offsets by target offset as runs without a gap."""
+    runs: list[OffsetRun] = []
+    for downstream, upstream in sorted(known.items()):
+        if runs and (upstream, downstream) == (
+            runs[-1].last_upstream + 1,
+            runs[-1].last_downstream + 1,
+        ):
+            runs[-1] = runs[-1].until(downstream)
+        else:
+            runs.append(OffsetRun(upstream, downstream))
+    return runs
 
 
 def _start(

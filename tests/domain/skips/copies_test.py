@@ -1,6 +1,6 @@
 """Any history of a mirror: groups that start by what is known miss nothing."""
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mirrorwatch.domain.offsets import OffsetRun, SafeStart
@@ -12,6 +12,9 @@ KILLED = ["crash", "restart", "die", "mark"]
 ONE = [*KILLED, "drop", "drop 3", "fail"]
 TWO = ["takeover", "copy_other 2", "copy_other 2", "fence"]
 LOST = ["forget", "crash_hard"]
+HIDDEN = [*["write"] * 3, "takeover", "copy 3", "copy_other 2"]
+"""A second task ends before it copies the third record again. What another
+producer writes then takes the room of that."""
 
 
 def histories(*actions: str) -> st.SearchStrategy[list[str]]:
@@ -69,6 +72,8 @@ def test_a_mirror_that_writes_in_transactions(actions: list[str]) -> None:
         *(*TWO, *LOST, "stranger"),
     )
 )
+@example([*HIDDEN, "stranger"])
+@example(["write", *HIDDEN, "stranger"])
 @examples(200)
 def test_two_writers_and_lost_syncs_hide_no_record(
     actions: list[str],

@@ -75,11 +75,8 @@ class Trace:
     copies: list[int] = field(default_factory=list)
     """Target offset of each of these."""
 
-    strangers_end: int = 0
-    """Target offset behind the last stranger."""
-
-    strangers: int = 0
-    """Target records that are no copy of anything that was read."""
+    strangers: list[int] = field(default_factory=list)
+    """Target offsets of records that are no copy of anything that was read."""
 
     holes: int = 0
     """Target offsets without a record, where these may have been records:
@@ -95,8 +92,18 @@ class Trace:
     highest: int = -1
     """Highest source offset that was copied for sure: others look alike."""
 
-    last: OffsetPair | None = None
-    """The last copy that is sure."""
+    sure: list[OffsetPair] = field(default_factory=list)
+    """The copies that are sure."""
+
+    @property
+    def last(self) -> OffsetPair | None:
+        """The last copy that is sure."""
+        return self.sure[-1] if self.sure else None
+
+    @property
+    def strangers_end(self) -> int:
+        """Target offset behind the last stranger."""
+        return self.strangers[-1] + 1 if self.strangers else 0
 
 
 def trace(request: RangeRequest, reading: RangeContent) -> Trace:
@@ -149,8 +156,7 @@ def trace(request: RangeRequest, reading: RangeContent) -> Trace:
                 is_gone = at + 1 < reading.source_start and down in expired
                 after = at + 1 if is_gone else _next(offsets, at, alike=False)
             if after is None:
-                found.strangers += 1
-                found.strangers_end = down + 1
+                found.strangers.append(down)
                 found.unknown.append(at)
                 continue
             at = after
@@ -160,7 +166,7 @@ def trace(request: RangeRequest, reading: RangeContent) -> Trace:
         found.until += [at] * (len(found.unknown) - len(found.until))
         if is_sure:
             found.highest = max(found.highest, at)
-            found.last = OffsetPair(at, down)
+            found.sure.append(OffsetPair(at, down))
     return found
 
 
@@ -187,7 +193,7 @@ def has_marks(request: RangeRequest, reading: RangeContent) -> bool:
 
 def count_strangers(request: RangeRequest, reading: RangeContent) -> int:
     """Return how many records of the target copy nothing that was read."""
-    return trace(request, reading).strangers
+    return len(trace(request, reading).strangers)
 
 
 def count_foreign(request: RangeRequest, reading: RangeContent) -> int:
@@ -276,6 +282,10 @@ def settle(
     tally.repeated += len(repeated)
     if path.strangers and not _may_have_expired(request, reading):
         state.noisy = True
+        # Consumers that start by a run over a stranger would miss the record
+        # whose room it takes.
+        sure = {pair.downstream: pair.upstream for pair in path.sure}
+        state.copies.part(path.strangers, sure)
     _remember_heads(state, request, path)
     passed = -1 if request.passed is None else request.passed - 1
     state.frontier = max(before, passed, path.highest)
