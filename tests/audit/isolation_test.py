@@ -14,7 +14,7 @@ from tests.support.audit_spark import (
 )
 from tests.support.logs import Record, millis
 
-pytestmark = SPARK
+pytestmark = [*SPARK, pytest.mark.long]
 
 CASES = Cases()
 

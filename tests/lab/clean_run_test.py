@@ -177,8 +177,10 @@ def test_the_median_latency_is_that_of_an_onlooker(
         f"{len(onlooker.seen)} probes, ok after {clean_run.ok_after:.1f} s"
     )
     assert len(onlooker.seen) >= 0.8 * PARTITIONS * SECONDS
-    # Each of them waits for its turn on a machine that does other things.
-    assert abs(said - true) < 0.002 + true / 4
+    # Each of them waits for its turn on a machine that does other things: then
+    # it is nearly the probe in the middle.
+    below = onlooker.share_below(said, begin, figures.at)
+    assert abs(said - true) < 0.002 or 0.4 < below < 0.6
 
 
 def test_the_agent_costs_little(clean_run: CleanRun) -> None:
@@ -215,6 +217,7 @@ def test_influxdb_2_prometheus_and_the_api_tell_the_same_figures(
         assert check_figures(clean_run, figures) > 100
 
 
+@pytest.mark.long
 def test_influxdb_1_8_prometheus_and_the_api_tell_the_same_figures(
     lab: Lab, clean_run: CleanRun, tmp_path: Path
 ) -> None:

@@ -21,13 +21,12 @@ from mirrorwatch_lab.process import KAFKA_VERSIONS
 from mirrorwatch_lab.waiting import wait_until
 from tests.support.lab import copied, produce, values
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 Factory = Callable[[LabSettings], Lab]
 MARKED = {MARK: b""}
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("kafka", KAFKA_VERSIONS)
 def test_exactly_the_marked_records_are_dropped(
     fresh_lab: Factory, kafka: str
@@ -52,7 +51,6 @@ def test_exactly_the_marked_records_are_dropped(
     copied(lab, CANARY_TOPIC, ["not dropped any more"])
 
 
-@pytest.mark.long
 def test_marked_records_are_altered_or_sent_elsewhere(
     fresh_lab: Factory,
 ) -> None:
@@ -78,7 +76,6 @@ def test_marked_records_are_altered_or_sent_elsewhere(
     assert "rerouted" not in values(lab, "target", CANARY_TOPIC)
 
 
-@pytest.mark.long
 def test_a_mirror_goes_on_after_crashes_of_every_part(
     fresh_lab: Factory,
 ) -> None:
@@ -135,7 +132,6 @@ def test_topics_of_the_source_are_grown_emptied_and_made_again(
     topics.delete("worked.on")
 
 
-@pytest.mark.long
 def test_a_mirror_can_write_in_transactions(fresh_lab: Factory) -> None:
     settings = LabSettings(
         topics={CANARY_TOPIC: 1}, mirror_properties=exactly_once()

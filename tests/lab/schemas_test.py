@@ -22,7 +22,7 @@ from tests.support.schemas import (
 )
 from tests.support.watch import Watch
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 TOPICS = {CANARY_TOPIC: 1, "orders": 2, "trips": 1, "plain": 1, "numbers": 1}
 
@@ -78,7 +78,6 @@ def found(agent: Watch, health: Health, *saying: str) -> Verdict:
     return agent.wait_for(health, *saying, check="schemas")
 
 
-@pytest.mark.long
 def test_schemas_are_missed_late_mixed_up_and_healed(
     plain_lab: Lab,
     source: StandInRegistry,
@@ -202,7 +201,6 @@ def test_without_an_answer_of_a_registry_nothing_is_ok(
         found(agent, Health.OK, "in records of")
 
 
-@pytest.mark.long
 def test_topics_without_schemas_have_no_verdict(
     plain_lab: Lab, source: StandInRegistry, target: StandInRegistry
 ) -> None:

@@ -84,7 +84,13 @@ def test_with_the_minimal_rights_the_verdict_names_each_one_taken_away(
 
 @pytest.mark.parametrize(
     "right",
-    [WRITE, READ_SOURCE, READ_TARGET, CONFIGS],
+    [
+        WRITE,
+        *(
+            pytest.param(right, marks=pytest.mark.long)
+            for right in (READ_SOURCE, READ_TARGET, CONFIGS)
+        ),
+    ],
     ids=lambda r: f"{r.side}: {r}",
 )
 def test_an_agent_that_starts_without_a_right_names_it_and_recovers(
@@ -236,9 +242,8 @@ def test_a_missing_topic_that_may_not_be_made_names_the_right(
     assert lab.source.topics.names()[MADE] == 6
 
 
-@pytest.mark.parametrize(
-    "admitted", [pytest.param(True, marks=pytest.mark.long), False]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("admitted", [True, False])
 def test_no_secret_is_in_anything_that_the_agent_says_or_writes(
     lab: Lab, tmp_path: Path, *, admitted: bool
 ) -> None:

@@ -11,6 +11,7 @@ from tests.simulation.scenarios import (
     healths,
     looking_each_second,
     move,
+    proof,
     reason,
     restart,
     running,
@@ -31,7 +32,7 @@ def test_a_mirror_without_syncs_is_known_by_its_probes() -> None:
         assert health(world, "canary") is Health.OK, reason(world, "canary")
 
 
-@pytest.mark.parametrize("reachable", [False, None])
+@pytest.mark.parametrize("reachable", [False, proof(None)])
 def test_an_agent_that_starts_without_the_target_alarms_nobody(
     reachable: bool | None,
 ) -> None:
@@ -240,7 +241,7 @@ def test_what_was_on_its_way_to_a_source_that_hung_is_no_other_agents() -> (
         assert health(world, "canary") is Health.OK
 
 
-@pytest.mark.parametrize("drops", [0, 4])
+@pytest.mark.parametrize("drops", [proof(0), 4])
 def test_an_older_state_file_that_is_restored_hides_and_repeats_nothing(
     drops: int,
 ) -> None:

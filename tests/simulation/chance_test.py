@@ -151,8 +151,8 @@ pytestmark = pytest.mark.slow
 @pytest.mark.parametrize(
     "seed",
     [
-        # Each run tries a third of them, as a world takes some seconds.
-        pytest.param(seed, marks=pytest.mark.long if n % 3 else ())
+        # Each run tries a sixth of them, as a world takes some seconds.
+        pytest.param(seed, marks=pytest.mark.long if n % 6 else ())
         for n, seed in enumerate(KNOWN)
     ],
 )

@@ -203,7 +203,7 @@ def test_records_beyond_all_bounds_blind_nothing() -> None:
             assert health(world, check) is Health.OK, reason(world, check)
 
 
-@pytest.mark.parametrize("interval", [60, 600])
+@pytest.mark.parametrize("interval", [60, proof(600)])
 def test_a_long_interval_of_ticks_makes_nothing_unknown(interval: int) -> None:
     with running("a", interval=interval) as world:
         since = world.schedule.elapsed

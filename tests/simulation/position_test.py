@@ -154,7 +154,7 @@ def test_all_that_expired_before_the_first_start_is_told() -> None:
         assert "Up to 300 records" in reason(world, "position")
 
 
-@pytest.mark.parametrize("rate", [2.0, 20.0])
+@pytest.mark.parametrize("rate", [proof(2.0), 20.0])
 def test_what_expired_never_becomes_less(rate: float) -> None:
     settings = MirrorSettings(syncs_at_flush=False, batch=50, poll=2.0)
     told: list[tuple[float, str]] = []

@@ -451,7 +451,9 @@ def test_a_mirror_without_syncs_is_not_called_ok(
             assert "emit.offset-syncs.enabled" in reason(world, "skips")
 
 
-@pytest.mark.parametrize("seconds", [2, proof(9), 16, proof(23), proof(30)])
+@pytest.mark.parametrize(
+    "seconds", [proof(2), proof(9), 16, proof(23), proof(30)]
+)
 def test_what_expired_unread_is_not_said_to_be_unverifiable(
     seconds: int,
 ) -> None:

@@ -21,6 +21,7 @@ from mirrorwatch.domain.samples import BUILD_INFO, LAST_TICK, samples
 from mirrorwatch.ports import Report
 from mirrorwatch.sinks.prometheus import FORMATS, PrometheusSink
 from tests.support.builders import FLOW, NOON, a_canary, a_report
+from tests.support.examples import examples
 from tests.support.full_report import ODD_FLOW, a_full_report
 from tests.support.reports import reports
 from tests.support.series import prometheus_series
@@ -198,6 +199,7 @@ def test_what_is_asked_for_again_and_again_waits_for_whoever_asks(
     ],
 )
 @given(report=reports)
+@examples(40)
 def test_it_writes_the_same_bytes_as_the_library(
     accept: str, report: Report
 ) -> None:

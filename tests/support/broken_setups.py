@@ -669,7 +669,7 @@ LAST = [
 ]
 
 SETUPS = [
-    *(replace(one, long=False) for one in CONNECTIONS),
+    *(replace(one, long=n % 2 > 0) for n, one in enumerate(CONNECTIONS)),
     *MORE_CONNECTIONS,
     *map(lacking, [*RIGHTS, *CARRIED]),
     *MIRRORS,

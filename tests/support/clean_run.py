@@ -111,6 +111,13 @@ class Onlooker(AbstractContextManager["Onlooker"]):
         """Return the median of what was seen between two times."""
         return median(self._seconds(begin, end))
 
+    def share_below(
+        self, seconds: float, begin: datetime, end: datetime
+    ) -> float:
+        """Return which share of what was seen took less."""
+        seen = self._seconds(begin, end)
+        return sum(each < seconds for each in seen) / len(seen)
+
     def worst_percent_seconds(self, begin: datetime, end: datetime) -> float:
         """Return what one of a hundred exceeded, 0 if none was seen."""
         slowest = sorted(self._seconds(begin, end), reverse=True)
