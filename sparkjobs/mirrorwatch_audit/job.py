@@ -37,6 +37,7 @@ from .report.report import report_page
 from .session import translated
 from .store.carry import (
     begun,
+    copies_left,
     hashed_again,
     lacked_carry,
     missing_carry,
@@ -199,7 +200,9 @@ class AuditJob:
         plan, carry = self._taken_up(run)
         # First, because its records say whether timestamps count.
         plan, target = self._digest(run, plan, "target", given)
-        plan, target, untimed = self._without_timestamps(run, plan, target)
+        plan, target, untimed = self._without_timestamps(
+            run, plan, target, carry
+        )
         plan, source = self._digest(run, plan, "source", given)
         if given and untimed:
             source = self._digest_again(plan, "source", source, untimed)
@@ -288,10 +291,15 @@ class AuditJob:
             )
 
     def _without_timestamps(
-        self, run: FrozenRun, plan: Plan, target: DataFrame
+        self,
+        run: FrozenRun,
+        plan: Plan,
+        target: DataFrame,
+        carry: DataFrame | None,
     ) -> tuple[Plan, DataFrame, tuple[PartitionPair, ...]]:
         """Leave timestamps out where records say that the target puts its own
-        on them: its configuration may have been another when they came.
+        on them: its configuration may have been another when they came, or
+        when the copies came that the night before left.
 
         Returns
         -------
@@ -299,7 +307,7 @@ class AuditJob:
             The plan, the digest of the target, and the pairs of which
             timestamps count no more.
         """
-        plan, own = self._timed_by_target(run, plan, target)
+        plan, own = self._timed_by_target(run, plan, target, carry)
         chosen = [p for p in plan.pairs if p.timestamps and name(p) in own]
         if not chosen:
             return plan, target, ()
@@ -315,7 +323,11 @@ class AuditJob:
         return plan, target, untimed
 
     def _timed_by_target(
-        self, run: FrozenRun, plan: Plan, target: DataFrame
+        self,
+        run: FrozenRun,
+        plan: Plan,
+        target: DataFrame,
+        carry: DataFrame | None,
     ) -> tuple[Plan, set[PairName]]:
         """Return the pairs with timestamps of the target's own, and the plan
         without what could not be read.
@@ -335,6 +347,8 @@ class AuditJob:
                 # All that is retained is read then: not for a passing fault.
                 if attempt > 1:
                     plan = self._without(run, plan, ["target"], _retained)
+        if before and carry is not None:
+            own |= before & copies_left(carry)
         return plan, own
 
     def _digest_again(

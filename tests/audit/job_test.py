@@ -239,6 +239,27 @@ def test_nor_do_they_in_a_night_without_copies(site: Site) -> None:
     assert (finding.kind, finding.source_offsets) == ("dropped", ((2, 2),))
 
 
+@pytest.mark.long
+def test_nor_do_they_for_a_copy_that_was_left_before_the_target_kept_them(
+    site: Site,
+) -> None:
+    """Its topic was set back to CreateTime between two nights."""
+    site.logs.write("source", records(0, 5))
+    site.logs.write("target", [*stamped(records(0, 4)), *records(4, 5)])
+    site.pairs = (
+        make_pair((0, 3), (0, 4), position=5, retained=((0, 5), (0, 5))),
+    )
+    assert site.night().result.findings == ()
+    site.days = 1
+    site.pairs = (
+        make_pair((3, 5), (4, 5), position=5, retained=((0, 5), (0, 5))),
+    )
+
+    second = site.night().result
+
+    assert (second.findings, second.unverifiable) == ((), ())
+
+
 def test_a_topic_deleted_after_the_freeze_costs_its_ranges_only(
     site: Site,
 ) -> None:

@@ -27,6 +27,7 @@ from ..digest.records import (
     ALL_PARTITIONS,
     NAMES,
     SIDES,
+    PairName,
     Read,
     log_name,
     name,
@@ -41,6 +42,7 @@ __all__ = [
     "begun",
     "carried",
     "carry_out",
+    "copies_left",
     "hashed_again",
     "lacked_carry",
     "missing_carry",
@@ -375,6 +377,18 @@ def _at(
         return spans.get((*name(pair), side, x.flow, log), NOTHING)
 
     return spanned(pair, chosen)
+
+
+def copies_left(carry: DataFrame) -> set[PairName]:
+    """Return the pairs of which the night before left records of the target.
+
+    Parameters
+    ----------
+    carry
+        What it left.
+    """
+    found = carry.where(sf.col("side") == "target").select(*PAIR).distinct()
+    return {tuple(row) for row in found.collect()}
 
 
 def begun(plan: Plan, before: AuditedEnds) -> Plan:
