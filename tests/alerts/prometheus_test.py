@@ -325,6 +325,7 @@ def ticks(*runs: tuple[int, str]) -> str:
     )
 
 
+@pytest.mark.long
 def test_neither_not_knowing_nor_a_good_moment_ends_an_alert(
     tmp_path: Path,
 ) -> None:
@@ -386,6 +387,7 @@ def test_a_page_that_nothing_is_known_stays_until_another_takes_its_place(
     check_stories(RULES, tmp_path, stories)
 
 
+@pytest.mark.long
 def test_a_cause_stays_told_while_nothing_is_known_of_copies(
     tmp_path: Path,
 ) -> None:

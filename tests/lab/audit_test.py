@@ -99,6 +99,7 @@ def copy_twice(lab: Lab, begin: datetime) -> None:
     )
 
 
+@pytest.mark.long
 def test_a_clean_window_is_clean_and_every_record_is_counted(
     written: Written,
 ) -> None:

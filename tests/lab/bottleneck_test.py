@@ -159,6 +159,7 @@ def test_records_given_up_are_counted_exactly(lab: Lab) -> None:
         lab.mirror.start()
 
 
+@pytest.mark.long
 def test_a_quota_of_the_target_is_named(lab: Lab) -> None:
     with (
         quota(lab, "target", "producer_byte_rate", 20_000),
@@ -215,6 +216,7 @@ def test_a_slow_link_is_named(lab: Lab) -> None:
         lab.link_mirror.shape()
 
 
+@pytest.mark.long
 def test_a_link_through_which_nothing_comes_is_named(lab: Lab) -> None:
     lab.link_mirror.stall()
     try:

@@ -157,10 +157,13 @@ def test_records_that_expire_while_the_mirror_is_down_are_counted(
     await_health(watch, Health.OK, "retention")
 
 
+@pytest.mark.long
 def test_topics_that_are_made_again_while_the_mirror_is_down(
     lab: Lab, state: Path, watch: Watch
 ) -> None:
-    # All of them have been copied up to 350.
+    for topic in ("smaller", "elsewhere", "grown"):
+        (_, end), *_ = lab.source.topics.ends(topic).values()
+        carry(lab, topic, numbers(end, 350))
     stop_mirror(lab, watch)
     recreate_topic(lab.source.topics, "smaller", 1)
     produce(lab, "smaller", numbers(0, 50, "new "))
@@ -215,6 +218,7 @@ def test_topics_that_are_made_again_while_the_mirror_is_down(
         assert health(again, "skips") is not Health.CRITICAL
 
 
+@pytest.mark.long
 def test_an_operator_who_sets_positions(lab: Lab, watch: Watch) -> None:
     # All of it is written already where records expired before.
     (_, end), *_ = lab.source.topics.ends("expired").values()

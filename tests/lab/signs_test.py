@@ -71,6 +71,7 @@ def test_heartbeats_are_made_copied_and_missed_when_the_mirror_hangs(
         wait_for(watch, "heartbeats", Health.OK)
 
 
+@pytest.mark.long
 def test_checkpoints_of_groups_that_rest_and_move_are_followed(
     lab: Lab,
 ) -> None:

@@ -26,7 +26,7 @@ from tests.support.skips import (
 from tests.support.watch import Watch, wait_until
 from tests.support.writers import Writer, write_keys, write_transactions
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 COMPACTED = {
     "cleanup.policy": "compact",
@@ -77,7 +77,6 @@ def test_what_compaction_removed_is_no_loss(lab: Lab) -> None:
         watch.wait_for(Health.OK, check="skips")
 
 
-@pytest.mark.long
 def test_marks_and_aborted_records_are_no_loss(lab: Lab) -> None:
     with Watch(lab) as watch:
         settled(watch)
@@ -134,7 +133,6 @@ def test_what_a_transaction_holds_back_is_not_read_as_missing(
     assert read(5, committed=True) is None
 
 
-@pytest.mark.long
 def test_a_new_topic_whose_beginning_was_missed_is_named(lab: Lab) -> None:
     with Watch(lab) as watch:
         settled(watch)
@@ -171,7 +169,6 @@ def test_a_new_topic_whose_beginning_was_missed_is_named(lab: Lab) -> None:
 
 
 # In each run the simulation has it: `test_what_two_tasks_copied_…`.
-@pytest.mark.long
 def test_two_mirrors_at_once_double_and_skip_nothing(lab: Lab) -> None:
     with Watch(lab) as watch:
         settled(watch)
@@ -198,7 +195,6 @@ def test_two_mirrors_at_once_double_and_skip_nothing(lab: Lab) -> None:
         assert tally(watch, "doubled").skipped == 0
 
 
-@pytest.mark.long
 def test_marks_of_an_exactly_once_mirror_are_no_repeats(lab: Lab) -> None:
     # What a killed one had begun is not read past before it times out: after
     # a minute by default.

@@ -21,9 +21,10 @@ Factory = Callable[[LabSettings], Lab]
     ("kafka", "naming"),
     [
         (KAFKA_VERSIONS[0], "default"),
-        pytest.param(KAFKA_VERSIONS[1], "identity", marks=pytest.mark.long),
+        (KAFKA_VERSIONS[1], "identity"),
     ],
 )
+@pytest.mark.long
 def test_a_lab_copies_every_record_under_its_naming(
     fresh_lab: Factory,
     kafka: str,
