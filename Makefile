@@ -29,7 +29,7 @@ demo: setup  ## two sites, a mirror, traffic and the agent; prints the page's ad
 test: lint  ## the whole of it, the real lab included: half an hour
 	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder -m 'not long'
 
-proof: setup  ## what `test` leaves out: ten clean minutes, older brokers, more faults: an hour
+proof: setup  ## what `test` leaves out: ten clean minutes, older brokers, more faults: two hours
 	MIRRORWATCH_CLEAN_RUN_SECONDS=600 $(BIN)/pytest tests/lab/clean_run_test.py
 	$(BIN)/pytest -n 2 --dist loadfile -m long
 
