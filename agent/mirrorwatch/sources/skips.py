@@ -218,18 +218,18 @@ class RangeExaminer:
             Raised if a cluster does not answer, or refuses.
         """
         there = self._there.read(
-            ((i.place, span) for i in requests for span in i.source),
+            ((i.place, span) for i in requests for span in i.read_source),
             committed=bool(committed),
         )
         # Which of them count without a copy.
         kept = there
         if committed is None:
             kept = self._there.read(
-                ((i.place, span) for i in requests for span in i.source),
+                ((i.place, span) for i in requests for span in i.read_source),
                 committed=True,
             )
         here = self._here.read(
-            ((_here(i), i.target) for i in requests if not i.only_count),
+            ((_here(i), i.read_target) for i in requests if not i.only_count),
             committed=transactional,
         )
         # Afterwards: what was not found may have expired meanwhile.

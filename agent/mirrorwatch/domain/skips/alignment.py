@@ -7,7 +7,7 @@ what is there before is never copied.
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise, takewhile
 
 from ..cluster_view import PartitionView, TopicPartition
@@ -16,8 +16,16 @@ from .model import OffsetPair, RangeRequest, SkipKind
 from .partition import SMALL, PartitionState, is_another, is_cut, request_of
 from .settle import RangeContent, SettledRange
 
-__all__ = ["TruncatedSources", "doubt_writers", "find_first", "go_back"]
-__all__ += ["recognise"]
+__all__ = [
+    "TruncatedSources",
+    "doubt_writers",
+    "find_cut",
+    "find_first",
+    "go_back",
+    "may_be_cut",
+    "recognise",
+    "without_start",
+]
 
 
 _BACK = 1000
@@ -95,6 +103,81 @@ def _room_before(state: PartitionState, start: OffsetPair) -> int:
         if start.upstream - upstream == before and 0 <= before < length:
             return min(before + 1, _BACK)
     return 0
+
+
+def may_be_cut(state: PartitionState, request: RangeRequest) -> bool:
+    """Return whether the target may have been truncated below the cursor and
+    be as long again: then records behind it seem to lack a copy.
+
+    As many had one that was lost, and those behind are where these were. Only
+    the copy at the cursor shows that, which is of another record by now:
+    MirrorMaker 2 writes no sync of it where one copy was lost.
+    """
+    start = request.start
+    end = request.points[-1] if request.points else None
+    begun = next(iter(state.copies), (-1, -1, 0))
+    is_copy = state.tells_first or begun[:2] != (
+        start.upstream,
+        start.downstream,
+    )
+    is_short = end is None or (
+        end.upstream - start.upstream > end.downstream - start.downstream
+    )
+    return (
+        is_short
+        and len(request.target) > 0
+        and state.cut_from is None
+        and state.frontier <= start.upstream
+        and not (state.noisy or state.heads)
+        and not (request.looks_back or request.only_count or request.only_end)
+        and is_copy
+        and _room_before(state, start) > 0
+    )
+
+
+def find_cut(request: RangeRequest, reading: RangeContent) -> int | None:
+    """Return where the target's log ended when it was truncated, if the copy
+    at the cursor shows that it was: it is of a record further on.
+    """
+    start = request.start
+    look = reading.target.get(start.downstream)
+    if not request.rereads_start or reading.source.get(start.upstream) == look:
+        return None
+    if start.upstream not in reading.source and any(
+        len({*looks.values()}) < len(looks)
+        for looks in (reading.source, reading.target)
+    ):
+        return None  # its record is gone, and may have looked like another
+    alike = (o for o, its in reading.source.items() if its == look)
+    upstream = min((o for o in alike if o > start.upstream), default=None)
+    if upstream is None:
+        return None
+    return start.downstream + 1 - (upstream - start.upstream)
+
+
+def without_start(
+    request: RangeRequest, reading: RangeContent
+) -> RangeContent:
+    """Return what was read but for the copy at the cursor and its record."""
+    if not request.rereads_start:
+        return reading
+    start = request.start
+    is_asked = any(
+        span.first <= start.upstream < span.end for span in request.source
+    )
+    return replace(
+        reading,
+        source={
+            offset: look
+            for offset, look in reading.source.items()
+            if is_asked or offset != start.upstream
+        },
+        target={
+            offset: look
+            for offset, look in reading.target.items()
+            if offset != start.downstream
+        },
+    )
 
 
 def find_first(request: RangeRequest, reading: RangeContent) -> int | None:

@@ -19,9 +19,12 @@ from ..topics import FilteredTopics
 from .alignment import (
     TruncatedSources,
     doubt_writers,
+    find_cut,
     find_first,
     go_back,
+    may_be_cut,
     recognise,
+    without_start,
 )
 from .model import (
     LOSSES,
@@ -273,8 +276,13 @@ class SkipTracker:
                 continue
             request = self._plan(key, state, seen)
             if request is not None:
-                is_shared = key[0] in self.foreign
-                found.append(replace(request, alike=is_shared))
+                found.append(
+                    replace(
+                        request,
+                        alike=key[0] in self.foreign,
+                        rereads_start=may_be_cut(state, request),
+                    )
+                )
         return found
 
     def _plan(
@@ -364,6 +372,11 @@ class SkipTracker:
             return self._find_begin(request, reading, state, tally)
         if reading is None:
             return settle_unread(state, request, tally, is_marked=self.marked)
+        end = find_cut(request, reading)
+        if end is not None:
+            state.cut_unseen(end)
+            return None
+        reading = without_start(request, reading)
         if (
             not state.widened
             and not request.sampled
