@@ -6,13 +6,14 @@ what is there before is never copied.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, takewhile
 
 from ..cluster_view import PartitionView, TopicPartition
-from ..offsets import OffsetMap, OffsetRange, to_ranges
-from .model import OffsetPair, RangeRequest, SkipKind
+from ..mirror_records import Sync
+from ..offsets import OffsetMap, OffsetRange, RangeSet, discard, to_ranges
+from .model import OffsetPair, RangeRequest, SkipKind, is_clean
 from .partition import SMALL, PartitionState, is_another, is_cut, request_of
 from .settle import RangeContent, SettledRange
 
@@ -277,6 +278,9 @@ class _Cut:
     tries: int = 0
     """How often it was compared."""
 
+    pairs: set[OffsetPair] = field(default_factory=set)
+    """Syncs since, of copies behind those of the log as it was."""
+
 
 @dataclass(slots=True)
 class TruncatedSources:
@@ -323,6 +327,14 @@ class TruncatedSources:
         if not is_cut(before, seen):
             cut = _Cut(before.copies, seen.source_end, believed=True)
             self._cuts[_key(before)] = cut
+
+    def take_syncs(self, syncs: Iterable[Sync]) -> None:
+        """Take syncs, by which it is known where a mirror resumed."""
+        for sync in syncs if self._cuts else ():
+            cut = self._cuts.get(sync.key)
+            run = None if cut is None else cut.copies.last
+            if cut and run and sync.downstream > run.last_downstream:
+                cut.pairs.add(OffsetPair(sync.upstream, sync.downstream))
 
     def forget(self, key: TopicPartition) -> None:
         """Forget a log, as another one is there."""
@@ -376,9 +388,23 @@ class TruncatedSources:
         request: RangeRequest,
         reading: RangeContent | None,
         state: PartitionState | None,
+        *,
+        may_resume_at_end: bool = False,
     ) -> list[SettledRange]:
         """Return what was written since the truncation and has no copy, but
         for what is reported already.
+
+        Parameters
+        ----------
+        request
+            What was asked.
+        reading
+            What was read.
+        state
+            State of the partition.
+        may_resume_at_end
+            Whether the mirror may have resumed at the end of the log: then
+            records of it may lack a copy where none is recognised.
         """
         key, first = request.place, request.start
         cut, asked = self._cuts.get(key), self.requests.pop(key, None)
@@ -389,7 +415,13 @@ class TruncatedSources:
             # It was copied before, or is altered: no copy looks like it.
             if cut.believed or cut.tries == _TRIES:
                 self.forget(key)
-            return []
+            if not (cut.believed and may_resume_at_end):
+                return []
+            lowest = min(
+                (p.upstream for p in cut.pairs if is_clean(p, first)),
+                default=first.upstream,
+            )
+            return _doubt_below(lowest, reading, state)
         self.forget(key)
         # Nothing is called new where a copy may have expired.
         is_whole = (
@@ -441,6 +473,24 @@ class TruncatedSources:
 
 def _key(state: PartitionState) -> TopicPartition:
     return state.topic, state.partition
+
+
+def _doubt_below(
+    first: int, reading: RangeContent, state: PartitionState
+) -> list[SettledRange]:
+    """Doubt all that lies below the first record that was copied of a
+    truncated log, where no copy looks like its record: nothing shows where the
+    log was truncated, and what was written since is part of it.
+    """
+    start = reading.source_start
+    if start >= first or not {*reading.source.values()}.isdisjoint(
+        reading.target.values()
+    ):
+        return []
+    doubtful = RangeSet([(start, first - 1)])
+    for skipped in state.skipped:
+        doubtful, _ = discard(doubtful, *skipped)
+    return [SettledRange(SkipKind.UNVERIFIABLE, doubtful, len(doubtful))]
 
 
 def _places(

@@ -98,6 +98,10 @@ class SkipTracker:
     """Whether syncs are found from time to time, and not written wherever the
     mirror leaves something out."""
 
+    may_resume_at_end: bool = False
+    """Whether the mirror resumes at the end of a log that was truncated below
+    its position, or nothing says that it does not."""
+
     unflushed: timedelta = timedelta()
     """How long after a commit of the mirror records that it covers may still
     be sent."""
@@ -215,6 +219,8 @@ class SkipTracker:
         self._look(view)
         for key, syncs in confirmed.items():
             self._queue(view, key, syncs)
+            self._cut_sources.take_syncs(syncs)
+        self._cut_sources.take_syncs(view.new_syncs)
         if self._is_away and self.sparse:
             self._unwatched = set(self.states)
         self._is_away = False
@@ -350,7 +356,12 @@ class SkipTracker:
     ) -> None:
         """Report what has no copy below the first one of a truncated log."""
         state = self.states.get(request.place)
-        for each in self._cut_sources.find(request, reading, state):
+        for each in self._cut_sources.find(
+            request,
+            reading,
+            state,
+            may_resume_at_end=self.may_resume_at_end,
+        ):
             assert state is not None  # noqa: S101 - else nothing is found
             count_settled(state, each, self._tally(state))
             self.changed.add(request.place)
