@@ -593,3 +593,29 @@ def test_what_is_left_out_of_a_truncated_log_is_said_alike(
             assert f"resumed there: {lost} new records were never" in told
         else:
             assert "resumed at or before the truncation offset" in told
+
+
+@pytest.mark.parametrize("latest", [True, False])
+def test_what_an_altering_mirror_left_out_of_a_truncated_log_is_in_doubt(
+    latest: bool,
+) -> None:
+    """Position says that skips show it, where no copy looks like its record
+    (worlds 9997000032 and 9997000132 with truncations).
+    """
+    with running(
+        "a", minutes=8, mirror=MirrorSettings(latest=latest, alters=True)
+    ) as world:
+        world.mirror.stop()
+        world.run(10)
+        log = world.source.log("a", 0)
+        assert log is not None
+        log.truncate(0)
+        world.produce("a", 0, 5)
+        world.run(5)
+        world.mirror.start()
+        world.run(10 * MINUTE)
+        lost = world.oracle.lost()
+        assert (lost > 0) is latest
+        told = reason(world, "skips")
+        assert (f"{lost} records of a" in told) is latest
+        assert ("cannot be verified" in told) is latest

@@ -1,7 +1,7 @@
 """What a mirror says of itself in its internal topics."""
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -31,6 +31,7 @@ __all__ = [
     "TaskState",
     "as_read_by",
     "is_readable",
+    "may_resume_at_end",
 ]
 
 KAFKA_4 = (4, 0)
@@ -188,6 +189,15 @@ class Connector:
     since_kafka_4: "Connector | None" = None
     """What it is where Kafka 4.0 or newer runs it, which ignores `BLACKLISTS`;
     `None` if it is the same."""
+
+
+def may_resume_at_end(connectors: Collection[Connector]) -> bool:
+    """Return whether one of them resumes at the end of a log that was
+    truncated below its position, or nothing says that none does.
+    """
+    return not connectors or any(
+        c.resumes_at_end or c.starts_at_end for c in connectors
+    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

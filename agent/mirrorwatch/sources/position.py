@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from threading import Event, Lock
 
 from ..domain.cluster_view import FlowView, TopicPartition
-from ..domain.mirror_records import LONGEST_FLUSH
+from ..domain.mirror_records import LONGEST_FLUSH, may_resume_at_end
 from ..domain.position.model import PositionObservation, Reset
 from ..domain.position.out_of_range import PositionBeyond
 from ..domain.position.tracker import PositionInputs, PositionTracker
@@ -116,8 +116,7 @@ class PositionWorker:
             problems=self._positions.problems(),
             exact=balance.exact,
             resumes_at_end=any(c.resumes_at_end for c in connectors),
-            may_resume_at_end=not connectors
-            or any(c.resumes_at_end or c.starts_at_end for c in connectors),
+            may_resume_at_end=may_resume_at_end(connectors),
             shortfalls=balance.found,
         )
         with self._lock:

@@ -9,7 +9,7 @@ from threading import Event, Lock
 
 from ..domain.cluster_view import FlowView, TopicPartition
 from ..domain.failover.translation import CopiedPartition
-from ..domain.mirror_records import Assignment
+from ..domain.mirror_records import Assignment, may_resume_at_end
 from ..domain.offsets import OffsetRange
 from ..domain.skips.model import (
     DroppedTailDetector,
@@ -218,18 +218,18 @@ class RangeExaminer:
             Raised if a cluster does not answer, or refuses.
         """
         there = self._there.read(
-            ((i.place, span) for i in requests for span in i.source),
+            ((i.place, span) for i in requests for span in i.read_source),
             committed=bool(committed),
         )
         # Which of them count without a copy.
         kept = there
         if committed is None:
             kept = self._there.read(
-                ((i.place, span) for i in requests for span in i.source),
+                ((i.place, span) for i in requests for span in i.read_source),
                 committed=True,
             )
         here = self._here.read(
-            ((_here(i), i.target) for i in requests if not i.only_count),
+            ((_here(i), i.read_target) for i in requests if not i.only_count),
             committed=transactional,
         )
         # Afterwards: what was not found may have expired meanwhile.
@@ -652,6 +652,7 @@ class SkipsWorker:
         # None may be known for a while: then it does as before.
         if connectors and all(c.read_committed for c in connectors):
             self._left_out_at = self._clock()
+        self._tracker.may_resume_at_end = may_resume_at_end(connectors)
         for view in views:
             self._view = view
             judged = {

@@ -6,7 +6,11 @@ from typing import Any
 import pytest
 
 from mirrorwatch.domain.offsets import OffsetMap, OffsetRange
-from mirrorwatch.domain.skips.alignment import find_first, go_back
+from mirrorwatch.domain.skips.alignment import (
+    find_first,
+    go_back,
+    may_be_cut,
+)
 from mirrorwatch.domain.skips.model import OffsetPair, RangeRequest
 from mirrorwatch.domain.skips.partition import PartitionState
 from mirrorwatch.domain.skips.settle import RangeContent
@@ -95,3 +99,17 @@ def test_copies_are_compared_again_from_the_first_known_one_on(
     reading = RangeContent(source=RECORDS, target=copies)
     assert go_back(state, request, reading) is goes_back
     assert state.cursor == (OffsetPair(-1, -1) if goes_back else request.start)
+
+
+@pytest.mark.parametrize("is_copy", [True, False])
+def test_what_is_before_the_first_copy_is_no_lost_one(is_copy: bool) -> None:
+    # There, it is a copy of a topic of before.
+    state = PartitionState(topic="t", partition=0, source_id="s")
+    state.begin(4, 9, is_copy=is_copy)
+    seen = replace(
+        SEARCH,
+        start=OffsetPair(4, 9),
+        points=(OffsetPair(7, 11),),
+        target=OffsetRange(10, 12),
+    )
+    assert may_be_cut(state, seen) is is_copy

@@ -118,6 +118,41 @@ def test_of_what_is_altered_nothing_is_called_lost() -> None:
     assert world.lost == []
 
 
+@pytest.mark.parametrize("lost", [5, 0])
+def test_what_is_altered_is_in_doubt_where_a_mirror_may_resume_at_the_end(
+    lost: int,
+) -> None:
+    # Position said that skips show what was left out, and these were ok
+    # (9997000032, 9997000132).
+    world = AlteredCutWorld()
+    world.books.may_resume_at_end = True
+    cut(world, *([f"write {lost}"] if lost else ()), "resume_at_end")
+    world.do("write 3", "copy 3", "look 5", "write 2", "copy 2", "flush")
+    world.do("look 4")
+    doubted = (SkipKind.UNVERIFIABLE, ((0, 19 + lost),))
+    assert world.lost == [doubted]
+    assert world.skipped == set()
+
+
+def test_what_is_altered_is_verified_where_a_mirror_begins_anew() -> None:
+    world = AlteredCutWorld()
+    world.books.may_resume_at_end = True
+    cut(world, "write 5")
+    world.writers = [Writer(0)]
+    world.do("copy 25", "look 5", "write 2", "copy 2", "flush", "look 4")
+    assert world.lost == []
+
+
+def test_what_is_not_altered_is_exact_where_a_mirror_may_resume_there() -> (
+    None
+):
+    world = CutWorld()
+    world.books.may_resume_at_end = True
+    cut(world, "write 5", "look 3", "resume_at_end", "write 3", "copy 3")
+    world.do("look 5", "write 2", "copy 2", "flush", "look 4")
+    assert world.lost == [(SkipKind.SKIPPED, ((20, 24),))]
+
+
 @pytest.mark.parametrize("start_here", [0, 1])
 def test_where_copies_expired_none_before_the_known_ones_is_missed(
     start_here: int,

@@ -336,15 +336,16 @@ class World(Mirror):
     def read(self, request: RangeRequest) -> RangeContent | None:
         if self.refuse:
             return None
+        span = request.read_target
         source = {
             offset: look
-            for span in request.source
+            for span in request.read_source
             for offset in range(max(span.first, self.start), span.end)
             if (look := self.source[offset]) not in {MARK, None}
         }
         target = {
             down: self._look_of(down)
-            for down in range(request.target.first, request.target.end)
+            for down in range(span.first, span.end)
             if self.target[down] != MARK
         }
         return RangeContent(

@@ -6,18 +6,27 @@ what is there before is never copied.
 """
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import pairwise, takewhile
 
 from ..cluster_view import PartitionView, TopicPartition
-from ..offsets import OffsetMap, OffsetRange, to_ranges
-from .model import OffsetPair, RangeRequest, SkipKind
+from ..mirror_records import Sync
+from ..offsets import OffsetMap, OffsetRange, RangeSet, discard, to_ranges
+from .model import OffsetPair, RangeRequest, SkipKind, is_clean
 from .partition import SMALL, PartitionState, is_another, is_cut, request_of
 from .settle import RangeContent, SettledRange
 
-__all__ = ["TruncatedSources", "doubt_writers", "find_first", "go_back"]
-__all__ += ["recognise"]
+__all__ = [
+    "TruncatedSources",
+    "doubt_writers",
+    "find_cut",
+    "find_first",
+    "go_back",
+    "may_be_cut",
+    "recognise",
+    "without_start",
+]
 
 
 _BACK = 1000
@@ -95,6 +104,81 @@ def _room_before(state: PartitionState, start: OffsetPair) -> int:
         if start.upstream - upstream == before and 0 <= before < length:
             return min(before + 1, _BACK)
     return 0
+
+
+def may_be_cut(state: PartitionState, request: RangeRequest) -> bool:
+    """Return whether the target may have been truncated below the cursor and
+    be as long again: then records behind it seem to lack a copy.
+
+    As many had one that was lost, and those behind are where these were. Only
+    the copy at the cursor shows that, which is of another record by now:
+    MirrorMaker 2 writes no sync of it where one copy was lost.
+    """
+    start = request.start
+    end = request.points[-1] if request.points else None
+    begun = next(iter(state.copies), (-1, -1, 0))
+    is_copy = state.tells_first or begun[:2] != (
+        start.upstream,
+        start.downstream,
+    )
+    is_short = end is None or (
+        end.upstream - start.upstream > end.downstream - start.downstream
+    )
+    return (
+        is_short
+        and len(request.target) > 0
+        and state.cut_from is None
+        and state.frontier <= start.upstream
+        and not (state.noisy or state.heads)
+        and not (request.looks_back or request.only_count or request.only_end)
+        and is_copy
+        and _room_before(state, start) > 0
+    )
+
+
+def find_cut(request: RangeRequest, reading: RangeContent) -> int | None:
+    """Return where the target's log ended when it was truncated, if the copy
+    at the cursor shows that it was: it is of a record further on.
+    """
+    start = request.start
+    look = reading.target.get(start.downstream)
+    if not request.rereads_start or reading.source.get(start.upstream) == look:
+        return None
+    if start.upstream not in reading.source and any(
+        len({*looks.values()}) < len(looks)
+        for looks in (reading.source, reading.target)
+    ):
+        return None  # its record is gone, and may have looked like another
+    alike = (o for o, its in reading.source.items() if its == look)
+    upstream = min((o for o in alike if o > start.upstream), default=None)
+    if upstream is None:
+        return None
+    return start.downstream + 1 - (upstream - start.upstream)
+
+
+def without_start(
+    request: RangeRequest, reading: RangeContent
+) -> RangeContent:
+    """Return what was read but for the copy at the cursor and its record."""
+    if not request.rereads_start:
+        return reading
+    start = request.start
+    is_asked = any(
+        span.first <= start.upstream < span.end for span in request.source
+    )
+    return replace(
+        reading,
+        source={
+            offset: look
+            for offset, look in reading.source.items()
+            if is_asked or offset != start.upstream
+        },
+        target={
+            offset: look
+            for offset, look in reading.target.items()
+            if offset != start.downstream
+        },
+    )
 
 
 def find_first(request: RangeRequest, reading: RangeContent) -> int | None:
@@ -194,6 +278,9 @@ class _Cut:
     tries: int = 0
     """How often it was compared."""
 
+    pairs: set[OffsetPair] = field(default_factory=set)
+    """Syncs since, of copies behind those of the log as it was."""
+
 
 @dataclass(slots=True)
 class TruncatedSources:
@@ -240,6 +327,14 @@ class TruncatedSources:
         if not is_cut(before, seen):
             cut = _Cut(before.copies, seen.source_end, believed=True)
             self._cuts[_key(before)] = cut
+
+    def take_syncs(self, syncs: Iterable[Sync]) -> None:
+        """Take syncs, by which it is known where a mirror resumed."""
+        for sync in syncs if self._cuts else ():
+            cut = self._cuts.get(sync.key)
+            run = None if cut is None else cut.copies.last
+            if cut and run and sync.downstream > run.last_downstream:
+                cut.pairs.add(OffsetPair(sync.upstream, sync.downstream))
 
     def forget(self, key: TopicPartition) -> None:
         """Forget a log, as another one is there."""
@@ -293,9 +388,23 @@ class TruncatedSources:
         request: RangeRequest,
         reading: RangeContent | None,
         state: PartitionState | None,
+        *,
+        may_resume_at_end: bool = False,
     ) -> list[SettledRange]:
         """Return what was written since the truncation and has no copy, but
         for what is reported already.
+
+        Parameters
+        ----------
+        request
+            What was asked.
+        reading
+            What was read.
+        state
+            State of the partition.
+        may_resume_at_end
+            Whether the mirror may have resumed at the end of the log: then
+            records of it may lack a copy where none is recognised.
         """
         key, first = request.place, request.start
         cut, asked = self._cuts.get(key), self.requests.pop(key, None)
@@ -306,7 +415,13 @@ class TruncatedSources:
             # It was copied before, or is altered: no copy looks like it.
             if cut.believed or cut.tries == _TRIES:
                 self.forget(key)
-            return []
+            if not (cut.believed and may_resume_at_end):
+                return []
+            lowest = min(
+                (p.upstream for p in cut.pairs if is_clean(p, first)),
+                default=first.upstream,
+            )
+            return _doubt_below(lowest, reading, state)
         self.forget(key)
         # Nothing is called new where a copy may have expired.
         is_whole = (
@@ -358,6 +473,24 @@ class TruncatedSources:
 
 def _key(state: PartitionState) -> TopicPartition:
     return state.topic, state.partition
+
+
+def _doubt_below(
+    first: int, reading: RangeContent, state: PartitionState
+) -> list[SettledRange]:
+    """Doubt all that lies below the first record that was copied of a
+    truncated log, where no copy looks like its record: nothing shows where the
+    log was truncated, and what was written since is part of it.
+    """
+    start = reading.source_start
+    if start >= first or not {*reading.source.values()}.isdisjoint(
+        reading.target.values()
+    ):
+        return []
+    doubtful = RangeSet([(start, first - 1)])
+    for skipped in state.skipped:
+        doubtful, _ = discard(doubtful, *skipped)
+    return [SettledRange(SkipKind.UNVERIFIABLE, doubtful, len(doubtful))]
 
 
 def _places(

@@ -170,10 +170,28 @@ class RangeRequest:
     """Whether it is about what lies below the first copy of a truncated
     log."""
 
+    rereads_start: bool = False
+    """Whether the copy at `start` and its record are read, too."""
+
     @property
     def place(self) -> TopicPartition:
         """Partition at the source."""
         return self.topic, self.partition
+
+    @property
+    def read_source(self) -> tuple[OffsetRange, ...]:
+        """All that is read at the source."""
+        if not self.rereads_start:
+            return self.source
+        first = self.start.upstream
+        return unite([OffsetRange(first, first + 1), *self.source])
+
+    @property
+    def read_target(self) -> OffsetRange:
+        """All that is read at the target."""
+        return OffsetRange(
+            self.target.first - self.rereads_start, self.target.end
+        )
 
     @property
     def by_end(self) -> bool:
@@ -191,7 +209,8 @@ class RangeRequest:
     @property
     def size(self) -> int:
         """Offsets to read."""
-        return len(self.target) + sum(len(span) for span in self.source)
+        spans = (self.read_target, *self.read_source)
+        return sum(len(span) for span in spans)
 
     @property
     def last(self) -> int:

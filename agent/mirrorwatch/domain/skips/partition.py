@@ -244,6 +244,15 @@ class PartitionState:
                 self.queue(OffsetPair(sync.upstream, sync.downstream))
         self.is_head = self.unconfirmed = self.widened = False
 
+    def cut_unseen(self, end: int) -> None:
+        """Go back the same where the target was as long again when it was
+        seen, so that the syncs that wait are of the log as it is now.
+        """
+        waiting = self.ahead
+        self.cut(end, 0, None, self.frontier + 1)
+        for point in waiting:
+            self.queue(point)
+
     def _go_before(self, runs: list[tuple[int, int, int]]) -> None:
         """Go back to a copy so far before the end of a truncated target that
         it is one still, whatever was left out or repeated since.

@@ -19,9 +19,12 @@ from ..topics import FilteredTopics
 from .alignment import (
     TruncatedSources,
     doubt_writers,
+    find_cut,
     find_first,
     go_back,
+    may_be_cut,
     recognise,
+    without_start,
 )
 from .model import (
     LOSSES,
@@ -94,6 +97,10 @@ class SkipTracker:
     sparse: bool = False
     """Whether syncs are found from time to time, and not written wherever the
     mirror leaves something out."""
+
+    may_resume_at_end: bool = False
+    """Whether the mirror resumes at the end of a log that was truncated below
+    its position, or nothing says that it does not."""
 
     unflushed: timedelta = timedelta()
     """How long after a commit of the mirror records that it covers may still
@@ -212,6 +219,8 @@ class SkipTracker:
         self._look(view)
         for key, syncs in confirmed.items():
             self._queue(view, key, syncs)
+            self._cut_sources.take_syncs(syncs)
+        self._cut_sources.take_syncs(view.new_syncs)
         if self._is_away and self.sparse:
             self._unwatched = set(self.states)
         self._is_away = False
@@ -273,8 +282,13 @@ class SkipTracker:
                 continue
             request = self._plan(key, state, seen)
             if request is not None:
-                is_shared = key[0] in self.foreign
-                found.append(replace(request, alike=is_shared))
+                found.append(
+                    replace(
+                        request,
+                        alike=key[0] in self.foreign,
+                        rereads_start=may_be_cut(state, request),
+                    )
+                )
         return found
 
     def _plan(
@@ -342,7 +356,12 @@ class SkipTracker:
     ) -> None:
         """Report what has no copy below the first one of a truncated log."""
         state = self.states.get(request.place)
-        for each in self._cut_sources.find(request, reading, state):
+        for each in self._cut_sources.find(
+            request,
+            reading,
+            state,
+            may_resume_at_end=self.may_resume_at_end,
+        ):
             assert state is not None  # noqa: S101 - else nothing is found
             count_settled(state, each, self._tally(state))
             self.changed.add(request.place)
@@ -364,6 +383,11 @@ class SkipTracker:
             return self._find_begin(request, reading, state, tally)
         if reading is None:
             return settle_unread(state, request, tally, is_marked=self.marked)
+        end = find_cut(request, reading)
+        if end is not None:
+            state.cut_unseen(end)
+            return None
+        reading = without_start(request, reading)
         if (
             not state.widened
             and not request.sampled
