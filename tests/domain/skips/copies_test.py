@@ -103,4 +103,30 @@ def test_a_foreign_record_is_not_taken_for_a_copy() -> None:
     world.do("write 12", "copy 2", "stranger", "drop 5", "copy 2", "flush")
     world.do("look", "look", "look")
     copies = world.books.states[KEY].copies
-    assert list(copies) == [(-1, -1, 21), (27, 23, 2)]
+    assert list(copies) == [(-1, -1, 23), (27, 23, 2)]
+
+
+def noisy_world() -> World:
+    """Return a world in which others are known to write to the target."""
+    world = World().do("look", "write 6", "copy 3", "stranger", "copy 3")
+    return world.do("flush", "look", "look")
+
+
+def test_no_sync_is_as_far_as_from_before_a_stranger_that_was_read() -> None:
+    """Syncs are lost: what a commit proves is read."""
+    world = noisy_world().do("write 3", "drop", "copy", "stranger", "copy")
+    world.told = [sync for sync in world.told if sync not in world.unread]
+    world.unread, world.writers[0].pending = [], None
+    world.do("flush", *["look"] * 6, "write 4", "copy 4", "flush")
+    world.do("look", "look")
+    copies = world.books.states[KEY].copies
+    assert list(copies)[2:] == [(4, 5, 2), (7, 7, 1), (8, 9, 5)]
+    starts(world)
+
+
+def test_a_stranger_takes_nothing_from_what_lies_around_it() -> None:
+    world = noisy_world().do("write 40", "copy 20", "flush", "look", "look")
+    world.do("copy", "stranger", "drop", "copy 18", "flush", "look", "look")
+    copies = world.books.states[KEY].copies
+    assert list(copies)[2:] == [(4, 5, 23), (28, 29, 18)]
+    starts(world)

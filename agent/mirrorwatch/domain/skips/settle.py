@@ -285,7 +285,8 @@ def settle(
         # Consumers that start by a run over a stranger would miss the record
         # whose room it takes.
         sure = {pair.downstream: pair.upstream for pair in path.sure}
-        state.copies.part(path.strangers, sure)
+        start = request.start.upstream, request.start.downstream
+        state.copies.part(path.strangers, sure, start)
     _remember_heads(state, request, path)
     passed = -1 if request.passed is None else request.passed - 1
     state.frontier = max(before, passed, path.highest)
