@@ -18,6 +18,8 @@ from mirrorwatch.domain.offsets import OffsetMap
 from mirrorwatch.domain.position.model import PartitionPosition, PositionState
 from mirrorwatch.domain.skips.partition import PartitionState
 from mirrorwatch.domain.skips.tracker import SkipTracker
+from mirrorwatch.exceptions import SourceError
+from mirrorwatch.kafka.admin import Cluster
 from mirrorwatch.state import Database
 from mirrorwatch.state.failover import GroupStore
 from mirrorwatch.state.position import PositionStore
@@ -121,6 +123,37 @@ def test_a_source_that_does_not_answer_is_not_called_drained(
     (group,) = json.loads(result.stdout)["groups"]
     (partition,) = group["partitions"]
     assert (partition["drained"], partition["left"]) == (None, None)
+
+
+def test_while_the_source_does_not_answer_no_planned_switch_is_safe(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(config)
+    module = "mirrorwatch.cli.offsets"
+    down = set[str]()
+
+    def list_topics(cluster: Cluster) -> SimpleNamespace:
+        if cluster.alias in down:
+            raise SourceError("down", source="x", cluster=cluster.alias)
+        return SimpleNamespace(partitions={"t": 2, "summit.t": 2})
+
+    monkeypatch.setattr(f"{module}.list_topics", list_topics)
+    monkeypatch.setattr(
+        f"{module}.read_ends", lambda _, places: dict.fromkeys(places, 500)
+    )
+    monkeypatch.setattr(
+        f"{module}.read_starts", lambda _, places: dict.fromkeys(places, 0)
+    )
+    monkeypatch.setattr(f"{module}.RangeReader.find_empty", lambda *_: set())
+    arguments = ("--group", "a", "--json")
+    assert run(config, *arguments, "--planned").exit_code == 0
+    down.add("summit")
+    # The source may be lost: a start misses nothing that was copied.
+    assert run(config, *arguments).exit_code == 0
+    result = run(config, *arguments, "--planned")
+    assert result.exit_code == 3, result.output
+    (problem,) = json.loads(result.stdout)["problems"]
+    assert "It is not known what is left to copy" in problem
 
 
 def test_a_group_that_nobody_knows_is_an_error(config: Path) -> None:

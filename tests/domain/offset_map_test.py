@@ -137,10 +137,12 @@ class LossyMap(OffsetMap):
         self.loses = False
         self._last: tuple[int, int] | None = None
 
-    def add(self, upstream: int, downstream: int) -> None:
+    def add(
+        self, upstream: int, downstream: int, *, alone: bool = False
+    ) -> None:
         self._last = upstream, downstream
         if not self.loses:
-            super().add(upstream, downstream)
+            super().add(upstream, downstream, alone=alone)
 
     def restore(self) -> None:
         if self.loses and self._last is not None:
@@ -206,6 +208,61 @@ def test_a_map_that_is_thinned_out_knows_where_the_mirror_went_back() -> None:
         for (before, _, _), (after, _, _) in pairwise(mirror.known)
     )
     judge(mirror)
+
+
+class NotedMap(OffsetMap):
+    """Offset syncs as they are in their topic."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pairs: list[tuple[int, int]] = []
+
+    def add(
+        self, upstream: int, downstream: int, *, alone: bool = False
+    ) -> None:
+        self.pairs.append((upstream, downstream))
+        super().add(upstream, downstream, alone=alone)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("share", [0, 0.5])
+def test_syncs_that_are_read_again_join_nothing_over_what_was_forgotten(
+    seed: int, share: float
+) -> None:
+    """An exactly-once mirror and a filter: drops and markers take both sides
+    further apart and nearer again. The agent restarts.
+    """
+    chance, noted = Random(seed), NotedMap()  # noqa: S311 - a test
+    mirror = Mirror(known=noted)
+    for _ in range(300):
+        for _ in range(chance.randint(1, 12)):
+            mirror.copy()
+        getattr(mirror, chance.choice(["drop", "mark"]))()
+    mirror.known = OffsetMap(noted)
+    assert len(list(noted)) == RUNS_KEPT
+    for pair in noted.pairs[int(share * len(noted.pairs)) :]:
+        mirror.known.add(*pair)
+    end = len(mirror.target)
+    for committed in range(0, mirror.at, 5):
+        start = mirror.known.start(committed, end, marked=True)
+        if start is not None:
+            assert mirror.read_from(start.offset, committed)[0] == 0
+
+
+def test_syncs_of_before_an_agent_began_make_few_runs_however_many() -> None:
+    steps = [("copy", 9), ("drop", 1)] * (RUNS_KEPT + 9) + [("copy", 2000)]
+    noted = NotedMap()
+    mirror = Mirror(known=noted)
+    for name, number in steps:
+        for _ in range(number):
+            getattr(mirror, name)()
+    *before, newest = noted.pairs
+    known = OffsetMap([(*newest, 1)])
+    for pair in before:
+        known.add(*pair)
+    upstream, downstream, length = list(known)[-2]
+    assert (upstream, downstream) == list(noted)[-1][:2]
+    assert before[-1] == (upstream + length - 1, downstream + length - 1)
 
 
 @given(PLAIN, st.randoms(use_true_random=False))

@@ -49,7 +49,8 @@ from .status import plain
 __all__ = ["command"]
 
 EXIT_UNTRANSLATED = 3
-"""It ran, and a group has no start in some partition that misses nothing."""
+"""It ran, and a group has no start in some partition that misses nothing, or
+it is not known whether a partition is drained."""
 
 OLD = timedelta(minutes=1)
 """Age of a group's offsets from which it is said: they are read every 15 s."""
@@ -112,7 +113,8 @@ def command(
     The state file of the agent is enough, so the source may be lost. The
     target is asked for its ends, and for offsets at a time. Exit status 3 if
     a group has no start in some partition, or one that may miss records: so
-    does each while the target does not answer.
+    does each while the target does not answer. With --planned also if it is
+    not known what is left to copy.
     """
     if bool(groups) == all_groups:
         raise click.UsageError("Use either --group or --all-groups.")
@@ -151,7 +153,9 @@ def command(
         if not known:
             console.print("No consumer group is known.")
     starts = (s.chosen for f in found for g in f.groups for s in g.starts)
-    if any(start is None or start.missed != 0 for start in starts):
+    is_unsafe = any(start is None or start.missed != 0 for start in starts)
+    left = (left for f in found for left in f.left.values())
+    if is_unsafe or any(count is None for count in left):
         ctx.exit(EXIT_UNTRANSLATED)
 
 

@@ -276,6 +276,8 @@ class OffsetMap:
         self._paired: int | None = None
         """Last target offset of the newest run that is known by a pair, where
         the ends say more; `None` if they do not."""
+        self._taken = -1
+        """Target offset of the pair that was taken last."""
 
     def __iter__(self) -> Iterator[tuple[int, int, int]]:
         return ((r.upstream, r.downstream, r.length) for r in self._runs)
@@ -304,16 +306,26 @@ class OffsetMap:
         """The newest run."""
         return self._runs[-1] if self._runs else None
 
-    def add(self, upstream: int, downstream: int) -> None:
+    def add(
+        self, upstream: int, downstream: int, *, alone: bool = False
+    ) -> None:
         """Take a pair of offsets of one record.
 
         One that comes late goes where it belongs in the target's order.
+
+        Parameters
+        ----------
+        upstream, downstream
+            The pair.
+        alone
+            Whether it says nothing of what lies before it: others wrote there.
         """
         at = len(self._runs)
         while at and self._runs[at - 1].downstream > downstream:
             at -= 1
         before = self._runs[at - 1] if at else None
         distance = upstream - downstream
+        taken, self._taken = self._taken, downstream
         paired = None
         if at == len(self._runs):
             paired, self._paired = self._paired, None
@@ -336,6 +348,10 @@ class OffsetMap:
         elif (
             before is not None
             and before.upstream - before.downstream == distance
+            and (
+                downstream == before.last_downstream + 1
+                or (not alone and self._goes_on(at, taken))
+            )
         ):
             self._runs[at - 1] = before.until(downstream)
             self._join(at - 1)
@@ -344,13 +360,31 @@ class OffsetMap:
         if len(self._runs) > RUNS_KEPT:
             self._thin_out()
 
+    def _goes_on(self, at: int, taken: int) -> bool:
+        """Return whether no run is forgotten between the one before a place
+        and a pair that is taken there.
+
+        In a full map it may be, and what lies between two that are as far
+        apart may have been nearer and further again. Of a pair that is read
+        again, the one that was taken before it shows that there was none.
+        """
+        run = self._runs[at - 1]
+        return (
+            at == len(self._runs)
+            or len(self._runs) < RUNS_KEPT
+            or run.downstream <= taken <= run.last_downstream
+        )
+
     def part(
-        self, strangers: Sequence[int], copies: Mapping[int, int]
+        self,
+        strangers: Sequence[int],
+        copies: Mapping[int, int],
+        start: tuple[int, int],
     ) -> None:
         """Take target offsets that hold no copies, but records of others.
 
-        A run over one has room for one record less, which may be any of it:
-        only its ends are known, and what was read.
+        A run over one has room for one record less, which may be any of it,
+        as far as none was read that is as far apart.
 
         Parameters
         ----------
@@ -359,31 +393,35 @@ class OffsetMap:
         copies
             Source offset of each copy that was read with them, by its target
             offset.
+        start
+            The pair behind which these were read.
         """
+        if self._paired is not None:
+            # The ends count the records of others, too.
+            self.cut(self._paired + 1)
+            self._paired = None
+        upstream, downstream = start
+        known = {downstream: upstream} | dict(copies)
         for at in reversed(range(len(self._runs))):
             run = self._runs[at]
             first = bisect_right(strangers, run.downstream)
             inside = strangers[
                 first : bisect_right(strangers, run.last_downstream)
             ]
-            if not inside:
-                continue
-            known = {run.downstream: run.upstream}
-            if inside[-1] < run.last_downstream:
-                known[run.last_downstream] = run.last_upstream
-            known |= {
-                downstream: upstream
-                for downstream, upstream in copies.items()
-                if run.downstream < downstream < run.last_downstream
-            }
-            self._runs[at : at + 1] = _to_runs(known)
-            self._paired = None
+            if inside:
+                self._runs[at : at + 1] = _parts(run, inside, known)
+        # What is taken next is not as far as from a run before the strangers.
+        for downstream, upstream in sorted(copies.items()):
+            self.add(upstream, downstream, alone=True)
         while len(self._runs) > RUNS_KEPT:
             self._thin_out()
 
     def _join(self, at: int) -> None:
-        """Join a run with the next one, if that goes on with it."""
-        if at + 1 == len(self._runs):
+        """Join a run with the next one, if that goes on with it.
+
+        Not in a full map: it would not be known to be one any more.
+        """
+        if at + 1 == len(self._runs) or len(self._runs) >= RUNS_KEPT:
             return
         run, after = self._runs[at], self._runs[at + 1]
         if (after.upstream, after.downstream) == (
@@ -538,18 +576,24 @@ class OffsetMap:
         return first >= end
 
 
-def _to_runs(known: Mapping[int, int]) -> list[OffsetRun]:
-    """Return source offsets by target offset as runs without a gap."""
-    runs: list[OffsetRun] = []
-    for downstream, upstream in sorted(known.items()):
-        if runs and (upstream, downstream) == (
-            runs[-1].last_upstream + 1,
-            runs[-1].last_downstream + 1,
-        ):
-            runs[-1] = runs[-1].until(downstream)
-        else:
-            runs.append(OffsetRun(upstream, downstream))
-    return runs
+def _parts(
+    run: OffsetRun, strangers: Sequence[int], known: Mapping[int, int]
+) -> list[OffsetRun]:
+    """Return what is left of a run over strangers, by known copies."""
+    alike = [
+        downstream
+        for downstream, upstream in known.items()
+        if upstream - downstream == run.upstream - run.downstream
+        and run.downstream <= downstream <= run.last_downstream
+    ]
+    low = max((d for d in alike if d < strangers[0]), default=run.downstream)
+    found = [OffsetRun(run.upstream, run.downstream).until(low)]
+    if strangers[-1] < run.last_downstream:
+        behind = (d for d in alike if d > strangers[-1])
+        high = min(behind, default=run.last_downstream)
+        upstream = run.upstream + high - run.downstream
+        found.append(OffsetRun(upstream, high).until(run.last_downstream))
+    return found
 
 
 def _start(

@@ -103,4 +103,56 @@ def test_a_foreign_record_is_not_taken_for_a_copy() -> None:
     world.do("write 12", "copy 2", "stranger", "drop 5", "copy 2", "flush")
     world.do("look", "look", "look")
     copies = world.books.states[KEY].copies
-    assert list(copies) == [(-1, -1, 21), (27, 23, 2)]
+    assert list(copies) == [(-1, -1, 23), (27, 23, 2)]
+
+
+def noisy_world() -> World:
+    """Return a world in which others are known to write to the target."""
+    world = World().do("look", "write 6", "copy 3", "stranger", "copy 3")
+    return world.do("flush", "look", "look")
+
+
+def lose_syncs(world: World) -> None:
+    """Lose those that the agent has not read."""
+    world.told = [sync for sync in world.told if sync not in world.unread]
+    world.unread, world.writers[0].pending = [], None
+
+
+def test_no_sync_is_as_far_as_from_before_a_stranger_that_was_read() -> None:
+    """Syncs are lost: what a commit proves is read."""
+    world = noisy_world().do("write 3", "drop", "copy", "stranger", "copy")
+    lose_syncs(world)
+    world.do("flush", *["look"] * 6, "write 4", "copy 4", "flush")
+    world.do("look", "look")
+    copies = world.books.states[KEY].copies
+    assert list(copies)[2:] == [(4, 5, 2), (7, 7, 1), (8, 9, 5)]
+    starts(world)
+
+
+def test_a_stranger_takes_nothing_from_what_lies_around_it() -> None:
+    world = noisy_world().do("write 40", "copy 20", "flush", "look", "look")
+    world.do("copy", "stranger", "drop", "copy 18", "flush", "look", "look")
+    copies = world.books.states[KEY].copies
+    assert list(copies)[2:] == [(4, 5, 23), (28, 29, 18)]
+    starts(world)
+
+
+def test_what_was_read_of_a_rewind_is_known_though_its_syncs_are_lost() -> (
+    None
+):
+    world = noisy_world().do("write 3", "drop", "copy 2")
+    lose_syncs(world)
+    world.do("crash", "copy 2", "drop")
+    world.finish()
+    copies = world.books.states[KEY].copies
+    assert list(copies)[2:] == [(4, 5, 2), (7, 7, 2), (6, 9, 2), (9, 11, 1)]
+    judge(world)
+
+
+def test_a_rewind_that_was_read_is_known_to_its_record() -> None:
+    world = World().do("look", "write 6", "copy 6", "flush", "look")
+    world.do("write 6", "copy 3", "crash", "copy 6", "flush", "look", "look")
+    copies = world.books.states[KEY].copies
+    assert list(copies) == [(-1, -1, 10), (6, 9, 6)]
+    assert copies.start(7, 15) == SafeStart(10, 0, exact=True)
+    judge(world)

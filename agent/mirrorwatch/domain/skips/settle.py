@@ -285,7 +285,12 @@ def settle(
         # Consumers that start by a run over a stranger would miss the record
         # whose room it takes.
         sure = {pair.downstream: pair.upstream for pair in path.sure}
-        state.copies.part(path.strangers, sure)
+        start = request.start.upstream, request.start.downstream
+        state.copies.part(path.strangers, sure, start)
+    if repeated:
+        # Where it went back, syncs alone do not show what it left out.
+        for pair in path.sure:
+            state.copies.add(pair.upstream, pair.downstream, alone=True)
     _remember_heads(state, request, path)
     passed = -1 if request.passed is None else request.passed - 1
     state.frontier = max(before, passed, path.highest)
