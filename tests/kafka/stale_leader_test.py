@@ -203,7 +203,9 @@ def test_the_newest_leader_tells_the_end() -> None:
         asked = {"bootstrap.servers": address}
         cluster = Cluster("ldf", asked)
         assert cluster.offsets({PLACE: LATEST}) == {PLACE: 5}
-        assert read_newest_ends(cluster, asked, [PLACE]) == {PLACE: 9}
+        # A client may ask another broker than the one that it was told of.
+        for _ in range(10):
+            assert read_newest_ends(cluster, asked, [PLACE]) == {PLACE: 9}
         assert read_newest_ends(cluster, asked, []) == {}
 
 

@@ -75,6 +75,14 @@ REASON_SECONDS = 0.5
 the answer, within milliseconds on an idle machine."""
 
 
+NO_ID = -1
+"""Id of a broker that librdkafka knows by its address only."""
+
+
+class OtherBrokerError(SourceError):
+    """Another broker answered than the one that was to be asked."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Topic:
     """A topic as its cluster describes it."""
@@ -278,8 +286,28 @@ class Cluster:
         *,
         isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
         strict: bool = False,
+        told_by: int | None = None,
     ) -> dict[TopicPartition, ListOffsetsResultInfo]:
         """Ask a new client for offsets and the timestamps of their records.
+
+        Parameters
+        ----------
+        wanted
+            What to look for.
+        isolation
+            Whether the end is that of transactions.
+        strict
+            Whether all have to be found.
+        told_by
+            Id of the broker that has to name the leaders, the only one of
+            ``bootstrap.servers``; `None` if any may.
+
+        Raises
+        ------
+        OtherBrokerError
+            Raised if another broker named them.
+        SourceError
+            Raised if the cluster does not answer, or refuses.
 
         Notes
         -----
@@ -296,6 +324,18 @@ class Cluster:
         try:
             admin = AdminClient(self._settings)
             listed = admin.list_topics(timeout=TIMEOUT)
+            # A client knows the id of the one that it asks first only once
+            # that has answered. It may connect to others, and ask these.
+            if told_by is not None and listed.orig_broker_id not in {
+                NO_ID,
+                told_by,
+            }:
+                raise OtherBrokerError(
+                    f"{self.alias}: broker {listed.orig_broker_id} answered "
+                    f"for broker {told_by}",
+                    source="kafka",
+                    cluster=self.alias,
+                )
             led = [place for place in sorted(wanted) if _is_led(place, listed)]
             for batch in batched(led, BATCH):
                 futures = admin.list_offsets(
