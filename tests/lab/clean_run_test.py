@@ -178,9 +178,9 @@ def test_the_median_latency_is_that_of_an_onlooker(
     )
     assert len(onlooker.seen) >= 0.8 * PARTITIONS * SECONDS
     # Each of them waits for its turn on a machine that does other things: then
-    # it is nearly the probe in the middle.
+    # it is no probe far from the middle.
     below = onlooker.share_below(said, begin, figures.at)
-    assert abs(said - true) < 0.002 or 0.4 < below < 0.6
+    assert abs(said - true) < 0.002 or 0.3 < below < 0.7
 
 
 def test_the_agent_costs_little(clean_run: CleanRun) -> None:
