@@ -33,7 +33,12 @@ def test_every_skip_and_every_repeat_is_counted(actions: list[str]) -> None:
     assert world.tally.unverifiable == 0
 
 
+LATE_SYNC = ["takeover", "copy", "copy_other 2", "look", "copy_other 2"]
+"""What the first task copied last is flushed before what is next to that."""
+
+
 @given(histories(*COPYING, *TWO, "crash", "restart"))
+@example([*["write"] * 3, *LATE_SYNC, "copy", "flush"])
 @examples(200)
 def test_two_writers_at_once_make_repeats_and_no_skip(
     actions: list[str],

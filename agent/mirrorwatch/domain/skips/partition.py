@@ -275,10 +275,12 @@ class PartitionState:
         """Return whether a sync shows that the target was truncated.
 
         In one log, what is copied for the first time comes behind all that
-        was copied before.
+        was copied before. Where two tasks write, syncs come in any order:
+        then what is still to be read shows it.
         """
         known = [p.upstream for p in self.ahead]
-        last = self.ahead[-1].downstream if self.ahead else self.downstream
+        is_ordered = self.ahead and not self.heads
+        last = self.ahead[-1].downstream if is_ordered else self.downstream
         return (
             self.searched_from is None
             and point.upstream > max(self.frontier, self.cut_until, *known)
