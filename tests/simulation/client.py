@@ -225,6 +225,7 @@ class SimAdmin(_Client):
         self._network.ask(self._cluster, timeout)
         return SimpleNamespace(
             cluster_id=self._cluster.id,
+            orig_broker_id=-1,  # the one that it was told of
             brokers={
                 n: SimpleNamespace(
                     host=self._cluster.alias, port=FIRST + n - 1

@@ -111,7 +111,7 @@ def read_newest_ends(
     brokers = cluster.metadata().brokers
     most = len(brokers) // 2 + 1
     told: dict[TopicPartition, list[tuple[int, int]]] = {p: [] for p in wanted}
-    for broker in brokers.values():
+    for number, broker in brokers.items():
         host = str(broker.host)
         if ":" in host:
             host = f"[{host}]"
@@ -120,7 +120,7 @@ def read_newest_ends(
         answers: dict[TopicPartition, Any] = {}
         for _ in range(TRIES):
             try:
-                answers = each.list_offsets(wanted, told_by=broker.id)
+                answers = each.list_offsets(wanted, told_by=number)
             except OtherBrokerError:
                 continue  # it would count twice
             except SourceError:
