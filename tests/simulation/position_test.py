@@ -568,6 +568,22 @@ def test_a_log_that_grows_past_the_position_by_the_next_survey(
             assert healths(world, "position", 15 * MINUTE) == []
 
 
+def resumed(world: World, *, away: float, cut: int | None, new: int) -> int:
+    """Have a mirror resume in a log that was truncated while it was away, by
+    so many records or all; return how many records were lost.
+    """
+    world.mirror.stop()
+    world.run(away)
+    log = world.source.log("a", 0)
+    assert log is not None
+    log.truncate(0 if cut is None else log.end - cut)
+    world.produce("a", 0, new)
+    world.run(8)
+    world.mirror.start()
+    world.run(10 * MINUTE)
+    return world.oracle.lost()
+
+
 @pytest.mark.parametrize("latest", [True, False])
 def test_what_is_left_out_of_a_truncated_log_is_said_alike(
     latest: bool,
@@ -576,16 +592,7 @@ def test_what_is_left_out_of_a_truncated_log_is_said_alike(
     with running(
         "a", minutes=8, mirror=MirrorSettings(latest=latest)
     ) as world:
-        world.mirror.stop()
-        world.run(MINUTE)
-        log = world.source.log("a", 0)
-        assert log is not None
-        log.truncate(log.end - 400)
-        world.produce("a", 0, 10)
-        world.run(8)
-        world.mirror.start()
-        world.run(10 * MINUTE)
-        lost = world.oracle.lost()
+        lost = resumed(world, away=MINUTE, cut=400, new=10)
         assert (lost > 0) is latest
         told = reason(world, "position")
         if latest:
@@ -605,16 +612,7 @@ def test_what_an_altering_mirror_left_out_of_a_truncated_log_is_in_doubt(
     with running(
         "a", minutes=8, mirror=MirrorSettings(latest=latest, alters=True)
     ) as world:
-        world.mirror.stop()
-        world.run(10)
-        log = world.source.log("a", 0)
-        assert log is not None
-        log.truncate(0)
-        world.produce("a", 0, 5)
-        world.run(5)
-        world.mirror.start()
-        world.run(10 * MINUTE)
-        lost = world.oracle.lost()
+        lost = resumed(world, away=10, cut=None, new=5)
         assert (lost > 0) is latest
         told = reason(world, "skips")
         assert (f"{lost} records of a" in told) is latest

@@ -375,7 +375,7 @@ class OffsetMap:
             or run.downstream <= taken <= run.last_downstream
         )
 
-    def part(
+    def split(
         self,
         strangers: Sequence[int],
         copies: Mapping[int, int],
@@ -409,10 +409,22 @@ class OffsetMap:
                 first : bisect_right(strangers, run.last_downstream)
             ]
             if inside:
-                self._runs[at : at + 1] = _parts(run, inside, known)
+                self._runs[at : at + 1] = _pieces(run, inside, known)
         # What is taken next is not as far as from a run before the strangers.
-        for downstream, upstream in sorted(copies.items()):
-            self.add(upstream, downstream, alone=True)
+        self.add_all(copies)
+
+    def add_all(self, copies: Mapping[int, int]) -> None:
+        """Take copies that were read.
+
+        Parameters
+        ----------
+        copies
+            Source offset of each, by its target offset.
+        """
+        for run in _finest_at_the_end(_to_runs(copies)):
+            self.add(run.upstream, run.downstream, alone=True)
+            if run.length > 1:
+                self.add(run.last_upstream, run.last_downstream)
         while len(self._runs) > RUNS_KEPT:
             self._thin_out()
 
@@ -576,7 +588,33 @@ class OffsetMap:
         return first >= end
 
 
-def _parts(
+def _to_runs(copies: Mapping[int, int]) -> list[OffsetRun]:
+    """Return source offsets by target offset as runs without a gap."""
+    runs: list[OffsetRun] = []
+    for downstream, upstream in sorted(copies.items()):
+        last = runs[-1] if runs else None
+        if last is not None and (upstream, downstream) == (
+            last.last_upstream + 1,
+            last.last_downstream + 1,
+        ):
+            runs[-1] = last.until(downstream)
+        else:
+            runs.append(OffsetRun(upstream, downstream))
+    return runs
+
+
+def _finest_at_the_end(runs: Sequence[OffsetRun]) -> list[OffsetRun]:
+    """Return some of many runs: a map does not keep more, and each that it
+    takes and forgets costs as much as all that it keeps.
+    """
+    found, back = [], 1
+    while back <= len(runs):
+        found.append(runs[-back])
+        back += 1 + back // 8
+    return found[::-1]
+
+
+def _pieces(
     run: OffsetRun, strangers: Sequence[int], known: Mapping[int, int]
 ) -> list[OffsetRun]:
     """Return what is left of a run over strangers, by known copies."""

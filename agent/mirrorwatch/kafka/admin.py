@@ -286,7 +286,7 @@ class Cluster:
         *,
         isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
         strict: bool = False,
-        told_by: int | None = None,
+        named_by: int | None = None,
     ) -> dict[TopicPartition, ListOffsetsResultInfo]:
         """Ask a new client for offsets and the timestamps of their records.
 
@@ -298,7 +298,7 @@ class Cluster:
             Whether the end is that of transactions.
         strict
             Whether all have to be found.
-        told_by
+        named_by
             Id of the broker that has to name the leaders, the only one of
             ``bootstrap.servers``; `None` if any may.
 
@@ -326,13 +326,13 @@ class Cluster:
             listed = admin.list_topics(timeout=TIMEOUT)
             # A client knows the id of the one that it asks first only once
             # that has answered. It may connect to others, and ask these.
-            if told_by is not None and listed.orig_broker_id not in {
+            if named_by is not None and listed.orig_broker_id not in {
                 NO_ID,
-                told_by,
+                named_by,
             }:
                 raise OtherBrokerError(
                     f"{self.alias}: broker {listed.orig_broker_id} answered "
-                    f"for broker {told_by}",
+                    f"for broker {named_by}",
                     source="kafka",
                     cluster=self.alias,
                 )

@@ -117,16 +117,7 @@ def read_newest_ends(
             host = f"[{host}]"
         address = {"bootstrap.servers": f"{host}:{broker.port}"}
         each = Cluster(cluster.alias, {**properties, **address})
-        answers: dict[TopicPartition, Any] = {}
-        for _ in range(TRIES):
-            try:
-                answers = each.list_offsets(wanted, told_by=number)
-            except OtherBrokerError:
-                continue  # it would count twice
-            except SourceError:
-                pass  # it is down, or cannot be reached
-            break
-        for place, answer in answers.items():
+        for place, answer in _ends_by(each, number, wanted).items():
             epoch = -1 if answer.leader_epoch is None else answer.leader_epoch
             told[place].append((epoch, int(answer.offset)))
         if all(len(ends) >= most for ends in told.values()):
@@ -136,6 +127,22 @@ def read_newest_ends(
         for place, ends in told.items()
         if len(ends) >= most
     }
+
+
+def _ends_by(
+    broker: Cluster, number: int, wanted: Mapping[TopicPartition, OffsetSpec]
+) -> dict[TopicPartition, Any]:
+    """Return what the leaders answer that a broker names; nothing if it is
+    down or cannot be reached.
+    """
+    for _ in range(TRIES):
+        try:
+            return broker.list_offsets(wanted, named_by=number)
+        except OtherBrokerError:
+            continue  # it would count twice
+        except SourceError:
+            break
+    return {}
 
 
 def find_first_since(

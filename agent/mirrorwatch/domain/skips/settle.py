@@ -92,13 +92,16 @@ class Trace:
     highest: int = -1
     """Highest source offset that was copied for sure: others look alike."""
 
-    sure: list[OffsetPair] = field(default_factory=list)
-    """The copies that are sure."""
+    sure: dict[int, int] = field(default_factory=dict)
+    """Source offset of each copy that is sure, by its target offset."""
 
     @property
     def last(self) -> OffsetPair | None:
         """The last copy that is sure."""
-        return self.sure[-1] if self.sure else None
+        downstream = max(self.sure, default=None)
+        if downstream is None:
+            return None
+        return OffsetPair(self.sure[downstream], downstream)
 
     @property
     def strangers_end(self) -> int:
@@ -166,7 +169,7 @@ def trace(request: RangeRequest, reading: RangeContent) -> Trace:
         found.until += [at] * (len(found.unknown) - len(found.until))
         if is_sure:
             found.highest = max(found.highest, at)
-            found.sure.append(OffsetPair(at, down))
+            found.sure[down] = at
     return found
 
 
@@ -284,13 +287,11 @@ def settle(
         state.noisy = True
         # Consumers that start by a run over a stranger would miss the record
         # whose room it takes.
-        sure = {pair.downstream: pair.upstream for pair in path.sure}
         start = request.start.upstream, request.start.downstream
-        state.copies.part(path.strangers, sure, start)
-    if repeated:
+        state.copies.split(path.strangers, path.sure, start)
+    elif repeated:
         # Where it went back, syncs alone do not show what it left out.
-        for pair in path.sure:
-            state.copies.add(pair.upstream, pair.downstream, alone=True)
+        state.copies.add_all(path.sure)
     _remember_heads(state, request, path)
     passed = -1 if request.passed is None else request.passed - 1
     state.frontier = max(before, passed, path.highest)
