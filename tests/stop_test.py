@@ -113,6 +113,27 @@ def test_it_ends_in_time_while_all_it_asks_hang(
     assert "Traceback" not in log.read_text()
 
 
+def test_nothing_is_taken_apart_that_threads_still_use(
+    tmp_path: Path, config: dict[str, Any]
+) -> None:
+    """Of the Kafka library: answers of what hung came to a Python that had
+    ended, which was a segmentation fault in one of some hundred runs.
+    """
+    (tmp_path / "sitecustomize.py").write_text(
+        "import atexit, os, signal\n"
+        "atexit.register(os.kill, os.getpid(), signal.SIGSEGV)\n"
+    )
+    path = f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"
+    with (
+        (tmp_path / "log").open("wb") as file,
+        running(
+            tmp_path, config, file.fileno(), {"PYTHONPATH": path}
+        ) as process,
+    ):
+        begins(process, config)
+        seconds_to_stop(process)
+
+
 NO_NAME_SERVICE = """
 import socket, threading
 really = socket.getaddrinfo

@@ -85,6 +85,7 @@ def command(config: Config, log_level: str) -> None:
                 if rotation.look(asked=asked, busy=agent.is_busy()):
                     break
             end_by_force(how=end)
-    # What was logged is written.
-    if not stop.is_set():
-        start_again()
+    # What was logged is written. Python would take itself apart, and threads
+    # of the Kafka library still come back to it with answers of what hung: now
+    # and then that was a segmentation fault, exit status 139.
+    end()
