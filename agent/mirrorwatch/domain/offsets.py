@@ -93,6 +93,9 @@ class RangeSet:
     def __len__(self) -> int:
         return sum(last - first + 1 for first, last in self)
 
+    def __bool__(self) -> bool:
+        return bool(self._firsts)  # asked of each partition at each tick
+
     def __iter__(self) -> Iterator[tuple[int, int]]:
         return zip(self._firsts, self._lasts, strict=True)
 

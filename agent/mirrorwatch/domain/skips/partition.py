@@ -447,7 +447,7 @@ class PartitionState:
         them are repeats.
         """
         repeats = last - first + 1
-        if len(self.skipped):
+        if self.skipped:
             self.skipped, recovered = discard(self.skipped, first, last)
             tally.recovered += recovered
             repeats -= recovered

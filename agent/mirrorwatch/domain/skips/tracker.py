@@ -544,7 +544,7 @@ class SkipTracker:
         found = {}
         for key, seen in self.surveyed.items():
             skipped = self.states[key].skipped
-            if not len(skipped) or self.filtered.matches(key[0]):
+            if not skipped or self.filtered.matches(key[0]):
                 continue
             left = [
                 (max(first, seen.log_start), last)
