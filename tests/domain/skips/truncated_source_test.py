@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from mirrorwatch.domain.cluster_view import FlowView
+from mirrorwatch.domain.skips import alignment
 from mirrorwatch.domain.skips.model import RangeRequest, SkipEvent, SkipKind
 from mirrorwatch.domain.skips.settle import RangeContent
 
@@ -231,3 +232,70 @@ def test_what_has_no_copy_below_all_that_were_is_in_doubt(
     world.do("look 4")
     doubted = [(SkipKind.UNVERIFIABLE, ((0, lost - 1),))]
     assert world.lost == (doubted if lost and not compacted else [])
+
+
+@pytest.mark.parametrize("size", [1500, 8000])
+def test_more_records_than_are_compared_below_a_truncation_are_counted(
+    size: int,
+) -> None:
+    world = CutWorld().do("write 6000", "look", "copy 6000")
+    world = cut(world, "look 5", f"write {size}", "look 3", "resume_at_end")
+    world.do("write 3", "copy 3", "look 5", "write 2", "copy 2", "flush")
+    world.do("look 4")
+    lost = (5980, 5980 + size - 1)
+    assert world.lost == [(SkipKind.SKIPPED, (lost,))]
+    assert world.tally.unverifiable == 0
+
+
+@pytest.mark.parametrize(
+    ("truncated", "size", "lost"),
+    [
+        # The first ones are compared, and each of the others is doubted.
+        (
+            300,
+            900,
+            [
+                (SkipKind.SKIPPED, ((1700, 2149),)),
+                (SkipKind.UNVERIFIABLE, ((2150, 2599),)),
+            ],
+        ),
+        # Copies of what was truncated are too many to be read.
+        (480, 25, [(SkipKind.UNVERIFIABLE, ((1520, 1544),))]),
+        (
+            480,
+            900,
+            [
+                (SkipKind.UNVERIFIABLE, ((1520, 1969),)),
+                (SkipKind.UNVERIFIABLE, ((1970, 2419),)),
+            ],
+        ),
+        # Nor is it known where the log was truncated.
+        (1000, 25, [(SkipKind.UNVERIFIABLE, ((0, 1024),))]),
+    ],
+)
+def test_what_is_too_much_to_be_compared_is_doubted(
+    truncated: int,
+    size: int,
+    lost: list[tuple[SkipKind, tuple[tuple[int, int], ...]]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(alignment, "SMALL", 500)
+    monkeypatch.setattr(alignment, "_BELOW", 50)
+    monkeypatch.setattr(alignment, "_LITTLE", 300)
+    world = CutWorld().do("write 2000", "look", "copy 2000", "flush", "look 3")
+    world.do(f"truncate {truncated}", "look 5", f"write {size}", "look 3")
+    world.do("resume_at_end", "write 3", "copy 3", "look 5", "write 2")
+    world.do("copy 2", "flush", "look 4")
+    assert world.lost == lost
+
+
+def test_what_is_too_much_to_be_compared_and_was_copied_is_not_doubted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(alignment, "SMALL", 500)
+    monkeypatch.setattr(alignment, "_LITTLE", 300)
+    world = CutWorld().do("write 2000", "look", "copy 2000", "flush", "look 3")
+    world.do("truncate 1000", "look 5", "write 25", "look 3")
+    world.writers[0] = Writer(1000)
+    world.do("copy 25", "look 5", "write 2", "copy 2", "flush", "look 4")
+    assert world.lost == []

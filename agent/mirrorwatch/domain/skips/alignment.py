@@ -6,7 +6,7 @@ what is there before is never copied.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, takewhile
 
@@ -33,8 +33,9 @@ _BACK = 1000
 """Copies that are compared again at once."""
 
 _BELOW = 1000
-"""Offsets below the first copy that are compared. Copies may lie so much lower
-than they are known to, where others hid what was dropped."""
+"""Offsets below the lowest end that was seen, or the first copy, that are
+compared. Copies may lie so much lower than they are known to, where others
+hid what was dropped."""
 
 _SHARP = 20
 """Records before a truncation that are all found where they were copied to.
@@ -365,12 +366,15 @@ class TruncatedSources:
             return
         cut.last = first.upstream
         cut.tries += 1
-        lowest = max(seen.log_start, first.upstream - _BELOW)
+        # From its lowest end on, all was written since.
+        lowest = max(seen.log_start, min(cut.end, first.upstream) - _BELOW)
+        source = OffsetRange(lowest, first.upstream + 1)
         is_whole = first.downstream < _LITTLE
         places = _places(cut.copies, lowest, first, extended=is_whole)
         start = 0 if is_whole else min(places.values(), default=0) - _BELOW
-        target = OffsetRange(max(0, start), first.downstream + 1)
-        if not (places or is_whole) or len(target) > SMALL:
+        end = first.downstream + 1
+        target = OffsetRange(max(0, start, end - SMALL), end)
+        if not (places or is_whole):
             self.forget(_key(state))
             return
         self.requests[_key(state)] = request_of(
@@ -378,7 +382,7 @@ class TruncatedSources:
             seen,
             start=first,
             points=(),
-            source=(OffsetRange(lowest, first.upstream + 1),),
+            source=(source,) if len(source) <= SMALL else _ends_of(source),
             target=target,
             looks_back=True,
         )
@@ -457,18 +461,54 @@ class TruncatedSources:
             and not state.doubtful.count(o, o)
         ]
         is_sharp = new.isdisjoint(below)
+        # Where copies of before are too many to be read, only records that
+        # were not there before the truncation are known to have none.
+        is_newer = doubtful[-1:] >= [cut.end]
+        is_clear = is_whole or (len(request.target) == SMALL and is_newer)
         found = []
         if lost and (cut.believed or is_sharp):
             # Some that were altered look the same as some that were lost.
             is_sure = cut.believed and is_sharp and len(below) >= _SHARP
             kind = SkipKind.SKIPPED if is_sure else SkipKind.UNVERIFIABLE
             found += [SettledRange(kind, to_ranges(lost), len(lost))]
-        elif not (cut.believed and is_whole):
-            doubtful = []
-        if doubtful:
-            kind, ranges = SkipKind.UNVERIFIABLE, to_ranges(doubtful)
-            found.append(SettledRange(kind, ranges, len(doubtful)))
-        return found
+        elif not (cut.believed and is_clear):
+            return []
+        doubts = to_ranges(doubtful)
+        if lost or doubtful:
+            for span in _unread(request, reading, is_known=bool(below)):
+                doubts.add(*span)
+        return [*found, *_doubt(doubts, state)]
+
+
+def _unread(
+    request: RangeRequest, reading: RangeContent, *, is_known: bool
+) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of which nothing was read, though they may be lost.
+
+    Parameters
+    ----------
+    request
+        What was asked.
+    reading
+        What was read.
+    is_known
+        Whether some of it was there before the truncation.
+    """
+    for before, after in pairwise(request.source):
+        yield before.end, after.first - 1
+    lowest = request.source[0].first
+    if not is_known and reading.source_start < lowest:
+        yield reading.source_start, lowest - 1
+
+
+def _ends_of(span: OffsetRange) -> tuple[OffsetRange, OffsetRange]:
+    """Return the start of a range that is too large to be read, and its last
+    offset.
+    """
+    return (
+        OffsetRange(span.first, span.first + SMALL),
+        OffsetRange(span.end - 1, span.end),
+    )
 
 
 def _key(state: PartitionState) -> TopicPartition:
@@ -487,10 +527,16 @@ def _doubt_below(
         reading.target.values()
     ):
         return []
-    doubtful = RangeSet([(start, first - 1)])
+    return _doubt(RangeSet([(start, first - 1)]), state)
+
+
+def _doubt(ranges: RangeSet, state: PartitionState) -> list[SettledRange]:
+    """Doubt what is not reported already."""
     for skipped in state.skipped:
-        doubtful, _ = discard(doubtful, *skipped)
-    return [SettledRange(SkipKind.UNVERIFIABLE, doubtful, len(doubtful))]
+        ranges, _ = discard(ranges, *skipped)
+    if not ranges:
+        return []
+    return [SettledRange(SkipKind.UNVERIFIABLE, ranges, len(ranges))]
 
 
 def _places(
