@@ -1,6 +1,6 @@
 """State of one partition, as long as both topics keep their ids."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -657,19 +657,26 @@ def _request(
     # Every writer goes on behind where it was, and was before where it is.
     spans += [OffsetRange(tip + 1, tip + room + 1) for tip in tips]
     spans += [OffsetRange(place - room, place + 1) for place in known]
+    skipped = [OffsetRange(first, last + 1) for first, last in state.skipped]
     return request_of(
         state,
         seen,
         start=start,
         points=points,
-        source=unite(
-            OffsetRange(
-                max(seen.log_start, s.first), min(s.end, seen.source_end)
-            )
-            for s in spans
-        ),
+        source=_still_there(spans, seen),
         target=target,
+        skipped=_still_there(skipped, seen),
         passed=passed,
+    )
+
+
+def _still_there(
+    spans: Iterable[OffsetRange], seen: PartitionView
+) -> tuple[OffsetRange, ...]:
+    """Return what the source still has of some offsets."""
+    return unite(
+        OffsetRange(max(seen.log_start, s.first), min(s.end, seen.source_end))
+        for s in spans
     )
 
 
