@@ -3,6 +3,7 @@
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 from ..cluster_view import STALE_END, PartitionView, TopicPartition
@@ -275,16 +276,18 @@ class PartitionState:
         """Return whether a sync shows that the target was truncated.
 
         In one log, what is copied for the first time comes behind all that
-        was copied before. Where two tasks write, syncs come in any order:
-        then what is still to be read shows it.
+        was copied before. Where two tasks write, syncs come in any order, and
+        they may where one rewound: then what is still to be read shows it.
         """
         known = [p.upstream for p in self.ahead]
-        is_ordered = self.ahead and not self.heads
-        last = self.ahead[-1].downstream if is_ordered else self.downstream
+        places = [self.downstream]
+        in_turn = pairwise([self.upstream or 0, *known])
+        if not self.heads and all(a < b for a, b in in_turn):
+            places += [p.downstream for p in self.ahead]
         return (
             self.searched_from is None
             and point.upstream > max(self.frontier, self.cut_until, *known)
-            and point.downstream <= max(self.downstream, last)
+            and point.downstream <= max(places)
         )
 
     def begin_behind(self, former_end: int, log_start: int) -> None:
