@@ -228,8 +228,8 @@ class RangeRequest:
 
         Of the source only what lies about the known pairs is read, and so
         many of the last records passed, beyond what the target has room for.
-        What has no copy there was skipped. As many of the last ones that are
-        known as skipped are read, too: the mirror may have copied them since.
+        What has no copy there was skipped. As many of the last ones known as
+        skipped are read, too: the mirror may have rewound and copied them.
         """
         room = len(self.target)
         starts = [self.start.upstream + 1, self.last + 1]
@@ -251,7 +251,7 @@ class RangeRequest:
             for a in self.source
             for b in spans
         ]
-        left = most
+        left = room + most
         for span in reversed(self.skipped):
             source.append(
                 OffsetRange(max(span.first, span.end - left), span.end)
