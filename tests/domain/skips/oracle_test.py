@@ -211,7 +211,13 @@ def test_of_a_sample_no_more_is_lost_than_is_and_the_rest_is_told(
     assert lost <= world.tally.unverifiable
 
 
+LATE_FLUSH = ["write", "drop", "takeover", "write 2", "copy_other 2", "copy"]
+LATE_FLUSH += ["drop 3", "write", "flush", "drop"]
+"""The second task rewound, and then the first one flushes its sync."""
+
+
 @given(histories(*COPYING, *FAULTS, "remove", "expire", "drop 9", "mark"))
+@example(LATE_FLUSH)
 @examples(400)
 def test_of_a_sample_of_a_source_that_shrinks_nothing_else_is_lost(
     actions: list[str],

@@ -8,6 +8,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from itertools import pairwise
 
 from ..cluster_view import TopicPartition
 from ..offsets import OffsetRange, RangeSet, newest, unite
@@ -149,6 +150,9 @@ class RangeRequest:
     target: OffsetRange
     """What to read at the target."""
 
+    skipped: tuple[OffsetRange, ...] = ()
+    """What is known as skipped and is still there."""
+
     passed: int | None = None
     """Position that the mirror committed, for a request about the tail."""
 
@@ -224,7 +228,8 @@ class RangeRequest:
 
         Of the source only what lies about the known pairs is read, and so
         many of the last records passed, beyond what the target has room for.
-        What has no copy there was skipped.
+        What has no copy there was skipped. As many of the last ones known as
+        skipped are read, too: the mirror may have rewound and copied them.
         """
         room = len(self.target)
         starts = [self.start.upstream + 1, self.last + 1]
@@ -233,13 +238,26 @@ class RangeRequest:
             OffsetRange(self.last + 1 - room - most, self.last + 1),
             *(OffsetRange(first, first + room) for first in starts),
             *(OffsetRange(end - 1 - room, end) for end in ends),
+            # From where the mirror rewound to, it went on.
+            *(
+                OffsetRange(
+                    a.upstream, a.upstream + b.downstream - a.downstream
+                )
+                for a, b in pairwise(self.points)
+            ),
         ]
-        source = unite(
+        source = [
             OffsetRange(max(a.first, b.first), min(a.end, b.end))
             for a in self.source
             for b in spans
-        )
-        return replace(self, source=source, sampled=True)
+        ]
+        left = room + most
+        for span in reversed(self.skipped):
+            source.append(
+                OffsetRange(max(span.first, span.end - left), span.end)
+            )
+            left -= len(source[-1])
+        return replace(self, source=unite(source), sampled=True)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,8 +1,9 @@
 """State of one partition, as long as both topics keep their ids."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 from ..cluster_view import STALE_END, PartitionView, TopicPartition
@@ -275,16 +276,18 @@ class PartitionState:
         """Return whether a sync shows that the target was truncated.
 
         In one log, what is copied for the first time comes behind all that
-        was copied before. Where two tasks write, syncs come in any order:
-        then what is still to be read shows it.
+        was copied before. Where two tasks write, syncs come in any order, and
+        they may where one rewound: then what is still to be read shows it.
         """
         known = [p.upstream for p in self.ahead]
-        is_ordered = self.ahead and not self.heads
-        last = self.ahead[-1].downstream if is_ordered else self.downstream
+        places = [self.downstream]
+        in_turn = pairwise([self.upstream or 0, *known])
+        if not self.heads and all(a < b for a, b in in_turn):
+            places += [p.downstream for p in self.ahead]
         return (
             self.searched_from is None
             and point.upstream > max(self.frontier, self.cut_until, *known)
-            and point.downstream <= max(self.downstream, last)
+            and point.downstream <= max(places)
         )
 
     def begin_behind(self, former_end: int, log_start: int) -> None:
@@ -413,10 +416,13 @@ class PartitionState:
         A pair off the cadence is written where something was left out. If
         it did not change the difference, and others write to the target, or
         another task of the mirror did just now, one of theirs may hide
-        what was dropped.
+        what was dropped. So may a copy of what was skipped just before, by
+        a task that wrote no sync of it.
         """
         length = after.downstream - before.downstream
-        has_others = self.noisy or bool(self.heads)
+        at = before.upstream
+        lost = self.skipped.count(at - _CADENCE, at)
+        has_others = self.noisy or bool(self.heads) or lost > 0
         hides = has_others and length > 1 and (sparse or length < _CADENCE)
         return is_clean(before, after) and not hides
 
@@ -657,19 +663,26 @@ def _request(
     # Every writer goes on behind where it was, and was before where it is.
     spans += [OffsetRange(tip + 1, tip + room + 1) for tip in tips]
     spans += [OffsetRange(place - room, place + 1) for place in known]
+    skipped = [OffsetRange(first, last + 1) for first, last in state.skipped]
     return request_of(
         state,
         seen,
         start=start,
         points=points,
-        source=unite(
-            OffsetRange(
-                max(seen.log_start, s.first), min(s.end, seen.source_end)
-            )
-            for s in spans
-        ),
+        source=_still_there(spans, seen),
         target=target,
+        skipped=_still_there(skipped, seen),
         passed=passed,
+    )
+
+
+def _still_there(
+    spans: Iterable[OffsetRange], seen: PartitionView
+) -> tuple[OffsetRange, ...]:
+    """Return what the source still has of some offsets."""
+    return unite(
+        OffsetRange(max(seen.log_start, s.first), min(s.end, seen.source_end))
+        for s in spans
     )
 
 
