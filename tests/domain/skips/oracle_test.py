@@ -149,9 +149,14 @@ DROP_AND_EXPIRY = [*["write"] * 3, "drop", "copy_other 2"]
 DROP_AND_EXPIRY += ["expire_here", "expire_meanwhile", "mark"]
 
 
+DROP_BESIDE_HOLE = ["write 2", "fail", "mark", "write", "copy_other 2"]
+DROP_BESIDE_HOLE += ["remove_here", "restart_late"]
+
+
 @given(histories(*COPYING, *FAULTS, *SHRINKING, "retry", "mark"))
 @example(GAP_AND_DROPS)
 @example(DROP_AND_EXPIRY)
+@example(DROP_BESIDE_HOLE)
 @examples(400)
 def test_logs_that_shrink_while_they_are_read_make_no_loss(
     actions: list[str],

@@ -453,7 +453,7 @@ class TruncatedSources:
             o
             for o in sorted(new)
             if o >= since
-            and not state.skipped.count(o, o)
+            and not state.is_reported(o)
             and not state.doubtful.count(o, o)
         ]
         is_sharp = new.isdisjoint(below)
@@ -488,7 +488,7 @@ def _doubt_below(
     ):
         return []
     doubtful = RangeSet([(start, first - 1)])
-    for skipped in state.skipped:
+    for skipped in (*state.skipped, *state.unnamed.among):
         doubtful, _ = discard(doubtful, *skipped)
     return [SettledRange(SkipKind.UNVERIFIABLE, doubtful, len(doubtful))]
 

@@ -21,6 +21,7 @@ from .model import (
     SkipKind,
 )
 from .partition import PartitionState
+from .unnamed import Gaps
 
 __all__ = [
     "RangeContent",
@@ -78,9 +79,10 @@ class Trace:
     strangers: list[int] = field(default_factory=list)
     """Target offsets of records that are no copy of anything that was read."""
 
-    holes: int = 0
-    """Target offsets without a record, where these may have been records:
-    removed by compaction or expired. Control records are none of them."""
+    gone: list[int] = field(default_factory=list)
+    """Of each target offset without a record where one may have been, removed
+    by compaction or expired, the source offset that the mirror was at before.
+    Control records are none of them."""
 
     unknown: list[int] = field(default_factory=list)
     """Of each of both, the source offset that the mirror was at before."""
@@ -149,7 +151,7 @@ def trace(request: RangeRequest, reading: RangeContent) -> Trace:
         elif down not in reading.target:
             is_gone = down < reading.target_start
             if is_gone or reading.target_compacted:
-                found.holes += 1
+                found.gone.append(at)
                 found.unknown.append(at)
             continue
         else:
@@ -248,8 +250,12 @@ class SettledRange:
     """Something that a range held."""
 
     kind: SkipKind
+
     ranges: RangeSet
+    """Source offsets: more than were skipped where it is not known which."""
+
     count: int
+    """Records."""
 
     committed: bool = False
     """Whether the mirror committed past records behind its last copy, or had
@@ -279,7 +285,7 @@ def settle(
     stood
         Where the target ended when it last stood while records waited.
     """
-    before = state.frontier
+    before, is_alone = state.frontier, not state.heads
     path = trace(request, reading)
     fresh, repeated = _replay(state, path, tally)
     tally.repeated += len(repeated)
@@ -296,9 +302,13 @@ def settle(
     passed = -1 if request.passed is None else request.passed - 1
     state.frontier = max(before, passed, path.highest)
     known = max(before, min(state.cut_until, state.frontier))
+    is_ordered = is_alone and not state.heads
     found = list(
         _pass_over(
-            state, request, reading, _Passed(before, fresh, path, stood)
+            state,
+            request,
+            reading,
+            _Passed(before, fresh, path, stood, is_ordered),
         )
     )
     is_blind = passed >= 0 and not (
@@ -396,6 +406,9 @@ class _Passed:
     path: Trace
     stood: int
 
+    is_ordered: bool
+    """Whether one writer copied it, which did not go back."""
+
 
 def _replay(
     state: PartitionState, path: Trace, tally: SkipCounters
@@ -455,7 +468,7 @@ def _pass_over(
         unknown = _unexplained(unknown, gone, copied)
         lacking -= len(passed.path.unknown) - compacted - len(unknown)
         # Those are reported already.
-        lacking -= min(lacking, state.skipped.count(first, gone[-1]))
+        lacking -= min(lacking, state.count_reported(first, gone[-1]))
     doubtful = _explained(present, unknown)
     # What is left is of records that the mirror read again.
     lacking -= min(lacking, len(unknown) - len(doubtful))
@@ -470,43 +483,56 @@ def _pass_over(
         offset
         for offset in present
         if offset not in doubtful
-        and not (offset <= state.cut_until and offset in state.skipped)
+        and not (offset <= state.cut_until and state.is_reported(offset))
     ]
-    lost = _count_cut(state, proved, passed.fresh)
-    end = (
-        last if request.passed is None else max(passed.path.copied, default=-1)
-    )
-    between = max(lost, bisect_right(proved, end))
-    for what, offsets in (
-        (SkipKind.TRUNCATED, proved[:lost]),
-        (SkipKind.SKIPPED, proved[lost:between]),
-        (SkipKind.TAIL, proved[between:]),
-    ):
-        if not offsets:
-            continue
+    path = passed.path
+    order = path.copied if passed.is_ordered else ()
+    gaps = Gaps(order, path.gone, doubtful)
+    for what, offsets in _sort(state, request, passed, proved):
         kind = what
         if state.is_head and offsets[0] == present[0]:
             kind = SkipKind.HEAD
         if request.sampled:
             kind = SkipKind.SAMPLED
-        yield SettledRange(
-            kind,
-            to_ranges(offsets),
-            len(offsets),
-            committed=what is not SkipKind.SKIPPED,
-        )
-    doubts = to_ranges(sorted(doubtful))
-    state.doubt(doubts)
+        for ranges, count in gaps.split(offsets):
+            yield SettledRange(
+                kind, ranges, count, committed=what is not SkipKind.SKIPPED
+            )
+    state.doubt(to_ranges(sorted(doubtful)))
     # Compaction removes copies as it likes: that is no sign of anything. What
     # is there and not recognised is one.
-    holes = passed.path.holes if reading.target_compacted else 0
-    if len(doubtful) > holes:
-        count = len(doubtful) - holes
-        yield SettledRange(SkipKind.UNVERIFIABLE, doubts, count)
+    count = len(doubtful)
+    count -= len(path.gone) if reading.target_compacted else 0
+    if count > 0:
+        ranges = to_ranges(sorted(doubtful.union(gaps.find(proved))))
+        yield SettledRange(SkipKind.UNVERIFIABLE, ranges, count)
     if request.sampled:
         unread = _unread(request, max(first, reading.source_start), last)
         if len(unread):
             yield SettledRange(SkipKind.UNVERIFIABLE, unread, len(unread))
+
+
+def _sort(
+    state: PartitionState,
+    request: RangeRequest,
+    passed: _Passed,
+    proved: Sequence[int],
+) -> Iterator[tuple[SkipKind, Sequence[int]]]:
+    """Yield the missing records by where they lie, in order."""
+    lost = _count_cut(state, proved, passed.fresh)
+    end = (
+        state.frontier
+        if request.passed is None
+        else max(passed.path.copied, default=-1)
+    )
+    between = max(lost, bisect_right(proved, end))
+    for kind, offsets in (
+        (SkipKind.TRUNCATED, proved[:lost]),
+        (SkipKind.SKIPPED, proved[lost:between]),
+        (SkipKind.TAIL, proved[between:]),
+    ):
+        if offsets:
+            yield kind, offsets
 
 
 def _count_cut(
@@ -673,7 +699,7 @@ def _read_before_stand(
     last = max([passed.before, known, *copied])
     gone = range(passed.before + 1, last + 1)
     between = sum(at < last for at in path.unknown)
-    told = state.skipped.count(gone.start, last)
+    told = state.count_reported(gone.start, last)
     return gone, max(0, len(gone) - len(copied) - between - told)
 
 
@@ -730,6 +756,8 @@ def count_settled(
     """Count what a range held."""
     if found.kind is SkipKind.UNVERIFIABLE:
         tally.unverifiable += found.count
+    elif found.count < len(found.ranges):
+        state.skip_some(found.ranges, found.count, tally)
     else:
         state.skip(found.ranges, tally)
 
@@ -778,5 +806,5 @@ def still_missing(event: SkipEvent, state: PartitionState | None) -> int:
     if state is None or state.source_id != event.source_id:
         return event.count
     named = sum(b - a + 1 for a, b in event.ranges)
-    still = sum(state.skipped.count(a, b) for a, b in event.ranges)
-    return event.count - named + still
+    still = sum(state.count_reported(a, b) for a, b in event.ranges)
+    return min(event.count, max(0, event.count - named) + still)

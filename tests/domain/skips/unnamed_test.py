@@ -1,0 +1,112 @@
+"""Skipped records of which only the number is known."""
+
+import pytest
+
+from mirrorwatch.domain.offsets import RangeSet
+from mirrorwatch.domain.skips.model import SkipKind
+from mirrorwatch.domain.skips.unnamed import UnnamedSkips
+from tests.domain.skips.world import KEY, HarshWorld, Writer
+
+
+def compacted(*actions: str, gone: int) -> HarshWorld:
+    """Twenty copied records, what is named, and a copy that compaction took
+    before any of that was read.
+    """
+    world = HarshWorld().do("look", "write 20", "copy 20", "flush", "look 3")
+    world.do("write 9", *actions, "flush")
+    world.gone_here, world.target_compacted = {gone}, True
+    return world.do("look 3")
+
+
+def found(
+    world: HarshWorld,
+) -> list[tuple[SkipKind, tuple[tuple[int, int], ...], int]]:
+    return [(e.kind, e.ranges, e.count) for e in world.store.events()]
+
+
+def still_missing(world: HarshWorld) -> int:
+    return sum(world.books.missing(event) for event in world.store.events())
+
+
+def test_a_skipped_record_is_not_named_where_a_copy_beside_it_is_gone() -> (
+    None
+):
+    # Of two records one has no copy. The second one was named, as a mirror
+    # copies one after the other; it had skipped the first.
+    world = HarshWorld().do("look", "write 2", "fail", "mark", "write")
+    world.do("copy 2", "remove_here", "restart_late")
+    world.finish()
+    assert world.missing == {0}
+    assert found(world) == [(SkipKind.SKIPPED, ((0, 1),), 1)]
+    assert world.skipped == set()
+    assert world.tally.skipped == still_missing(world) == 1
+    assert world.books.missing_records() == {KEY: (0, 1)}
+    world.do("restart", "look 3")
+    assert world.books.missing_records() == {KEY: (0, 1)}
+
+
+@pytest.mark.parametrize(
+    ("actions", "gone"),
+    [
+        # The copy that is gone was before, behind, or not beside a drop.
+        (("copy 2", "drop 2", "copy 5"), 20),
+        (("copy 2", "drop 2", "copy 5"), 23),
+        (("copy 2", "drop 2", "copy 5"), 3),
+    ],
+)
+def test_a_skipped_record_between_two_copies_is_named(
+    actions: tuple[str, ...], gone: int
+) -> None:
+    world = compacted(*actions, gone=gone)
+    assert found(world) == [(SkipKind.SKIPPED, ((22, 23),), 2)]
+    assert world.skipped == world.missing == {22, 23}
+
+
+def test_a_copy_that_is_gone_leaves_one_fewer_to_be_missing() -> None:
+    world = compacted("copy 2", "drop 2", "copy 5", gone=21)
+    assert found(world) == [(SkipKind.SKIPPED, ((21, 23),), 2)]
+    assert world.tally.skipped == len(world.missing) == 2
+
+
+def test_where_two_tasks_wrote_a_copy_that_is_gone_may_be_of_any() -> None:
+    world = HarshWorld().do("look", "write", "fail", "flush", "write", "drop")
+    world.do("write 3", "fail", "copy 3", "takeover", "copy 2")
+    world.do("restart_late", "drop", "remove_here")
+    world.finish()
+    assert world.skipped <= world.missing
+    assert 0 < world.tally.skipped <= len(world.missing)
+
+
+@pytest.mark.parametrize(
+    ("dropped", "recovered"), [("", 2), ("drop", 1), ("drop 2", 0)]
+)
+def test_what_was_not_named_is_missing_until_as_many_are_copied(
+    dropped: str, recovered: int
+) -> None:
+    world = compacted("copy 2", "drop 2", "copy 5", gone=21)
+    world.writers = [Writer(20)]
+    world.do("copy 2", *[dropped] * bool(dropped), "copy 5", "write", "copy 3")
+    world.do("flush", "look 3")
+    assert world.tally.recovered == recovered
+    assert world.tally.skipped == 2
+    first = found(world)[0]
+    assert first == (SkipKind.SKIPPED, ((21, 23),), 2)
+    assert world.books.missing(world.store.events()[0]) == 2 - recovered
+
+
+def test_a_copy_is_taken_for_that_of_a_record_that_had_one() -> None:
+    skips = UnnamedSkips()
+    skips.add(RangeSet([(1, 4)]), 2, 200)
+    assert (skips.count, skips.copied) == (2, 2)
+    assert skips.copy_again(2, 9) == (3, 1)
+    assert (skips.count, skips.copied) == (1, 0)
+    assert skips.copy_again(0, 9) == (1, 1)
+    assert skips.count == 0
+
+
+def test_what_is_forgotten_of_many_is_no_more_than_is_there() -> None:
+    skips = UnnamedSkips()
+    for first in range(0, 30, 3):
+        skips.add(RangeSet([(first, first + 1)]), 1, 4)
+    assert list(skips.among) == [(18, 19), (21, 22), (24, 25), (27, 28)]
+    assert 0 <= skips.copied <= len(skips.among)
