@@ -95,13 +95,20 @@ class Mirror:
     passed: int = 0
     """Source offset that a writer went past."""
 
+    jumped: list[int] = field(default_factory=list)
+    """Records that no writer read: it went on at an offset that it had
+    committed of a topic that was deleted."""
+
+    former: int = 0
+    """Target offset before which copies are of a topic that was deleted."""
+
     @property
     def missing(self) -> set[int]:
         """Records that are still there, were passed, and never copied."""
-        copied = set(self.target)
+        copied = set(self.target[self.former :])
         return {
             offset
-            for offset in range(self.start, self.passed)
+            for offset in range(self.start, min(self.passed, len(self.source)))
             if self.source[offset] not in {MARK, None} and offset not in copied
         }
 
@@ -146,11 +153,13 @@ class Mirror:
     def recreate_source(self) -> None:
         """The topic is deleted and made again; the mirror begins anew."""
         self.source, self.start, self.ids = [], 0, ("s2", self.ids[1])
-        self.writers = [Writer(0)]
+        self.writers, self.passed = [Writer(0)], 0
+        self.former = len(self.target)
 
     def recreate_target(self) -> None:
         """The copies are gone; the mirror goes on where it was."""
         self.target, self.ids = [], (self.ids[0], "t2")
+        self.former = 0
 
     def truncate_target(self) -> None:
         """The newest copy is lost with the end of the log."""
@@ -188,6 +197,9 @@ class Mirror:
             self.start if self.committed is None else self.committed
         )
         self.writers = [again]
+        # Further than it came, if it committed that of a deleted topic.
+        self.jumped += range(self.passed, again.at)
+        self.passed = max(self.passed, again.at)
         self.to_commit = self.committed
 
     def crash_hard(self) -> None:
@@ -378,7 +390,7 @@ class World(Mirror):
         assert all(n < self.passed for n in self.skipped - gone)
         # The books are behind: pairs wait for one more look.
         epoch = self.books.states[KEY]
-        booked = set(self.target[: epoch.downstream + 1])
+        booked = set(self.target[self.former : epoch.downstream + 1])
         assert not (self.skipped - gone) & booked
         left = self.tally.skipped - self.tally.recovered
         many = len(list(epoch.skipped)) == 200
