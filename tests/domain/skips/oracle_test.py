@@ -153,10 +153,15 @@ DROP_BESIDE_HOLE = ["write 2", "fail", "mark", "write", "copy_other 2"]
 DROP_BESIDE_HOLE += ["remove_here", "restart_late"]
 
 
+DROP_BEFORE_EXPIRY = ["write 2", "drop 3", "write 2", "copy_other 2", "flush"]
+DROP_BEFORE_EXPIRY += ["expire_meanwhile", "restart_late"]
+
+
 @given(histories(*COPYING, *FAULTS, *SHRINKING, "retry", "mark"))
 @example(GAP_AND_DROPS)
 @example(DROP_AND_EXPIRY)
 @example(DROP_BESIDE_HOLE)
+@example(DROP_BEFORE_EXPIRY)
 @examples(400)
 def test_logs_that_shrink_while_they_are_read_make_no_loss(
     actions: list[str],

@@ -94,6 +94,53 @@ def test_what_was_not_named_is_missing_until_as_many_are_copied(
     assert world.books.missing(world.store.events()[0]) == 2 - recovered
 
 
+EXPIRED = ["expire 22", "restart_late"]
+
+
+@pytest.mark.parametrize(
+    ("copied", "gone", "expected"),
+    [
+        # 22 may have the copy that is gone, and 20 or 21 have none.
+        (
+            ["drop 2", "copy 7"],
+            21,
+            [(SkipKind.UNVERIFIABLE, ((20, 22),), 2)],
+        ),
+        # No more than one of 22 to 24 has.
+        (
+            ["drop", "copy", "drop 3", "copy 4"],
+            21,
+            [
+                (SkipKind.UNVERIFIABLE, ((20, 22),), 2),
+                (SkipKind.SKIPPED, ((22, 24),), 2),
+            ],
+        ),
+        # No copy of these is gone, or none was dropped.
+        (
+            ["drop 5", "copy 4"],
+            20,
+            [
+                (SkipKind.UNVERIFIABLE, ((20, 21),), 2),
+                (SkipKind.SKIPPED, ((22, 24),), 3),
+            ],
+        ),
+        (["copy 9"], 22, []),
+    ],
+)
+def test_a_copy_that_is_gone_may_be_of_what_is_still_there_or_expired(
+    copied: list[str],
+    gone: int,
+    expected: list[tuple[SkipKind, tuple[tuple[int, int], ...], int]],
+) -> None:
+    # It was taken for one of what has expired, and a record that is still
+    # there and has no other copy was called skipped.
+    world = HarshWorld().do("look", "write 20", "copy 20", "flush", "look 3")
+    world.do("write 9", *copied, f"expire_here {gone}", *EXPIRED, "flush")
+    world.do("look 3")
+    assert found(world) == expected
+    assert world.tally.skipped <= len(world.missing)
+
+
 def test_a_copy_is_taken_for_that_of_a_record_that_had_one() -> None:
     skips = UnnamedSkips()
     skips.add(RangeSet([(1, 4)]), 2, 200)

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import zip_longest
+from typing import NamedTuple
 
 from ..offsets import RangeSet, discard, newest, to_ranges
 from .model import (
@@ -66,6 +66,20 @@ class RangeContent:
     """Whether the target does."""
 
 
+class UnknownCopy(NamedTuple):
+    """A target offset of which it is not known what it is a copy of."""
+
+    at: int
+    """Source offset that the mirror was at before."""
+
+    until: int
+    """Source offset that was copied next, -1 if nothing was."""
+
+    is_gone: bool
+    """Whether compaction or retention has removed it. Else it is no copy of
+    anything that was read."""
+
+
 @dataclass(slots=True)
 class Trace:
     """The range of the target, record by record."""
@@ -79,17 +93,9 @@ class Trace:
     strangers: list[int] = field(default_factory=list)
     """Target offsets of records that are no copy of anything that was read."""
 
-    gone: list[int] = field(default_factory=list)
-    """Of each target offset without a record where one may have been, removed
-    by compaction or expired, the source offset that the mirror was at before.
-    Control records are none of them."""
-
-    unknown: list[int] = field(default_factory=list)
-    """Of each of both, the source offset that the mirror was at before."""
-
-    until: list[int] = field(default_factory=list)
-    """Of each of both, the source offset that was copied next; what nothing
-    was copied behind has none."""
+    unknown: list[UnknownCopy] = field(default_factory=list)
+    """These, and target offsets without a record where one may have been:
+    control records are none of them."""
 
     highest: int = -1
     """Highest source offset that was copied for sure: others look alike."""
@@ -143,7 +149,7 @@ def trace(request: RangeRequest, reading: RangeContent) -> Trace:
     }
     offsets = sorted(reading.source)
     expired = set[int]() if alike else _find_expired(reading, known)
-    at = request.start.upstream
+    at, unknown = request.start.upstream, list[UnknownCopy]()
     for down in range(request.target.first, request.target.end):
         is_sure = down in known
         if is_sure:
@@ -151,8 +157,7 @@ def trace(request: RangeRequest, reading: RangeContent) -> Trace:
         elif down not in reading.target:
             is_gone = down < reading.target_start
             if is_gone or reading.target_compacted:
-                found.gone.append(at)
-                found.unknown.append(at)
+                unknown.append(UnknownCopy(at, -1, is_gone=True))
             continue
         else:
             look = reading.target[down]
@@ -162,16 +167,18 @@ def trace(request: RangeRequest, reading: RangeContent) -> Trace:
                 after = at + 1 if is_gone else _next(offsets, at, alike=False)
             if after is None:
                 found.strangers.append(down)
-                found.unknown.append(at)
+                unknown.append(UnknownCopy(at, -1, is_gone=False))
                 continue
             at = after
             is_sure = alike and len(places[look]) == 1
         found.copied.append(at)
         found.copies.append(down)
-        found.until += [at] * (len(found.unknown) - len(found.until))
+        found.unknown += [each._replace(until=at) for each in unknown]
+        unknown.clear()
         if is_sure:
             found.highest = max(found.highest, at)
             found.sure[down] = at
+    found.unknown += unknown
     return found
 
 
@@ -459,35 +466,40 @@ def _pass_over(
     present = _lacking(reading, range(first, last + 1), passed.fresh, before)
     # Any of these may be a copy that cannot be recognised any more.
     unknown = _not_compacted(passed.path, reading, present)
-    compacted = len(passed.path.unknown) - len(unknown)
     gone = range(first, min(reading.source_start, last + 1))
-    lacking = 0
+    lacking, expired = 0, list[UnknownCopy]()
     if gone and not _is_reset(state, reading, passed, present):
-        copied = sorted(o for o in passed.fresh if o in gone)
-        lacking = len(gone) - len(copied)
-        unknown = _unexplained(unknown, gone, copied)
-        lacking -= len(passed.path.unknown) - compacted - len(unknown)
+        fresh = sorted(o for o in passed.fresh if o in gone)
+        lacking = len(gone) - len(fresh)
+        unknown, expired = _part_expired(unknown, gone, fresh)
+        lacking -= len(expired)
         # Those are reported already.
         lacking -= min(lacking, state.count_reported(first, gone[-1]))
     doubtful = _explained(present, unknown)
     # What is left is of records that the mirror read again.
     lacking -= min(lacking, len(unknown) - len(doubtful))
+    # Or one that is still there was copied, and one more that is gone was not.
+    left = [offset for offset in present if offset not in doubtful]
+    either = _explained_instead(left, expired, is_ordered=passed.is_ordered)
+    lacking += len(either)
+    explained = doubtful | either
     gone, most = _read_before_stand(state, reading, passed, present) or (
         gone,
         lacking,
     )
     if lacking := min(lacking, most):
-        ranges = RangeSet([(gone.start, gone.stop - 1)])
+        expired_too = gone.start, gone.stop - 1
+        ranges = RangeSet([expired_too, *to_ranges(sorted(either))])
         yield SettledRange(SkipKind.UNVERIFIABLE, ranges, lacking)
     proved = [
         offset
         for offset in present
-        if offset not in doubtful
+        if offset not in explained
         and not (offset <= state.cut_until and state.is_reported(offset))
     ]
-    path = passed.path
-    order = path.copied if passed.is_ordered else ()
-    gaps = Gaps(order, path.gone, doubtful)
+    copied = passed.path.copied if passed.is_ordered else ()
+    holes = [each.at for each in passed.path.unknown if each.is_gone]
+    gaps = Gaps(copied, holes, explained)
     for what, offsets in _sort(state, request, passed, proved):
         kind = what
         if state.is_head and offsets[0] == present[0]:
@@ -498,11 +510,11 @@ def _pass_over(
             yield SettledRange(
                 kind, ranges, count, committed=what is not SkipKind.SKIPPED
             )
-    state.doubt(to_ranges(sorted(doubtful)))
+    state.doubt(to_ranges(sorted(explained)))
     # Compaction removes copies as it likes: that is no sign of anything. What
     # is there and not recognised is one.
     count = len(doubtful)
-    count -= len(path.gone) if reading.target_compacted else 0
+    count -= len(holes) if reading.target_compacted else 0
     if count > 0:
         ranges = to_ranges(sorted(doubtful.union(gaps.find(proved))))
         yield SettledRange(SkipKind.UNVERIFIABLE, ranges, count)
@@ -553,7 +565,7 @@ def _count_cut(
 
 def _not_compacted(
     path: Trace, reading: RangeContent, present: Sequence[int]
-) -> list[int]:
+) -> list[UnknownCopy]:
     """Return the copies that are not recognised, but those of records that
     compaction took at the source.
 
@@ -564,47 +576,70 @@ def _not_compacted(
     if not reading.source_compacted:
         return path.unknown
     offsets, explained = sorted(reading.source), Counter[tuple[int, int]]()
-    left = list[int]()
-    for at, until in zip_longest(path.unknown, path.until, fillvalue=-1):
+    left = list[UnknownCopy]()
+    for each in path.unknown:
+        at, until, _ = each
         room = max(0, until - max(at, reading.source_start - 1) - 1)
         room -= bisect_left(offsets, until) - bisect_right(offsets, at)
         is_doubted = bisect_left(present, until) > bisect_right(present, at)
         if is_doubted or explained[at, until] >= room:
-            left.append(at)
+            left.append(each)
         else:
             explained[at, until] += 1
     return left
 
 
-def _unexplained(
-    unknown: Sequence[int], gone: range, copied: Sequence[int]
-) -> list[int]:
+def _part_expired(
+    unknown: Sequence[UnknownCopy], gone: range, copied: Sequence[int]
+) -> tuple[list[UnknownCopy], list[UnknownCopy]]:
     """Return the copies that are not recognised and may be of records that
-    are still there.
+    are still there, and others.
 
-    Others are of records that are gone, behind where the mirror was. If it
+    Those are of records that are gone, behind where the mirror was. If it
     was behind all of these, they are more likely of what it read next.
     """
-    left, explained = list[int](), 0
-    for at in unknown:
-        behind = len(range(max(gone.start, at + 1), gone.stop))
-        if explained < behind - (len(copied) - bisect_right(copied, at)):
-            explained += 1
-        else:
-            left.append(at)
-    return left
+    left, expired = list[UnknownCopy](), list[UnknownCopy]()
+    for each in unknown:
+        behind = len(range(max(gone.start, each.at + 1), gone.stop))
+        behind -= len(copied) - bisect_right(copied, each.at)
+        (expired if len(expired) < behind else left).append(each)
+    return left, expired
 
 
-def _explained(present: Sequence[int], unknown: Sequence[int]) -> set[int]:
+def _explained(
+    present: Sequence[int], unknown: Sequence[UnknownCopy]
+) -> set[int]:
     """Return which records may have a copy that is not recognised.
 
     As many as there are such copies; the mirror goes on where it was, so the
     next one that lacks a copy.
     """
     found, left = set(), list(present)
-    for at in unknown[: len(left)]:
-        behind = bisect_right(left, at)
+    for each in unknown[: len(left)]:
+        behind = bisect_right(left, each.at)
         found.add(left.pop(behind if behind < len(left) else 0))
+    return found
+
+
+def _explained_instead(
+    present: Sequence[int],
+    expired: Sequence[UnknownCopy],
+    *,
+    is_ordered: bool,
+) -> set[int]:
+    """Return which records may have a copy that is gone and was taken for one
+    of what has expired at the source.
+    """
+    found, left = set(), list(present)
+    for each in expired:
+        first = bisect_right(left, each.at) if is_ordered else 0
+        is_before = is_ordered and each.until >= 0
+        if (
+            each.is_gone
+            and first < len(left)
+            and not (is_before and left[first] > each.until)
+        ):
+            found.add(left.pop(first))
     return found
 
 
@@ -698,7 +733,7 @@ def _read_before_stand(
     known = min(state.cut_until, start - 1)
     last = max([passed.before, known, *copied])
     gone = range(passed.before + 1, last + 1)
-    between = sum(at < last for at in path.unknown)
+    between = sum(each.at < last for each in path.unknown)
     told = state.count_reported(gone.start, last)
     return gone, max(0, len(gone) - len(copied) - between - told)
 
