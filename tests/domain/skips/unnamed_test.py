@@ -141,6 +141,74 @@ def test_a_copy_that_is_gone_may_be_of_what_is_still_there_or_expired(
     assert world.tally.skipped <= len(world.missing)
 
 
+def test_what_a_mirror_copied_again_may_be_a_copy_that_is_gone() -> None:
+    # 20 was skipped, and copied when the mirror restarted before it.
+    world = HarshWorld().do("look", "write 20", "copy 20", "flush", "look 3")
+    world.do("write 9", "drop", "copy 3", "look 3")
+    assert found(world) == [(SkipKind.SKIPPED, ((20, 20),), 1)]
+    world.do("crash", "copy 6")
+    world.gone_here, world.target_compacted = {23}, True
+    world.do("restart_late", "copy 3", "flush", "look 3")
+    assert (SkipKind.UNVERIFIABLE, ((20, 20),), 1) in found(world)
+    assert world.skipped == set()
+    assert still_missing(world) == 0
+    assert (world.tally.skipped, world.tally.recovered) == (1, 1)
+
+
+def test_what_a_mirror_skipped_stays_so_where_all_copies_are_there() -> None:
+    world = HarshWorld().do("look", "write 20", "copy 20", "flush", "look 3")
+    world.do("write 9", "drop", "copy 3", "look 3", "crash", "drop", "copy 8")
+    # One is gone that is of a record between two others.
+    world.gone_here, world.target_compacted = {24}, True
+    world.do("flush", "look 3")
+    assert world.skipped == world.missing == {20}
+    assert world.tally.unverifiable == world.tally.recovered == 0
+
+
+GONE_LATE = ["restart_late", "remove_here"]
+
+
+@pytest.mark.parametrize(
+    "actions",
+    [
+        # A task copied 1, and another one 0; the first copy is gone.
+        [
+            *("write", "takeover", "drop", "write", "copy", "copy_other"),
+            *(*GONE_LATE, "look"),
+        ],
+        # The same of 3; 1 was copied by the second task, and 2 skipped.
+        [
+            *("write 3", "takeover", "drop 3", "write", "copy 3"),
+            *("copy_other 2", *GONE_LATE),
+        ],
+    ],
+)
+def test_a_mirror_may_have_come_further_than_its_copies_show(
+    actions: list[str],
+) -> None:
+    world = HarshWorld().do("look", *actions)
+    world.finish()
+    assert world.skipped <= world.missing
+    assert world.tally.skipped <= len(world.missing)
+
+
+@pytest.mark.parametrize("skipped", [0, 1])
+def test_copies_that_are_gone_last_are_not_of_what_lies_before(
+    skipped: int,
+) -> None:
+    # 24 was copied before the mirror went back, and 20 to 22 compacted at
+    # the source: its copy was taken for one of theirs.
+    world = HarshWorld().do("look", "write 20", "copy 20", "flush", "look 3")
+    world.do("write 9", "copy 2", f"drop {skipped}", f"copy {3 - skipped}")
+    world.do("crash", "copy 4", "drop", "copy 4")
+    world.source[20] = None
+    world.source_compacted = world.target_compacted = True
+    world.gone_here = {24 - skipped}
+    world.do("flush", "look 3")
+    assert world.skipped <= world.missing
+    assert world.tally.skipped <= len(world.missing)
+
+
 def test_a_copy_is_taken_for_that_of_a_record_that_had_one() -> None:
     skips = UnnamedSkips()
     skips.add(RangeSet([(1, 4)]), 2, 200)

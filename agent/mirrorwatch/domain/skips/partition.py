@@ -491,6 +491,23 @@ class PartitionState:
         self.unnamed.add(among, count, _RANGES_KEPT)
         self.doubt(RangeSet())
 
+    def doubt_skipped(
+        self, ranges: RangeSet, most: int, tally: SkipCounters
+    ) -> int:
+        """Record that up to so many of some skipped records may have been
+        copied since; return how many.
+        """
+        for first, last in ranges:
+            self.skipped, named = discard(self.skipped, first, last)
+            self.unnamed.add(RangeSet([(first, last)]), named, _RANGES_KEPT)
+        count = min(most, len(ranges), self.unnamed.count)
+        tally.recovered += count
+        self.unnamed.copied += count
+        if not self.unnamed.count:
+            ranges, self.unnamed = self.unnamed.among, UnnamedSkips()
+            self.doubt(ranges)
+        return count
+
     def count_reported(self, first: int, last: int) -> int:
         """Return how many offsets from first to last were skipped, or are
         among those of which some were.

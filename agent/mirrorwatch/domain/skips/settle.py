@@ -104,6 +104,11 @@ class Trace:
     """Source offset of each copy that is sure, by its target offset."""
 
     @property
+    def holes(self) -> Mapping[tuple[int, int], int]:
+        """How many copies are gone between which two offsets."""
+        return Counter((u.at, u.until) for u in self.unknown if u.is_gone)
+
+    @property
     def last(self) -> OffsetPair | None:
         """The last copy that is sure."""
         downstream = max(self.sure, default=None)
@@ -309,7 +314,9 @@ def settle(
     passed = -1 if request.passed is None else request.passed - 1
     state.frontier = max(before, passed, path.highest)
     known = max(before, min(state.cut_until, state.frontier))
-    is_ordered = is_alone and not state.heads
+    is_ordered = is_alone and not (
+        state.heads or any(_is_back(*at, n) for at, n in path.holes.items())
+    )
     found = list(
         _pass_over(
             state,
@@ -318,6 +325,7 @@ def settle(
             _Passed(before, fresh, path, stood, is_ordered),
         )
     )
+    found += _doubt_hidden(state, path, reading, tally)
     is_blind = passed >= 0 and not (
         request.alike or _are_alike(request, reading)
     )
@@ -359,6 +367,44 @@ def _doubt_copies(
         yield SettledRange(
             SkipKind.UNVERIFIABLE, to_ranges(offsets), len(offsets)
         )
+
+
+def _doubt_hidden(
+    state: PartitionState,
+    path: Trace,
+    reading: RangeContent,
+    tally: SkipCounters,
+) -> Iterator[SettledRange]:
+    """Doubt what copies that are gone may be of, where the mirror went back.
+
+    It may have come further before it did, and have copied afterwards what it
+    had skipped.
+    """
+    offsets = sorted(reading.source)
+    reported = {o for o in offsets if state.is_reported(o)}
+    beyond, again, most = set[int](), set[int](), 0
+    for (at, until), many in path.holes.items():
+        between = range(bisect_right(offsets, at), bisect_left(offsets, until))
+        if _is_back(at, until, many):
+            behind = bisect_right(offsets, max(at, state.frontier))
+            beyond.update(offsets[behind : behind + many])
+            again, most = reported, most + many
+        elif until >= 0:
+            near = {*offsets[between.start : between.stop]}
+            left = many - len(near - reported)
+            if left > 0:
+                again, most = again | (near & reported), most + left
+    state.doubt(to_ranges(sorted(beyond)))
+    ranges = to_ranges(sorted(again))
+    if count := state.doubt_skipped(ranges, most, tally):
+        yield SettledRange(SkipKind.UNVERIFIABLE, ranges, count)
+
+
+def _is_back(at: int, until: int, many: int) -> bool:
+    """Return whether a mirror went back between two copies: more copies lie
+    between them than offsets at the source.
+    """
+    return 0 <= until <= at + many
 
 
 def settle_unread(
@@ -581,8 +627,9 @@ def _not_compacted(
         at, until, _ = each
         room = max(0, until - max(at, reading.source_start - 1) - 1)
         room -= bisect_left(offsets, until) - bisect_right(offsets, at)
+        is_back = until <= at  # then it may be of what lies elsewhere
         is_doubted = bisect_left(present, until) > bisect_right(present, at)
-        if is_doubted or explained[at, until] >= room:
+        if is_back or is_doubted or explained[at, until] >= room:
             left.append(each)
         else:
             explained[at, until] += 1
