@@ -37,6 +37,11 @@ LATE_SYNC = ["takeover", "copy", "copy_other 2", "look", "copy_other 2"]
 """What the first task copied last is flushed before what is next to that."""
 
 
+LATER_SYNC = ["write 3", "fail", "copy", "look", "copy", "takeover", "copy"]
+"""Here what it copied is behind what the second task copied again, which left
+something out next."""
+
+
 @given(histories(*COPYING, *TWO, "crash", "restart"))
 @example([*["write"] * 3, *LATE_SYNC, "copy", "flush"])
 @examples(200)
@@ -161,6 +166,7 @@ DROP_BEFORE_EXPIRY += ["expire_meanwhile", "restart_late"]
 @example(GAP_AND_DROPS)
 @example(DROP_AND_EXPIRY)
 @example(DROP_BESIDE_HOLE)
+@example([*LATER_SYNC, "fail", "flush", "drop", "write 3", "drop"])
 @example(DROP_BEFORE_EXPIRY)
 @examples(400)
 def test_logs_that_shrink_while_they_are_read_make_no_loss(

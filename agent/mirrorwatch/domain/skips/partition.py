@@ -280,16 +280,21 @@ class PartitionState:
         """Return whether a sync shows that the target was truncated.
 
         In one log, what is copied for the first time comes behind all that
-        was copied before. Where two tasks write, syncs come in any order:
-        then what is still to be read shows it.
+        was so before, but not behind what is copied again. Where two tasks
+        write, syncs come in any order: then what is still to be read shows it.
         """
+        fresh = [(-1, self.downstream)]
+        if not self.heads:
+            fresh += [
+                (p.upstream, p.downstream)
+                for p in self.ahead
+                if p.upstream > self.frontier
+            ]
         known = [p.upstream for p in self.ahead]
-        is_ordered = self.ahead and not self.heads
-        last = self.ahead[-1].downstream if is_ordered else self.downstream
         return (
             self.searched_from is None
             and point.upstream > max(self.frontier, self.cut_until, *known)
-            and point.downstream <= max(self.downstream, last)
+            and point.downstream <= max(fresh)[1]
         )
 
     def begin_behind(self, former_end: int, log_start: int) -> None:
