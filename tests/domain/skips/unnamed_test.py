@@ -155,6 +155,19 @@ def test_what_a_mirror_copied_again_may_be_a_copy_that_is_gone() -> None:
     assert (world.tally.skipped, world.tally.recovered) == (1, 1)
 
 
+def test_of_two_that_were_skipped_one_may_have_a_copy_that_is_gone() -> None:
+    world = HarshWorld().do("look", "write 20", "copy 20", "flush", "look 3")
+    world.do("write 9", "drop 2", "copy 2", "look 3")
+    assert still_missing(world) == 2
+    world.do("crash", "copy", "drop", "copy 4")
+    world.gone_here, world.target_compacted = {22}, True
+    world.do("restart_late", "copy 3", "flush", "look 3")
+    assert (SkipKind.UNVERIFIABLE, ((20, 21),), 1) in found(world)
+    assert world.books.missing(world.store.events()[0]) == 1
+    assert world.missing == {21}
+    assert world.skipped == set()
+
+
 def test_what_a_mirror_skipped_stays_so_where_all_copies_are_there() -> None:
     world = HarshWorld().do("look", "write 20", "copy 20", "flush", "look 3")
     world.do("write 9", "drop", "copy 3", "look 3", "crash", "drop", "copy 8")

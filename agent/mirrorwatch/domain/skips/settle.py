@@ -888,5 +888,7 @@ def still_missing(event: SkipEvent, state: PartitionState | None) -> int:
     if state is None or state.source_id != event.source_id:
         return event.count
     named = sum(b - a + 1 for a, b in event.ranges)
-    still = sum(state.count_reported(a, b) for a, b in event.ranges)
+    still = sum(state.skipped.count(a, b) for a, b in event.ranges)
+    unnamed = sum(state.unnamed.among.count(a, b) for a, b in event.ranges)
+    still += min(unnamed, state.unnamed.count)
     return min(event.count, max(0, event.count - named) + still)
