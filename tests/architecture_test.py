@@ -128,6 +128,7 @@ BESIDE_ROLES = {
     "position/recreation": "clusters and topics that others replaced",
     "skips/partition": "the tracker of one partition",
     "skips/settle": "reads ranges that counts do not explain",
+    "skips/unnamed": "skipped records of which only the number is known",
 }
 """Other modules of subjects, and what they are for."""
 
@@ -285,14 +286,15 @@ def test_a_protocol_has_two_implementations_or_a_reason() -> None:
 
 MOST_FILES = {
     "a probe, from its sending to InfluxDB": 25,
-    "an offset sync, from its topic to a notice": 40,
+    "an offset sync, from its topic to a notice": 41,
     "a limit of the check lag, from YAML to its use": 14,
 }
 """Files that a reader opens on each trip: half of what it was once, two more
 of service levels, which count probes, one of the login that librdkafka lacks,
 one of ZooKeeper, one of what all mirrors on Kafka Connect share, two of
-offsets that are not asked for by librdkafka's administrator, and one of where
-copies begin in logs that were truncated or recreated."""
+offsets that are not asked for by librdkafka's administrator, one of where
+copies begin in logs that were truncated or recreated, and one of skipped
+records that cannot be named."""
 
 
 def test_trips_through_the_agent_stay_short() -> None:

@@ -128,6 +128,7 @@ CODEC.leave_out(
     "first_copy",
     "tells_first",
     "unconfirmed",
+    "unnamed",
 )
 CODEC.leave_out(Ledger, "level", "due_at")
 CODEC.leave_out(Probe, "overdue")

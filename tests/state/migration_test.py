@@ -59,7 +59,7 @@ def plain(value: Any) -> Any:
 ADDED_TO_LEDGERS = {"due_at", "keyed_from", "level", "missed"}
 ADDED_TO_PROBES = {"overdue"}
 ADDED_TO_PARTITIONS = {"copies", "tells_first", "unconfirmed"}
-ADDED_TO_PARTITIONS |= {"again", "again_count", "first_copy"}
+ADDED_TO_PARTITIONS |= {"again", "again_count", "first_copy", "unnamed"}
 ADDED_TO_COUNTERS = {"excess", "filtered", "passed", "samples"}
 ADDED_TO_EVENTS = {"filtered"}
 ADDED_TO_RESETS = {

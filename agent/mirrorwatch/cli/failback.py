@@ -342,6 +342,7 @@ def _to_log(
     position = kept.positions.places.get(place)
     is_filtered = topics.filtered.matches(topic)
     holes = {(h.topic, h.partition): h.end for h in kept.recovery.holes}
+    unnamed = RangeSet() if is_filtered else state.unnamed.among
     return ReplicatedLog(
         topic=topic,
         partition=partition,
@@ -356,7 +357,7 @@ def _to_log(
         downstream=state.downstream,
         copies=state.copies,
         skipped=RangeSet() if is_filtered else state.skipped,
-        doubtful=state.doubtful,
+        doubtful=RangeSet([*state.doubtful, *unnamed]),
         forgotten=state.is_full and not is_filtered,
         hole=holes.get(place, 0),
         target_end=None if logs.copies is None else logs.copies.get(place),

@@ -95,13 +95,20 @@ class Mirror:
     passed: int = 0
     """Source offset that a writer went past."""
 
+    jumped: list[int] = field(default_factory=list)
+    """Records that no writer read: it went on at an offset that it had
+    committed of a topic that was deleted."""
+
+    former: int = 0
+    """Target offset before which copies are of a topic that was deleted."""
+
     @property
     def missing(self) -> set[int]:
         """Records that are still there, were passed, and never copied."""
-        copied = set(self.target)
+        copied = set(self.target[self.former :])
         return {
             offset
-            for offset in range(self.start, self.passed)
+            for offset in range(self.start, min(self.passed, len(self.source)))
             if self.source[offset] not in {MARK, None} and offset not in copied
         }
 
@@ -146,11 +153,13 @@ class Mirror:
     def recreate_source(self) -> None:
         """The topic is deleted and made again; the mirror begins anew."""
         self.source, self.start, self.ids = [], 0, ("s2", self.ids[1])
-        self.writers = [Writer(0)]
+        self.writers, self.passed = [Writer(0)], 0
+        self.former = len(self.target)
 
     def recreate_target(self) -> None:
         """The copies are gone; the mirror goes on where it was."""
         self.target, self.ids = [], (self.ids[0], "t2")
+        self.former = 0
 
     def truncate_target(self) -> None:
         """The newest copy is lost with the end of the log."""
@@ -188,6 +197,9 @@ class Mirror:
             self.start if self.committed is None else self.committed
         )
         self.writers = [again]
+        # Further than it came, if it committed that of a deleted topic.
+        self.jumped += range(self.passed, again.at)
+        self.passed = max(self.passed, again.at)
         self.to_commit = self.committed
 
     def crash_hard(self) -> None:
@@ -378,11 +390,14 @@ class World(Mirror):
         assert all(n < self.passed for n in self.skipped - gone)
         # The books are behind: pairs wait for one more look.
         epoch = self.books.states[KEY]
-        booked = set(self.target[: epoch.downstream + 1])
-        assert not (self.skipped - gone) & booked
+        assert not (self.skipped - gone) & self.booked(epoch.downstream + 1)
         left = self.tally.skipped - self.tally.recovered
         many = len(list(epoch.skipped)) == 200
-        assert many or left == len(self.skipped)
+        assert many or left == len(self.skipped) + epoch.unnamed.count
+
+    def booked(self, end: int) -> set[int | None]:
+        """Return what has a copy before a target offset."""
+        return {*self.target[self.former : end]}
 
     def finish(self) -> None:
         """Copy the rest and one more record, and tell it."""
@@ -422,6 +437,51 @@ class HarshWorld(World):
 
     meanwhile: list[Callable[[], None]] = field(default_factory=list)
     """What happens before the next answer."""
+
+    was_late: bool = False
+    """Whether syncs were lost."""
+
+    looked: set[int] = field(default_factory=set)
+    """Target offsets that were read."""
+
+    @property
+    def unseen(self) -> set[int | None]:
+        """Records of which no copy shows where syncs were lost.
+
+        Where both sides went on alike from one sync to the next nothing is
+        read: one that was skipped there, and one that two tasks or tries
+        copied, cancel each other. And a copy that is gone is of any record
+        between those beside it, but not of one that another task was at. As
+        many are missing as are reported; which they are is for the audit.
+        """
+        if not self.was_late:
+            return set()
+        seen = {
+            up
+            for down, up in enumerate(self.target)
+            if down in self.looked and self._shows(down)
+        }
+        return {*self.target} - seen
+
+    def _shows(self, down: int) -> bool:
+        """Return whether a copy is there, or in order between two that are."""
+        if not self._is_gone(down):
+            return True
+        there = [
+            up for n, up in enumerate(self.target) if not self._is_gone(n)
+        ]
+        before = sum(not self._is_gone(n) for n in range(down))
+        up = self.target[down]
+        beside = [*there[max(0, before - 1) : before], up]
+        beside += there[before : before + 1]
+        order = [-2 if offset is None else offset for offset in beside]
+        return order == sorted({*order})
+
+    def _is_gone(self, down: int) -> bool:
+        return down in self.gone_here or down < self.start_here
+
+    def booked(self, end: int) -> set[int | None]:
+        return super().booked(end) - self.unseen
 
     def recreate_source(self) -> None:
         self.incarnation += 1
@@ -471,6 +531,7 @@ class HarshWorld(World):
     def restart_late(self) -> None:
         """The agent dies, and only the newest pair is left of those told."""
         self.told = self.told[-1:]
+        self.was_late = True
         self.restart()
 
     def read(self, request: RangeRequest) -> RangeContent | None:
@@ -480,12 +541,14 @@ class HarshWorld(World):
         reading = super().read(request)
         if reading is None:
             return None
+        span = request.read_target
+        self.looked.update(range(span.first, span.end))
         return replace(
             reading,
             target={
                 down: look
                 for down, look in reading.target.items()
-                if down not in self.gone_here and down >= self.start_here
+                if not self._is_gone(down)
             },
             target_start=self.start_here,
         )

@@ -457,7 +457,7 @@ class TruncatedSources:
             o
             for o in sorted(new)
             if o >= since
-            and not state.skipped.count(o, o)
+            and not state.is_reported(o)
             and not state.doubtful.count(o, o)
         ]
         is_sharp = new.isdisjoint(below)
@@ -532,7 +532,7 @@ def _doubt_below(
 
 def _doubt(ranges: RangeSet, state: PartitionState) -> list[SettledRange]:
     """Doubt what is not reported already."""
-    for skipped in state.skipped:
+    for skipped in (*state.skipped, *state.unnamed.among):
         ranges, _ = discard(ranges, *skipped)
     if not ranges:
         return []

@@ -10,6 +10,7 @@ from ..cluster_view import STALE_END, PartitionView, TopicPartition
 from ..mirror_records import Committed, Sync
 from ..offsets import OffsetMap, OffsetRange, RangeSet, discard, newest, unite
 from .model import OffsetPair, RangeRequest, SkipCounters, is_clean
+from .unnamed import UnnamedSkips
 
 __all__ = [
     "SMALL",
@@ -125,6 +126,7 @@ class PartitionState:
     transactions or records of others, which could hide a drop."""
 
     skipped: RangeSet = field(default_factory=RangeSet)
+    unnamed: UnnamedSkips = field(default_factory=UnnamedSkips)
     doubtful: RangeSet = field(default_factory=RangeSet)
     """Skipped, or copied in a way that cannot be recognised."""
 
@@ -172,7 +174,10 @@ class PartitionState:
     @property
     def is_full(self) -> bool:
         """Whether no more skipped ranges could be kept."""
-        return sum(1 for _ in self.skipped) >= _RANGES_KEPT
+        return any(
+            sum(1 for _ in ranges) >= _RANGES_KEPT
+            for ranges in (self.skipped, self.unnamed.among)
+        )
 
     @property
     def awaits_head(self) -> bool:
@@ -457,6 +462,10 @@ class PartitionState:
             self.skipped, recovered = discard(self.skipped, first, last)
             tally.recovered += recovered
             repeats -= recovered
+        if self.unnamed.among:
+            found, recovered = self.unnamed.copy_again(first, last)
+            tally.recovered += recovered
+            repeats -= found
         if len(self.doubtful):
             self.doubtful, settled = discard(self.doubtful, first, last)
             repeats -= settled
@@ -468,6 +477,9 @@ class PartitionState:
         """
         for first, last in ranges:
             self.doubtful.add(first, last)
+        # Those may have a copy as well, and are counted by that.
+        for first, last in self.unnamed.among:
+            self.doubtful, _ = discard(self.doubtful, first, last)
         self.doubtful = newest(self.doubtful, _RANGES_KEPT)
 
     def skip(self, ranges: RangeSet, tally: SkipCounters) -> None:
@@ -476,6 +488,58 @@ class PartitionState:
         for first, last in ranges:
             self.skipped.add(first, last)
         self.skipped = newest(self.skipped, _RANGES_KEPT)
+
+    def skip_some(
+        self, among: RangeSet, count: int, tally: SkipCounters
+    ) -> None:
+        """Record so many of some offsets as skipped."""
+        tally.skipped += count
+        self.unnamed.add(among, count, _RANGES_KEPT)
+        self.doubt(RangeSet())
+
+    def doubt_skipped(
+        self, ranges: RangeSet, most: int, tally: SkipCounters
+    ) -> int:
+        """Record that up to so many of some skipped records may have been
+        copied since; return how many.
+        """
+        for first, last in ranges:
+            self.skipped, named = discard(self.skipped, first, last)
+            self.unnamed.add(RangeSet([(first, last)]), named, _RANGES_KEPT)
+        count = min(most, len(ranges), self.unnamed.count)
+        tally.recovered += count
+        self.unnamed.copied += count
+        if not self.unnamed.count:
+            ranges, self.unnamed = self.unnamed.among, UnnamedSkips()
+            self.doubt(ranges)
+        return count
+
+    def count_reported(self, first: int, last: int) -> int:
+        """Return how many offsets from first to last were skipped, or are
+        among those of which some were.
+        """
+        known = self.skipped, self.unnamed.among
+        return sum(ranges.count(first, last) for ranges in known)
+
+    def is_reported(self, offset: int) -> bool:
+        """Return whether an offset is one of these."""
+        return self.count_reported(offset, offset) > 0
+
+    def missing_from(self, start: int) -> tuple[int, int] | None:
+        """Return the first skipped record from an offset on, or that may be
+        one, and how many there are at least; `None` if there is none.
+        """
+        if not (self.skipped or self.unnamed.among):
+            return None
+        left = [
+            (max(first, start), last)
+            for first, last in (*self.skipped, *self.unnamed.among)
+            if last >= start
+        ]
+        if not left:
+            return None
+        count = sum(last - first + 1 for first, last in left)
+        return min(left)[0], max(0, count - self.unnamed.copied)
 
     def leave_head(self, head: int) -> None:
         """Remember where a writer was when another one took over."""

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import zip_longest
+from typing import NamedTuple
 
 from ..offsets import RangeSet, discard, newest, to_ranges
 from .model import (
@@ -21,6 +21,7 @@ from .model import (
     SkipKind,
 )
 from .partition import PartitionState
+from .unnamed import Gaps
 
 __all__ = [
     "RangeContent",
@@ -65,6 +66,20 @@ class RangeContent:
     """Whether the target does."""
 
 
+class UnknownCopy(NamedTuple):
+    """A target offset of which it is not known what it is a copy of."""
+
+    at: int
+    """Source offset that the mirror was at before."""
+
+    until: int
+    """Source offset that was copied next, -1 if nothing was."""
+
+    is_gone: bool
+    """Whether compaction or retention has removed it. Else it is no copy of
+    anything that was read."""
+
+
 @dataclass(slots=True)
 class Trace:
     """The range of the target, record by record."""
@@ -78,22 +93,20 @@ class Trace:
     strangers: list[int] = field(default_factory=list)
     """Target offsets of records that are no copy of anything that was read."""
 
-    holes: int = 0
-    """Target offsets without a record, where these may have been records:
-    removed by compaction or expired. Control records are none of them."""
-
-    unknown: list[int] = field(default_factory=list)
-    """Of each of both, the source offset that the mirror was at before."""
-
-    until: list[int] = field(default_factory=list)
-    """Of each of both, the source offset that was copied next; what nothing
-    was copied behind has none."""
+    unknown: list[UnknownCopy] = field(default_factory=list)
+    """These, and target offsets without a record where one may have been:
+    control records are none of them."""
 
     highest: int = -1
     """Highest source offset that was copied for sure: others look alike."""
 
     sure: dict[int, int] = field(default_factory=dict)
     """Source offset of each copy that is sure, by its target offset."""
+
+    @property
+    def holes(self) -> Mapping[tuple[int, int], int]:
+        """How many copies are gone between which two offsets."""
+        return Counter((u.at, u.until) for u in self.unknown if u.is_gone)
 
     @property
     def last(self) -> OffsetPair | None:
@@ -141,7 +154,7 @@ def trace(request: RangeRequest, reading: RangeContent) -> Trace:
     }
     offsets = sorted(reading.source)
     expired = set[int]() if alike else _find_expired(reading, known)
-    at = request.start.upstream
+    at, unknown = request.start.upstream, list[UnknownCopy]()
     for down in range(request.target.first, request.target.end):
         is_sure = down in known
         if is_sure:
@@ -149,8 +162,7 @@ def trace(request: RangeRequest, reading: RangeContent) -> Trace:
         elif down not in reading.target:
             is_gone = down < reading.target_start
             if is_gone or reading.target_compacted:
-                found.holes += 1
-                found.unknown.append(at)
+                unknown.append(UnknownCopy(at, -1, is_gone=True))
             continue
         else:
             look = reading.target[down]
@@ -160,16 +172,18 @@ def trace(request: RangeRequest, reading: RangeContent) -> Trace:
                 after = at + 1 if is_gone else _next(offsets, at, alike=False)
             if after is None:
                 found.strangers.append(down)
-                found.unknown.append(at)
+                unknown.append(UnknownCopy(at, -1, is_gone=False))
                 continue
             at = after
             is_sure = alike and len(places[look]) == 1
         found.copied.append(at)
         found.copies.append(down)
-        found.until += [at] * (len(found.unknown) - len(found.until))
+        found.unknown += [each._replace(until=at) for each in unknown]
+        unknown.clear()
         if is_sure:
             found.highest = max(found.highest, at)
             found.sure[down] = at
+    found.unknown += unknown
     return found
 
 
@@ -248,8 +262,12 @@ class SettledRange:
     """Something that a range held."""
 
     kind: SkipKind
+
     ranges: RangeSet
+    """Source offsets: more than were skipped where it is not known which."""
+
     count: int
+    """Records."""
 
     committed: bool = False
     """Whether the mirror committed past records behind its last copy, or had
@@ -279,7 +297,7 @@ def settle(
     stood
         Where the target ended when it last stood while records waited.
     """
-    before = state.frontier
+    before, is_alone = state.frontier, not state.heads
     path = trace(request, reading)
     fresh, repeated = _replay(state, path, tally)
     tally.repeated += len(repeated)
@@ -296,11 +314,18 @@ def settle(
     passed = -1 if request.passed is None else request.passed - 1
     state.frontier = max(before, passed, path.highest)
     known = max(before, min(state.cut_until, state.frontier))
+    is_ordered = is_alone and not (
+        state.heads or any(_is_back(*at, n) for at, n in path.holes.items())
+    )
     found = list(
         _pass_over(
-            state, request, reading, _Passed(before, fresh, path, stood)
+            state,
+            request,
+            reading,
+            _Passed(before, fresh, path, stood, is_ordered),
         )
     )
+    found += _doubt_hidden(state, path, reading, tally)
     is_blind = passed >= 0 and not (
         request.alike or _are_alike(request, reading)
     )
@@ -342,6 +367,44 @@ def _doubt_copies(
         yield SettledRange(
             SkipKind.UNVERIFIABLE, to_ranges(offsets), len(offsets)
         )
+
+
+def _doubt_hidden(
+    state: PartitionState,
+    path: Trace,
+    reading: RangeContent,
+    tally: SkipCounters,
+) -> Iterator[SettledRange]:
+    """Doubt what copies that are gone may be of, where the mirror went back.
+
+    It may have come further before it did, and have copied afterwards what it
+    had skipped.
+    """
+    offsets = sorted(reading.source)
+    reported = {o for o in offsets if state.is_reported(o)}
+    beyond, again, most = set[int](), set[int](), 0
+    for (at, until), many in path.holes.items():
+        between = range(bisect_right(offsets, at), bisect_left(offsets, until))
+        if _is_back(at, until, many):
+            behind = bisect_right(offsets, max(at, state.frontier))
+            beyond.update(offsets[behind : behind + many])
+            again, most = reported, most + many
+        elif until >= 0:
+            near = {*offsets[between.start : between.stop]}
+            left = many - len(near - reported)
+            if left > 0:
+                again, most = again | (near & reported), most + left
+    state.doubt(to_ranges(sorted(beyond)))
+    ranges = to_ranges(sorted(again))
+    if count := state.doubt_skipped(ranges, most, tally):
+        yield SettledRange(SkipKind.UNVERIFIABLE, ranges, count)
+
+
+def _is_back(at: int, until: int, many: int) -> bool:
+    """Return whether a mirror went back between two copies: more copies lie
+    between them than offsets at the source.
+    """
+    return 0 <= until <= at + many
 
 
 def settle_unread(
@@ -396,6 +459,9 @@ class _Passed:
     path: Trace
     stood: int
 
+    is_ordered: bool
+    """Whether one writer copied it, which did not go back."""
+
 
 def _replay(
     state: PartitionState, path: Trace, tally: SkipCounters
@@ -446,67 +512,85 @@ def _pass_over(
     present = _lacking(reading, range(first, last + 1), passed.fresh, before)
     # Any of these may be a copy that cannot be recognised any more.
     unknown = _not_compacted(passed.path, reading, present)
-    compacted = len(passed.path.unknown) - len(unknown)
     gone = range(first, min(reading.source_start, last + 1))
-    lacking = 0
+    lacking, expired = 0, list[UnknownCopy]()
     if gone and not _is_reset(state, reading, passed, present):
-        copied = sorted(o for o in passed.fresh if o in gone)
-        lacking = len(gone) - len(copied)
-        unknown = _unexplained(unknown, gone, copied)
-        lacking -= len(passed.path.unknown) - compacted - len(unknown)
+        fresh = sorted(o for o in passed.fresh if o in gone)
+        lacking = len(gone) - len(fresh)
+        unknown, expired = _part_expired(unknown, gone, fresh)
+        lacking -= len(expired)
         # Those are reported already.
-        lacking -= min(lacking, state.skipped.count(first, gone[-1]))
+        lacking -= min(lacking, state.count_reported(first, gone[-1]))
     doubtful = _explained(present, unknown)
     # What is left is of records that the mirror read again.
     lacking -= min(lacking, len(unknown) - len(doubtful))
+    # Or one that is still there was copied, and one more that is gone was not.
+    left = [offset for offset in present if offset not in doubtful]
+    either = _explained_instead(left, expired, is_ordered=passed.is_ordered)
+    lacking += len(either)
+    explained = doubtful | either
     gone, most = _read_before_stand(state, reading, passed, present) or (
         gone,
         lacking,
     )
     if lacking := min(lacking, most):
-        ranges = RangeSet([(gone.start, gone.stop - 1)])
+        expired_too = gone.start, gone.stop - 1
+        ranges = RangeSet([expired_too, *to_ranges(sorted(either))])
         yield SettledRange(SkipKind.UNVERIFIABLE, ranges, lacking)
     proved = [
         offset
         for offset in present
-        if offset not in doubtful
-        and not (offset <= state.cut_until and offset in state.skipped)
+        if offset not in explained
+        and not (offset <= state.cut_until and state.is_reported(offset))
     ]
-    lost = _count_cut(state, proved, passed.fresh)
-    end = (
-        last if request.passed is None else max(passed.path.copied, default=-1)
-    )
-    between = max(lost, bisect_right(proved, end))
-    for what, offsets in (
-        (SkipKind.TRUNCATED, proved[:lost]),
-        (SkipKind.SKIPPED, proved[lost:between]),
-        (SkipKind.TAIL, proved[between:]),
-    ):
-        if not offsets:
-            continue
+    copied = passed.path.copied if passed.is_ordered else ()
+    holes = [each.at for each in passed.path.unknown if each.is_gone]
+    gaps = Gaps(copied, holes, explained)
+    for what, offsets in _sort(state, request, passed, proved):
         kind = what
         if state.is_head and offsets[0] == present[0]:
             kind = SkipKind.HEAD
         if request.sampled:
             kind = SkipKind.SAMPLED
-        yield SettledRange(
-            kind,
-            to_ranges(offsets),
-            len(offsets),
-            committed=what is not SkipKind.SKIPPED,
-        )
-    doubts = to_ranges(sorted(doubtful))
-    state.doubt(doubts)
+        for ranges, count in gaps.split(offsets):
+            yield SettledRange(
+                kind, ranges, count, committed=what is not SkipKind.SKIPPED
+            )
+    state.doubt(to_ranges(sorted(explained)))
     # Compaction removes copies as it likes: that is no sign of anything. What
     # is there and not recognised is one.
-    holes = passed.path.holes if reading.target_compacted else 0
-    if len(doubtful) > holes:
-        count = len(doubtful) - holes
-        yield SettledRange(SkipKind.UNVERIFIABLE, doubts, count)
+    count = len(doubtful)
+    count -= len(holes) if reading.target_compacted else 0
+    if count > 0:
+        ranges = to_ranges(sorted(doubtful.union(gaps.find(proved))))
+        yield SettledRange(SkipKind.UNVERIFIABLE, ranges, count)
     if request.sampled:
         unread = _unread(request, max(first, reading.source_start), last)
         if len(unread):
             yield SettledRange(SkipKind.UNVERIFIABLE, unread, len(unread))
+
+
+def _sort(
+    state: PartitionState,
+    request: RangeRequest,
+    passed: _Passed,
+    proved: Sequence[int],
+) -> Iterator[tuple[SkipKind, Sequence[int]]]:
+    """Yield the missing records by where they lie, in order."""
+    lost = _count_cut(state, proved, passed.fresh)
+    end = (
+        state.frontier
+        if request.passed is None
+        else max(passed.path.copied, default=-1)
+    )
+    between = max(lost, bisect_right(proved, end))
+    for kind, offsets in (
+        (SkipKind.TRUNCATED, proved[:lost]),
+        (SkipKind.SKIPPED, proved[lost:between]),
+        (SkipKind.TAIL, proved[between:]),
+    ):
+        if offsets:
+            yield kind, offsets
 
 
 def _count_cut(
@@ -527,7 +611,7 @@ def _count_cut(
 
 def _not_compacted(
     path: Trace, reading: RangeContent, present: Sequence[int]
-) -> list[int]:
+) -> list[UnknownCopy]:
     """Return the copies that are not recognised, but those of records that
     compaction took at the source.
 
@@ -538,47 +622,71 @@ def _not_compacted(
     if not reading.source_compacted:
         return path.unknown
     offsets, explained = sorted(reading.source), Counter[tuple[int, int]]()
-    left = list[int]()
-    for at, until in zip_longest(path.unknown, path.until, fillvalue=-1):
+    left = list[UnknownCopy]()
+    for each in path.unknown:
+        at, until, _ = each
         room = max(0, until - max(at, reading.source_start - 1) - 1)
         room -= bisect_left(offsets, until) - bisect_right(offsets, at)
+        is_back = until <= at  # then it may be of what lies elsewhere
         is_doubted = bisect_left(present, until) > bisect_right(present, at)
-        if is_doubted or explained[at, until] >= room:
-            left.append(at)
+        if is_back or is_doubted or explained[at, until] >= room:
+            left.append(each)
         else:
             explained[at, until] += 1
     return left
 
 
-def _unexplained(
-    unknown: Sequence[int], gone: range, copied: Sequence[int]
-) -> list[int]:
+def _part_expired(
+    unknown: Sequence[UnknownCopy], gone: range, copied: Sequence[int]
+) -> tuple[list[UnknownCopy], list[UnknownCopy]]:
     """Return the copies that are not recognised and may be of records that
-    are still there.
+    are still there, and others.
 
-    Others are of records that are gone, behind where the mirror was. If it
+    Those are of records that are gone, behind where the mirror was. If it
     was behind all of these, they are more likely of what it read next.
     """
-    left, explained = list[int](), 0
-    for at in unknown:
-        behind = len(range(max(gone.start, at + 1), gone.stop))
-        if explained < behind - (len(copied) - bisect_right(copied, at)):
-            explained += 1
-        else:
-            left.append(at)
-    return left
+    left, expired = list[UnknownCopy](), list[UnknownCopy]()
+    for each in unknown:
+        behind = len(range(max(gone.start, each.at + 1), gone.stop))
+        behind -= len(copied) - bisect_right(copied, each.at)
+        (expired if len(expired) < behind else left).append(each)
+    return left, expired
 
 
-def _explained(present: Sequence[int], unknown: Sequence[int]) -> set[int]:
+def _explained(
+    present: Sequence[int], unknown: Sequence[UnknownCopy]
+) -> set[int]:
     """Return which records may have a copy that is not recognised.
 
     As many as there are such copies; the mirror goes on where it was, so the
     next one that lacks a copy.
     """
     found, left = set(), list(present)
-    for at in unknown[: len(left)]:
-        behind = bisect_right(left, at)
+    for each in unknown[: len(left)]:
+        behind = bisect_right(left, each.at)
         found.add(left.pop(behind if behind < len(left) else 0))
+    return found
+
+
+def _explained_instead(
+    present: Sequence[int],
+    expired: Sequence[UnknownCopy],
+    *,
+    is_ordered: bool,
+) -> set[int]:
+    """Return which records may have a copy that is gone and was taken for one
+    of what has expired at the source.
+    """
+    found, left = set(), list(present)
+    for each in expired:
+        first = bisect_right(left, each.at) if is_ordered else 0
+        is_before = is_ordered and each.until >= 0
+        if (
+            each.is_gone
+            and first < len(left)
+            and not (is_before and left[first] > each.until)
+        ):
+            found.add(left.pop(first))
     return found
 
 
@@ -672,8 +780,8 @@ def _read_before_stand(
     known = min(state.cut_until, start - 1)
     last = max([passed.before, known, *copied])
     gone = range(passed.before + 1, last + 1)
-    between = sum(at < last for at in path.unknown)
-    told = state.skipped.count(gone.start, last)
+    between = sum(each.at < last for each in path.unknown)
+    told = state.count_reported(gone.start, last)
     return gone, max(0, len(gone) - len(copied) - between - told)
 
 
@@ -730,6 +838,8 @@ def count_settled(
     """Count what a range held."""
     if found.kind is SkipKind.UNVERIFIABLE:
         tally.unverifiable += found.count
+    elif found.count < len(found.ranges):
+        state.skip_some(found.ranges, found.count, tally)
     else:
         state.skip(found.ranges, tally)
 
@@ -779,4 +889,6 @@ def still_missing(event: SkipEvent, state: PartitionState | None) -> int:
         return event.count
     named = sum(b - a + 1 for a, b in event.ranges)
     still = sum(state.skipped.count(a, b) for a, b in event.ranges)
-    return event.count - named + still
+    unnamed = sum(state.unnamed.among.count(a, b) for a, b in event.ranges)
+    still += min(unnamed, state.unnamed.count)
+    return min(event.count, max(0, event.count - named) + still)

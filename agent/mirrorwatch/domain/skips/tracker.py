@@ -541,20 +541,12 @@ class SkipTracker:
         """Return the first skipped record that the source still holds, and
         how many there are, where a transform drops none on purpose.
         """
-        found = {}
-        for key, seen in self.surveyed.items():
-            skipped = self.states[key].skipped
-            if not skipped or self.filtered.matches(key[0]):
-                continue
-            left = [
-                (max(first, seen.log_start), last)
-                for first, last in skipped
-                if last >= seen.log_start
-            ]
-            if left:
-                count = sum(last - first + 1 for first, last in left)
-                found[key] = min(left)[0], count
-        return found
+        return {
+            key: missing
+            for key, seen in self.surveyed.items()
+            if not self.filtered.matches(key[0])
+            and (missing := self.states[key].missing_from(seen.log_start))
+        }
 
     def noisy_partitions(self) -> frozenset[TopicPartition]:
         """Return the partitions where the target's end counts no copies.
@@ -741,6 +733,7 @@ class SkipTracker:
             if before.source_id == state.source_id:
                 # What was skipped stays so, until copies of it come.
                 state.skipped = before.skipped
+                state.unnamed = before.unnamed
                 if before.target_id == seen.target_id:
                     state.begin_again(seen)
                     self._cut_sources.believe(before, seen)
