@@ -239,25 +239,6 @@ def test_the_targets_end_counts_no_copies_while_two_tasks_write() -> None:
     assert world.books.noisy_partitions() == set()
 
 
-def test_what_a_task_copied_that_another_one_skipped_is_not_lost() -> None:
-    # The second task skips a record, and goes on behind two markers. What the
-    # first one copies meanwhile takes their room, and it writes no sync.
-    world = watched("write", "copy", "flush", "takeover", "write 3", "copy")
-    world.do("drop", "copy", "mark 2", "copy_other 2", "write", "copy")
-    world.finish()
-    assert world.missing == world.skipped == set()
-    assert world.tally.recovered == 1
-
-
-def test_what_no_task_copied_stays_skipped() -> None:
-    world = watched("write", "copy", "flush", "takeover", "write 3", "copy")
-    world.do("drop", "copy", "write 5", "copy")
-    world.finish()
-    assert len(world.missing) == 1
-    assert world.skipped == world.missing
-    assert world.tally.unverifiable == 0
-
-
 @pytest.mark.parametrize("what", ["expire 22", "remove 2"])
 def test_copies_of_what_is_gone_are_not_called_foreign(what: str) -> None:
     world = watched("write 9", "copy 9", what, "write", "drop", "write")

@@ -421,13 +421,10 @@ class PartitionState:
         A pair off the cadence is written where something was left out. If
         it did not change the difference, and others write to the target, or
         another task of the mirror did just now, one of theirs may hide
-        what was dropped. So may a copy of what was skipped just before, by
-        a task that wrote no sync of it.
+        what was dropped.
         """
         length = after.downstream - before.downstream
-        at = before.upstream
-        lost = self.skipped.count(at - _CADENCE, at)
-        has_others = self.noisy or bool(self.heads) or lost > 0
+        has_others = self.noisy or bool(self.heads)
         hides = has_others and length > 1 and (sparse or length < _CADENCE)
         return is_clean(before, after) and not hides
 
