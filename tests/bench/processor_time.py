@@ -12,6 +12,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
+from tests.support.footprint import Footprint
+
 __all__ = ["ProcessorTime", "by_source"]
 
 RATE = 100
@@ -43,7 +45,7 @@ class ProcessorTime:
 
     def sample(self, seconds: float) -> None:
         """Watch it for some seconds."""
-        before = self._spent()
+        whole, before = Footprint.of(self._pid), self._spent()
         with tempfile.TemporaryDirectory() as folder:
             stacks = Path(folder) / "stacks"
             subprocess.run(
@@ -59,11 +61,15 @@ class ProcessorTime:
             )
             lines = stacks.read_text().splitlines()
         after = self._spent()
+        cost = Footprint.of(self._pid).cpu_seconds - whole.cpu_seconds
         self._seconds = seconds
         names = self._names()
         for thread, (name, spent) in after.items():
             began = before.get(thread, (name, 0.0))[1]
             self._threads[names.get(thread, name)] += spent - began
+        # Such as write `/metrics`, and ask for log ends.
+        rest = cost - sum(self._threads.values())
+        self._threads["threads that ended"] = max(0.0, rest)
         self._sources = by_source(lines)
 
     def __str__(self) -> str:

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple
 
 from ..offsets import RangeSet, discard, newest, to_ranges
 from .model import (
@@ -21,7 +20,14 @@ from .model import (
     SkipKind,
 )
 from .partition import PartitionState
-from .unnamed import Gaps
+from .unnamed import (
+    Gaps,
+    UnknownCopy,
+    explain,
+    explain_instead,
+    part_expired,
+    without_compacted,
+)
 
 __all__ = [
     "RangeContent",
@@ -64,20 +70,6 @@ class RangeContent:
 
     target_compacted: bool = False
     """Whether the target does."""
-
-
-class UnknownCopy(NamedTuple):
-    """A target offset of which it is not known what it is a copy of."""
-
-    at: int
-    """Source offset that the mirror was at before."""
-
-    until: int
-    """Source offset that was copied next, -1 if nothing was."""
-
-    is_gone: bool
-    """Whether compaction or retention has removed it. Else it is no copy of
-    anything that was read."""
 
 
 @dataclass(slots=True)
@@ -511,22 +503,22 @@ def _pass_over(
     }
     present = _lacking(reading, range(first, last + 1), passed.fresh, before)
     # Any of these may be a copy that cannot be recognised any more.
-    unknown = _not_compacted(passed.path, reading, present)
+    unknown = _find_unknown(passed.path, reading, present)
     gone = range(first, min(reading.source_start, last + 1))
     lacking, expired = 0, list[UnknownCopy]()
     if gone and not _is_reset(state, reading, passed, present):
         fresh = sorted(o for o in passed.fresh if o in gone)
         lacking = len(gone) - len(fresh)
-        unknown, expired = _part_expired(unknown, gone, fresh)
+        unknown, expired = part_expired(unknown, gone, fresh)
         lacking -= len(expired)
         # Those are reported already.
         lacking -= min(lacking, state.count_reported(first, gone[-1]))
-    doubtful = _explained(present, unknown)
+    doubtful = explain(present, unknown)
     # What is left is of records that the mirror read again.
     lacking -= min(lacking, len(unknown) - len(doubtful))
     # Or one that is still there was copied, and one more that is gone was not.
     left = [offset for offset in present if offset not in doubtful]
-    either = _explained_instead(left, expired, is_ordered=passed.is_ordered)
+    either = explain_instead(left, expired, is_ordered=passed.is_ordered)
     lacking += len(either)
     explained = doubtful | either
     gone, most = _read_before_stand(state, reading, passed, present) or (
@@ -609,85 +601,15 @@ def _count_cut(
     return bisect_right(proved, min(copied, default=proved[-1]))
 
 
-def _not_compacted(
+def _find_unknown(
     path: Trace, reading: RangeContent, present: Sequence[int]
-) -> list[UnknownCopy]:
-    """Return the copies that are not recognised, but those of records that
-    compaction took at the source.
-
-    A mirror goes on where it was: what it copied between two records is of
-    those that lie between them. Where one of these has no copy, any of the
-    copies may be its.
-    """
+) -> Sequence[UnknownCopy]:
+    """Return the copies that are not recognised, and may be of any record."""
     if not reading.source_compacted:
         return path.unknown
-    offsets, explained = sorted(reading.source), Counter[tuple[int, int]]()
-    left = list[UnknownCopy]()
-    for each in path.unknown:
-        at, until, _ = each
-        room = max(0, until - max(at, reading.source_start - 1) - 1)
-        room -= bisect_left(offsets, until) - bisect_right(offsets, at)
-        is_back = until <= at  # then it may be of what lies elsewhere
-        is_doubted = bisect_left(present, until) > bisect_right(present, at)
-        if is_back or is_doubted or explained[at, until] >= room:
-            left.append(each)
-        else:
-            explained[at, until] += 1
-    return left
-
-
-def _part_expired(
-    unknown: Sequence[UnknownCopy], gone: range, copied: Sequence[int]
-) -> tuple[list[UnknownCopy], list[UnknownCopy]]:
-    """Return the copies that are not recognised and may be of records that
-    are still there, and others.
-
-    Those are of records that are gone, behind where the mirror was. If it
-    was behind all of these, they are more likely of what it read next.
-    """
-    left, expired = list[UnknownCopy](), list[UnknownCopy]()
-    for each in unknown:
-        behind = len(range(max(gone.start, each.at + 1), gone.stop))
-        behind -= len(copied) - bisect_right(copied, each.at)
-        (expired if len(expired) < behind else left).append(each)
-    return left, expired
-
-
-def _explained(
-    present: Sequence[int], unknown: Sequence[UnknownCopy]
-) -> set[int]:
-    """Return which records may have a copy that is not recognised.
-
-    As many as there are such copies; the mirror goes on where it was, so the
-    next one that lacks a copy.
-    """
-    found, left = set(), list(present)
-    for each in unknown[: len(left)]:
-        behind = bisect_right(left, each.at)
-        found.add(left.pop(behind if behind < len(left) else 0))
-    return found
-
-
-def _explained_instead(
-    present: Sequence[int],
-    expired: Sequence[UnknownCopy],
-    *,
-    is_ordered: bool,
-) -> set[int]:
-    """Return which records may have a copy that is gone and was taken for one
-    of what has expired at the source.
-    """
-    found, left = set(), list(present)
-    for each in expired:
-        first = bisect_right(left, each.at) if is_ordered else 0
-        is_before = is_ordered and each.until >= 0
-        if (
-            each.is_gone
-            and first < len(left)
-            and not (is_before and left[first] > each.until)
-        ):
-            found.add(left.pop(first))
-    return found
+    return without_compacted(
+        path.unknown, sorted(reading.source), reading.source_start, present
+    )
 
 
 def _unread(request: RangeRequest, first: int, last: int) -> RangeSet:

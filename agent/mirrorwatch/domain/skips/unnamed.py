@@ -1,12 +1,24 @@
-"""Skipped records of which only the number is known."""
+"""Copies of which it is not known what they are of, and skipped records of
+which only the number is known.
+"""
 
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ..offsets import RangeSet, discard, newest, to_ranges
 
-__all__ = ["Gaps", "UnnamedSkips"]
+__all__ = [
+    "Gaps",
+    "UnknownCopy",
+    "UnnamedSkips",
+    "explain",
+    "explain_instead",
+    "part_expired",
+    "without_compacted",
+]
 
 
 @dataclass(slots=True)
@@ -107,3 +119,112 @@ class Gaps:
 
     def _gap(self, offset: int) -> int:
         return bisect_left(self._copied, offset)
+
+
+class UnknownCopy(NamedTuple):
+    """A target offset of which it is not known what it is a copy of."""
+
+    at: int
+    """Source offset that the mirror was at before."""
+
+    until: int
+    """Source offset that was copied next, -1 if nothing was."""
+
+    is_gone: bool
+    """Whether compaction or retention has removed it. Else it is no copy of
+    anything that was read."""
+
+
+def without_compacted(
+    unknown: Iterable[UnknownCopy],
+    source: Sequence[int],
+    start: int,
+    present: Sequence[int],
+) -> list[UnknownCopy]:
+    """Return the copies that are not recognised, but those of records that
+    compaction took at the source.
+
+    Parameters
+    ----------
+    unknown
+        All of them.
+    source
+        Source offsets of the records that are left, ascending.
+    start
+        Log start at the source.
+    present
+        Those of them that have no copy which is recognised.
+
+    Notes
+    -----
+    A mirror goes on where it was: what it copied between two records is of
+    those that lie between them. Where one of these has no copy, any of the
+    copies may be its.
+    """
+    explained = Counter[tuple[int, int]]()
+    left = list[UnknownCopy]()
+    for each in unknown:
+        at, until, _ = each
+        room = max(0, until - max(at, start - 1) - 1)
+        room -= bisect_left(source, until) - bisect_right(source, at)
+        is_back = until <= at  # then it may be of what lies elsewhere
+        is_doubted = bisect_left(present, until) > bisect_right(present, at)
+        if is_back or is_doubted or explained[at, until] >= room:
+            left.append(each)
+        else:
+            explained[at, until] += 1
+    return left
+
+
+def part_expired(
+    unknown: Sequence[UnknownCopy], gone: range, copied: Sequence[int]
+) -> tuple[list[UnknownCopy], list[UnknownCopy]]:
+    """Return the copies that are not recognised and may be of records that
+    are still there, and others.
+
+    Those are of records that are gone, behind where the mirror was. If it
+    was behind all of these, they are more likely of what it read next.
+    """
+    left, expired = list[UnknownCopy](), list[UnknownCopy]()
+    for each in unknown:
+        behind = len(range(max(gone.start, each.at + 1), gone.stop))
+        behind -= len(copied) - bisect_right(copied, each.at)
+        (expired if len(expired) < behind else left).append(each)
+    return left, expired
+
+
+def explain(
+    present: Sequence[int], unknown: Sequence[UnknownCopy]
+) -> set[int]:
+    """Return which records may have a copy that is not recognised.
+
+    As many as there are such copies; the mirror goes on where it was, so the
+    next one that lacks a copy.
+    """
+    found, left = set(), list(present)
+    for each in unknown[: len(left)]:
+        behind = bisect_right(left, each.at)
+        found.add(left.pop(behind if behind < len(left) else 0))
+    return found
+
+
+def explain_instead(
+    present: Sequence[int],
+    expired: Sequence[UnknownCopy],
+    *,
+    is_ordered: bool,
+) -> set[int]:
+    """Return which records may have a copy that is gone and was taken for one
+    of what has expired at the source.
+    """
+    found, left = set(), list(present)
+    for each in expired:
+        first = bisect_right(left, each.at) if is_ordered else 0
+        is_before = is_ordered and each.until >= 0
+        if (
+            each.is_gone
+            and first < len(left)
+            and not (is_before and left[first] > each.until)
+        ):
+            found.add(left.pop(first))
+    return found
