@@ -432,6 +432,13 @@ class HarshWorld(World):
     start_here: int = 0
     """Log start of the target."""
 
+    looked_at: str = ""
+    """Id of the topic at the target when it was last looked at."""
+
+    vanished: list[int] = field(default_factory=list)
+    """Records that were copied to a topic which was deleted before anybody had
+    looked: nothing shows that they were."""
+
     incarnation: int = 2
     """Of the topic that was made last."""
 
@@ -483,6 +490,10 @@ class HarshWorld(World):
     def booked(self, end: int) -> set[int | None]:
         return super().booked(end) - self.unseen
 
+    def look(self) -> None:
+        super().look()
+        self.looked_at = self.ids[1]
+
     def recreate_source(self) -> None:
         self.incarnation += 1
         super().recreate_source()
@@ -490,6 +501,8 @@ class HarshWorld(World):
 
     def recreate_target(self) -> None:
         self.incarnation += 1
+        if self.looked_at != self.ids[1]:
+            self.vanished += (up for up in self.target if up is not None)
         super().recreate_target()
         self.ids = self.ids[0], f"t{self.incarnation}"
 
