@@ -483,16 +483,8 @@ class TruncatedSources:
 def _unread(
     request: RangeRequest, reading: RangeContent, *, is_known: bool
 ) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of which nothing was read, though they may be lost.
-
-    Parameters
-    ----------
-    request
-        What was asked.
-    reading
-        What was read.
-    is_known
-        Whether some of it was there before the truncation.
+    """Yield the ranges of which nothing was read, though they may be lost:
+    also below all that was read, if none of it is known to be of before.
     """
     for before, after in pairwise(request.source):
         yield before.end, after.first - 1

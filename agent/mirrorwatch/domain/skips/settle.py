@@ -372,10 +372,13 @@ def _doubt_hidden(
     It may have come further before it did, and have copied afterwards what it
     had skipped.
     """
+    holes = path.holes
+    if not holes:
+        return
     offsets = sorted(reading.source)
     reported = {o for o in offsets if state.is_reported(o)}
     beyond, again, most = set[int](), set[int](), 0
-    for (at, until), many in path.holes.items():
+    for (at, until), many in holes.items():
         between = range(bisect_right(offsets, at), bisect_left(offsets, until))
         if _is_back(at, until, many):
             behind = bisect_right(offsets, max(at, state.frontier))
