@@ -128,7 +128,7 @@ BESIDE_ROLES = {
     "position/recreation": "clusters and topics that others replaced",
     "skips/partition": "the tracker of one partition",
     "skips/settle": "reads ranges that counts do not explain",
-    "skips/unnamed": "skipped records of which only the number is known",
+    "skips/unnamed": "copies and skipped records that cannot be matched",
 }
 """Other modules of subjects, and what they are for."""
 

@@ -544,8 +544,8 @@ class SkipTracker:
         return {
             key: missing
             for key, seen in self.surveyed.items()
-            if not self.filtered.matches(key[0])
-            and (missing := self.states[key].missing_from(seen.log_start))
+            if (missing := self.states[key].missing_from(seen.log_start))
+            and not self.filtered.matches(key[0])
         }
 
     def noisy_partitions(self) -> frozenset[TopicPartition]:
