@@ -211,7 +211,7 @@ def from_followed(books: SkipTracker) -> Json:
         "partitions": len(books.surveyed),
         "blind": books.blind,
         "tallies": dict(sorted(found.items())),
-        "positions": from_empty(books.positions()),
+        "positions": from_empty(books.positions(books.surveyed)),
     }
 
 

@@ -386,8 +386,10 @@ class Positions(SkipTracker):
                 upstream=offset,
             )
 
-    def positions(self) -> dict[tuple[str, int], int]:
-        return dict(self.at)
+    def positions(
+        self, places: Iterable[tuple[str, int]]
+    ) -> dict[tuple[str, int], int]:
+        return {place: self.at[place] for place in places if place in self.at}
 
 
 def flow_view(at: datetime, ends: dict[tuple[str, int], int]) -> FlowView:

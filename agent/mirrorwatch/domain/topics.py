@@ -286,8 +286,11 @@ class Selection:
 
     def matches(self, topic: str) -> bool:
         """Return whether a source topic is carried."""
-        return any(p.fullmatch(topic) for p in self._include) and not any(
-            p.fullmatch(topic) for p in self._exclude
+        # Without patterns, which is usual, nothing is made for each topic.
+        return (
+            bool(self.include)
+            and any(p.fullmatch(topic) for p in self._include)
+            and not any(p.fullmatch(topic) for p in self._exclude)
         )
 
     @cached_property

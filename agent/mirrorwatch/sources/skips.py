@@ -383,7 +383,9 @@ class SuspectedDrops:
             for each in assignments
             for place in each.partitions
         }
-        positions = tracker.positions()
+        # Others are not judged: without a transform these are none.
+        places = {*tasks, *self._suspicions.waiting, *self._found}
+        positions = tracker.positions(places)
         suspected = self._suspicions.look(
             view.source.at, view.source.ends, positions, tasks
         )

@@ -3,6 +3,7 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from mirrorwatch.domain.skips.tracker import SkipTracker
 from tests.domain.skips.world import (
     AlikeWorld,
     AlteredWorld,
@@ -181,6 +182,56 @@ def test_logs_that_shrink_while_they_are_read_make_no_loss(
     world.finish()
     known = {n for n in world.skipped if n >= world.start} - world.unseen
     assert {n for n in known if world.source[n] is not None} <= world.missing
+
+
+EVERYTHING = [*FAULTS, *NOISE, *SHRINKING, "retry", "forget", "stranger 3"]
+EVERYTHING += ["deny", "die", "look", "look 4", "look 4", "truncate_target"]
+EVERYTHING += ["recreate_source", "recreate_target", "truncate_target 3"]
+EVERYTHING += ["truncate", "truncate 3"]
+
+
+class UncheckedWorld(HarshWorld):
+    """One in which all may happen, also what makes some answers uncertain."""
+
+    def check(self) -> None:
+        pass
+
+    def truncate(self) -> None:
+        """The newest record is lost, if there is one; a copy of it stays."""
+        del self.source[-1:]
+        self.target = [
+            None if up is not None and up >= len(self.source) else up
+            for up in self.target
+        ]
+        end = len(self.source)
+        self.start = min(self.start, end)
+        for writer in self.writers:
+            writer.at = min(writer.at, end)
+
+
+SHORTER_TWICE = ["write", "copy", "flush", "stranger 6", "look 2"]
+SHORTER_TWICE += ["truncate_target 3", "look 5", "truncate_target 3"]
+STARTS_TWICE = ["write 9", "copy 9", "look", "expire 3", "look", "expire 3"]
+
+
+@given(histories(*COPYING, *EVERYTHING))
+@example([*SHORTER_TWICE, "look"])
+@example([*STARTS_TWICE, "look 6"])
+@example([*["write 9", "copy 9", "flush", "look 2", "truncate 4", "look 9"]])
+@examples(400)
+def test_to_pass_over_what_looks_as_before_changes_nothing(
+    actions: list[str],
+) -> None:
+    passing, looking = UncheckedWorld(), UncheckedWorld(anew=True)
+    for action in ["look", *actions, *["look"] * 3]:
+        passing.do(action)
+        looking.do(action)
+        assert _known(passing.books) == _known(looking.books)
+
+
+def _known(books: SkipTracker) -> dict[str, object]:
+    """Return all that was kept of what was seen."""
+    return vars(books) | {"_settled": None, "_syncs": None}
 
 
 AGAIN = ["recreate_source", "recreate_target"]

@@ -5,12 +5,18 @@ what an agent could: ends, committed positions, pairs of offsets that come
 late or not at all, and the records of the stretches that they ask for.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Self
 
-from mirrorwatch.domain.cluster_view import ClusterView, FlowView, TopicFacts
+from mirrorwatch.domain.cluster_view import (
+    ClusterView,
+    FlowView,
+    PartitionView,
+    TopicFacts,
+    TopicPartition,
+)
 from mirrorwatch.domain.mirror_records import Committed, Sync
 from mirrorwatch.domain.skips.model import RangeRequest, SkipCounters
 from mirrorwatch.domain.skips.settle import RangeContent
@@ -162,8 +168,8 @@ class Mirror:
         self.former = 0
 
     def truncate_target(self) -> None:
-        """The newest copy is lost with the end of the log."""
-        self.target.pop()
+        """The newest copy is lost with the end of the log, if there is one."""
+        del self.target[-1:]
 
     def copy(self, writer: int = 0) -> None:
         self._move(self.writers[min(writer, len(self.writers) - 1)], keep=True)
@@ -259,6 +265,13 @@ class World(Mirror):
     )
     refuse: bool = False
     unproved: dict[tuple[str, int], str] = field(default_factory=dict)
+    anew: bool = False
+    """Whether a survey has every partition as a new one, moved or not."""
+
+    _seen: Mapping[TopicPartition, PartitionView | None] = field(
+        default_factory=dict
+    )
+    _commit: Committed | None = None
 
     def do(self, *actions: str) -> Self:
         for action in actions:
@@ -289,7 +302,9 @@ class World(Mirror):
 
     def see(self) -> None:
         self.now += SURVEYED_EACH
-        self.books.follow(self.view())
+        view = self.view()
+        self.books.follow(view)
+        self._seen = {} if self.anew else view.partitions
         self.unread = []
         for _ in range(50):
             requests = [
@@ -320,20 +335,11 @@ class World(Mirror):
         self.unread = list(self.told)
 
     def view(self) -> FlowView:
-        position = self.committed
         return FlowView(
             flow="f",
             at=self.now,
-            committed={}
-            if position is None
-            else {
-                KEY: Committed(
-                    topic=TOPIC,
-                    partition=0,
-                    position=position,
-                    written_at=self.now,
-                )
-            },
+            before=self._seen,
+            committed=self._commits(),
             syncs={KEY: self.told[-1]} if self.told else {},
             caught_up=True,
             target=_cluster("b", self.ids[1], 0, len(self.target), self.now),
@@ -344,6 +350,20 @@ class World(Mirror):
             new_syncs=tuple(self.unread),
             unproved=self.unproved,
         )
+
+    def _commits(self) -> dict[TopicPartition, Committed]:
+        """Return what the mirror wrote: the same as long as it stands."""
+        position, known = self.committed, self._commit
+        if position is None:
+            return {}
+        if known is None or known.position != position:
+            known = self._commit = Committed(
+                topic=TOPIC,
+                partition=0,
+                position=position,
+                written_at=self.now,
+            )
+        return {KEY: known}
 
     def read(self, request: RangeRequest) -> RangeContent | None:
         if self.refuse:

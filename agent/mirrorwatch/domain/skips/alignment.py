@@ -322,6 +322,10 @@ class TruncatedSources:
             cut = self._cuts[key] = _Cut(copies, end, last)
         cut.end = min(cut.end, end)
 
+    def follows(self, key: TopicPartition) -> bool:
+        """Return whether a log was truncated, as far as is known."""
+        return key in self._cuts
+
     def believe(self, before: PartitionState, seen: PartitionView) -> None:
         """Take that a log was truncated: what was known of it is void."""
         self.forget(_key(before))

@@ -196,6 +196,12 @@ class SkipTracker:
     _reported: dict[TopicPartition, datetime] = field(default_factory=dict)
     """When that was, where it is not long ago."""
 
+    _settled: dict[TopicPartition, PartitionView] = field(
+        default_factory=dict, compare=False
+    )
+    """Partitions as they were seen last, where a look changed nothing and
+    nothing happened since: another look at the same would change nothing."""
+
     _cut_sources: TruncatedSources = field(default_factory=TruncatedSources)
     _commits: BelievedCommits = field(default_factory=BelievedCommits)
     _starts: PastLogStarts = field(default_factory=PastLogStarts)
@@ -316,6 +322,7 @@ class SkipTracker:
         """Apply what was asked; without a reading, what the net says."""
         key = request.place
         state = self.states.get(key)
+        self._settled.pop(key, None)
         if request.looks_back:
             self._look_back(request, reading, now)
             return
@@ -455,6 +462,7 @@ class SkipTracker:
 
     def _go_on(self, key: TopicPartition) -> None:
         """Account for the syncs that need no reading."""
+        self._settled.pop(key, None)
         state = self.states[key]
         tally, first = self._tally(state), state.upstream
         passed, repeated = state.frontier, tally.repeated
@@ -496,12 +504,17 @@ class SkipTracker:
             return None
         return plan_count(state, seen, span)
 
-    def positions(self) -> dict[TopicPartition, int]:
-        """Return where the mirror is, wherever nothing waits to be read."""
+    def positions(
+        self, places: Iterable[TopicPartition]
+    ) -> dict[TopicPartition, int]:
+        """Return where the mirror is in partitions, wherever nothing waits to
+        be read.
+        """
         return {
             key: position
-            for key, seen in self.surveyed.items()
-            if (position := position_of(self.states[key], seen)) is not None
+            for key in places
+            if (seen := self.surveyed.get(key)) is not None
+            and (position := position_of(self.states[key], seen)) is not None
         }
 
     def awaits(
@@ -571,32 +584,53 @@ class SkipTracker:
         self.surveyed.clear()
         self._doubted.clear()
         self.blind = 0
+        settled, self._settled = self._settled, {}
         for key, seen in view.partitions.items():
             if seen is None or (seen.target_end is None and not seen.uncopied):
                 self._await_leader(key, source.topics[key[0]].id)
-                continue
-            self._cut_sources.note(self.states.get(key), key, seen)
-            if self._may_be_stale(view.at, key, seen):
-                continue
-            self.surveyed[key] = seen
-            state = self._epoch(view, key, seen)
-            if state.searched_from is not None:
-                ends = seen.source_end, seen.copies_end
-                if self._searched.get(key) != ends:
-                    self._searching.add(key)
-                self._searched[key] = ends
-            if seen.target_id is not None:
-                self._reached[key] = seen.target_id, seen.copies_end
-            self.blind += self._is_blind(view.at, key, seen)
-            self._note_stand(key, state, seen)
-            if seen.log_start > state.start_before:
-                self._starts.note(key, seen.log_start)
-            if (
-                seen.target_end is not None
-                and not state.noisy
-                and state.copies.reaches(seen.source_end, seen.target_end)
-            ):
-                self.changed.add(key)
+            elif settled.get(key) is seen:
+                # Most partitions, most of the time.
+                self.surveyed[key] = self._settled[key] = seen
+            else:
+                self._look_at(view, key, seen)
+
+    def _look_at(
+        self, view: FlowView, key: TopicPartition, seen: PartitionView
+    ) -> None:
+        """Compare ids and ends of one partition."""
+        self._cut_sources.note(self.states.get(key), key, seen)
+        if self._may_be_stale(view.at, key, seen):
+            return
+        self.surveyed[key] = seen
+        state = self._epoch(view, key, seen)
+        if state.searched_from is not None:
+            ends = seen.source_end, seen.copies_end
+            if self._searched.get(key) != ends:
+                self._searching.add(key)
+            self._searched[key] = ends
+        if seen.target_id is not None:
+            self._reached[key] = seen.target_id, seen.copies_end
+        is_blind = self._is_blind(view.at, key, seen)
+        self.blind += is_blind
+        self._note_stand(key, state, seen)
+        if seen.log_start > state.start_before:
+            self._starts.note(key, seen.log_start)
+        if (
+            seen.target_end is not None
+            and not state.noisy
+            and state.copies.reaches(seen.source_end, seen.target_end)
+        ):
+            self.changed.add(key)
+        if not (
+            is_blind
+            or key in self.changed
+            or key in self._shorter
+            or key in self._unsynced
+            or key in self._ends
+            or seen.log_start > state.start_before
+            or self._cut_sources.follows(key)
+        ):
+            self._settled[key] = seen
 
     def _note_stand(
         self, key: TopicPartition, state: PartitionState, seen: PartitionView
@@ -806,6 +840,7 @@ class SkipTracker:
                 self._syncs.hold(sync)
         if state is None or seen is None:
             return
+        self._settled.pop(key, None)
         for sync in syncs:
             former = [at for at in (state.since, state.cut_at) if at]
             if former and sync.written_at <= max(former):
