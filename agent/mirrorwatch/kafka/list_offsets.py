@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
+from operator import attrgetter
 
 from confluent_kafka import Consumer, KafkaException
 from confluent_kafka import TopicPartition as Requested
@@ -17,16 +18,20 @@ __all__ = ["BATCH", "EARLIEST", "LATEST", "OffsetLookup", "note_epoch"]
 LATEST, EARLIEST = -1, -2
 """Times that Kafka's ListOffsets takes for the end and the start of a log."""
 
-BATCH = 500
+BATCH = 250
 """Partitions that are asked for at once. The library makes one request of
 them for each broker, and goes through all of them three times for each one of
-them (`rd_kafka_topic_partition_list_find`). 8,000 took, in batches of 8,000,
-4,000, 2,000, 1,000, 500 and 250: 450, 270, 160, 116, 80 and 70 ms of processor
-time."""
+them (`rd_kafka_topic_partition_list_find`). One of 10,000 took, in batches of
+1,000, 500, 250 and 100: 10, 7.1, 5.3 and 4.7 µs of processor time."""
 
 AT_ONCE = 4
 """Batches that are under way at the same time, as each waits for a round trip
 between the sites."""
+
+
+_ERROR, _OFFSET = attrgetter("error"), attrgetter("offset")
+_EPOCH = attrgetter("leader_epoch")
+"""Of an answer: an attribute for each of 10,000, without a step of Python."""
 
 
 class OffsetLookup:
@@ -102,13 +107,12 @@ class OffsetLookup:
                 batches, _ask_at_once(question, batches), strict=True
             ):
                 # They come in the order of the questions.
-                for partition, answer in zip(batch, answers, strict=True):
-                    # Ends and starts are not negative.
-                    if answer.error is None and (
-                        answer.offset >= 0 or wanted[partition] >= 0
-                    ):
-                        found[partition] = answer.offset
-                        note_epoch(epochs, partition, answer.leader_epoch)
+                places, given = _answered(batch, answers, wanted)
+                found.update(zip(places, map(_OFFSET, given), strict=True))
+                for place, epoch in zip(
+                    places, map(_EPOCH, given), strict=True
+                ):
+                    note_epoch(epochs, place, epoch)
         if len(found) < len(wanted):
             # What it remembers may no longer be so.
             self._consumers.pop(read_committed, None)
@@ -139,6 +143,23 @@ def note_epoch(
     """Note the leader epoch of an answer, if it has one."""
     if epochs is not None and epoch is not None and epoch >= 0:
         epochs[partition] = epoch
+
+
+def _answered(
+    batch: Sequence[TopicPartition],
+    answers: Sequence[Requested],
+    wanted: Mapping[TopicPartition, int],
+) -> tuple[Sequence[TopicPartition], Sequence[Requested]]:
+    """Return the partitions that have an answer, and these answers."""
+    if not any(map(_ERROR, answers)) and min(map(_OFFSET, answers)) >= 0:
+        return batch, answers  # nearly always
+    # Ends and starts are not negative.
+    found = [
+        (place, answer)
+        for place, answer in zip(batch, answers, strict=True)
+        if answer.error is None and (answer.offset >= 0 or wanted[place] >= 0)
+    ]
+    return [place for place, _ in found], [answer for _, answer in found]
 
 
 def _ask_at_once(
