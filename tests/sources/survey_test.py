@@ -20,6 +20,7 @@ from mirrorwatch.sources.survey import (
     DESCRIBE_EVERY,
     LEAST_ROUND_TRIPS,
     STARTS_EVERY,
+    STARTS_WHOLE_EVERY,
     AnswerTracker,
 )
 from tests.support.builders import NOON
@@ -91,6 +92,42 @@ def test_starts_are_read_now_and_then_and_at_once_where_topics_are_new() -> (
     assert view.source.starts["sal.a", 0] == 7
 
 
+def test_starts_of_empty_logs_are_read_again_when_their_ends_move() -> None:
+    world = World()
+    summit = world.clusters["summit"]
+    summit.start = 100
+    summit.known["b", 0] = 101
+    world.look()
+    assert summit.starts_read == {("sal.a", 0), ("sal.a", 1), ("b", 0)}
+    world.look(STARTS_EVERY)
+    assert summit.starts_read == {("b", 0)}
+    summit.known["sal.a", 1] = summit.start = 103
+    world.look(STARTS_EVERY)
+    assert summit.starts_read == {("sal.a", 1), ("b", 0)}
+    starts = world.source().starts
+    assert starts == {("sal.a", 0): 100, ("sal.a", 1): 103, ("b", 0): 103}
+    world.look(STARTS_EVERY)
+    assert summit.starts_read == {("b", 0)}
+    # Of another topic all are read.
+    summit.topics["sal.a"] = ("anew", 2)
+    world.look(STARTS_EVERY)
+    assert summit.starts_read == {("sal.a", 0), ("sal.a", 1), ("b", 0)}
+
+
+def test_starts_of_empty_logs_are_read_every_ten_minutes() -> None:
+    world = World()
+    summit = world.clusters["summit"]
+    summit.start = 100
+    world.look()
+    world.look(STARTS_EVERY)
+    # A leader that is behind has records that are deleted elsewhere.
+    summit.start = 50
+    world.look(STARTS_EVERY)
+    assert set(world.source().starts.values()) == {100}
+    world.look(STARTS_WHOLE_EVERY)
+    assert set(world.source().starts.values()) == {50}
+
+
 def test_a_cluster_that_is_down_is_a_problem_of_its_flows_only() -> None:
     world = World()
     world.clusters["ldf"].up = False
@@ -148,6 +185,27 @@ def test_a_topic_on_which_nothing_moves_is_described_once_a_minute() -> None:
     for _ in range(10):
         assert asked(world) == {}
     assert asked(world, DESCRIBE_EVERY) == everything
+
+
+def test_a_topic_without_a_record_is_described_every_ten_minutes() -> None:
+    world = World()
+    summit = world.clusters["summit"]
+    summit.known = {("sal.a", 0): 0, ("sal.a", 1): 0, ("b", 0): 1}
+    everything = asked(world)
+    some = {**everything, "summit": {"b"}}
+    for _ in range(9):
+        assert asked(world, DESCRIBE_EVERY) == some
+    assert asked(world, DESCRIBE_EVERY) == everything
+    # One that is recreated loses nothing, and is known by its first record.
+    summit.topics["sal.a"] = ("anew", 2)
+    assert asked(world, DESCRIBE_EVERY) == some
+    assert world.source().topics["sal.a"].id == "1"
+    summit.known["sal.a", 1] = 1
+    assert asked(world) == {"summit": {"sal.a"}}
+    assert world.source().topics["sal.a"].id == "anew"
+    # With a record in one of its partitions it is not without any.
+    both = {**everything, "summit": {"sal.a", "b"}}
+    assert asked(world, DESCRIBE_EVERY) == both
 
 
 def test_a_clock_that_is_set_back_lets_no_facts_grow_old() -> None:

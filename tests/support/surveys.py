@@ -57,6 +57,9 @@ class FakeCluster(Cluster):
         self.up = True
         self.known: dict[TopicPartition, int] = {}
         self.start = 0
+        self.starts_read: set[TopicPartition] = set()
+        """Of which the start was read last."""
+
         self.after_ends: Callable[[], None] = lambda: None
         self.epoch: int | None = None
         """Of all leaders; `None` if they do not say."""
@@ -85,6 +88,7 @@ class FakeCluster(Cluster):
             return {}
         if EARLIEST in wanted.values():
             self._told.append(f"starts of {self.alias}")
+            self.starts_read = set(wanted)
             return dict.fromkeys(wanted, self.start)
         how = " committed" if read_committed else ""
         self._told.append(f"ends of {self.alias}{how}")

@@ -369,7 +369,8 @@ class FlowView:
             return {}
         found: dict[TopicPartition, PartitionView | None] = {}
         before, marked = self.before, self.exactly_once
-        ends, starts = source.ends, source.starts
+        ends, starts, epochs = source.ends, source.starts, source.epochs
+        ends_here = {} if target is None else target.ends
         committed, syncs = self.committed, self.syncs
         for topic, remote in self.names.items():
             facts = source.topics[topic]
@@ -383,8 +384,10 @@ class FlowView:
                     found[key] = None
                     continue
                 copied = partition < there
-                start, epoch = starts.get(key), source.epochs.get(key)
-                copies_end = self.target_end(key) if copied else None
+                start, epoch = starts.get(key), epochs.get(key)
+                copies_end = (
+                    ends_here.get((remote, partition)) if copied else None
+                )
                 commit, sync = committed.get(key), syncs.get(key)
                 uncopied = target is not None and not copied
                 unproved = key in self.unproved

@@ -14,7 +14,6 @@ from ..domain.cluster_view import (
     ClusterView,
     FlowView,
     PartitionView,
-    TopicFacts,
     TopicPartition,
 )
 from ..domain.mirror_records import Committed, Sync
@@ -30,8 +29,10 @@ from ..ports import Guard, unguarded
 from .mirror_state import MirrorState
 
 __all__ = [
+    "DESCRIBE_ALL_EVERY",
     "DESCRIBE_EVERY",
     "STARTS_EVERY",
+    "STARTS_WHOLE_EVERY",
     "SurveyWorker",
     "SurveyedFlow",
     "ViewListener",
@@ -40,6 +41,10 @@ __all__ = [
 
 DESCRIBE_EVERY = timedelta(minutes=1)
 """How old what is known of a topic may be on which nothing moves."""
+
+DESCRIBE_ALL_EVERY = timedelta(minutes=10)
+"""How old it may be of a topic that never had a record: whoever recreates it
+loses none, and its first record moves its end."""
 
 
 class TopicCatalogue:
@@ -60,7 +65,8 @@ class TopicCatalogue:
     topics are described when they are new or have other partitions, and
     otherwise every minute; who saw something move on one has it confirmed
     that the topic is the same. One that was recreated without a trace, in
-    the list, its ends and what the mirror says, is known within the minute.
+    the list, its ends and what the mirror says, is known within the minute,
+    if it ever had a record.
     """
 
     def __init__(
@@ -69,6 +75,7 @@ class TopicCatalogue:
         self._cluster = cluster
         self._clock = clock
         self._described_at: datetime | None = None
+        self._all_described_at: datetime | None = None
         self.took = timedelta()
         """How long the cluster took to list its topics."""
 
@@ -78,8 +85,13 @@ class TopicCatalogue:
         self.changed: set[str] = set()
         """Topics that had another id before the last reading."""
 
-    def read(self) -> Described:
+    def read(self, unwritten: Callable[[], AbstractSet[str]]) -> Described:
         """Read which topics there are.
+
+        Parameters
+        ----------
+        unwritten
+            Returns the topics that never had a record.
 
         Raises
         ------
@@ -90,12 +102,13 @@ class TopicCatalogue:
         listed = list_topics(self._cluster)
         self.took = self._clock() - now
         known, at = self.described.topics, self._described_at
-        if (
-            listed.id != self.described.id
-            or at is None
-            or not at <= now < at + DESCRIBE_EVERY
+        all_at = self._all_described_at
+        if listed.id != self.described.id or not _is_young(
+            all_at, now, DESCRIBE_ALL_EVERY
         ):
-            known, at = {}, now
+            known, at, all_at = {}, now, now
+        elif not _is_young(at, now, DESCRIBE_EVERY):
+            known, at = {n: known[n] for n in unwritten() & known.keys()}, now
         same = {
             name: known[name]
             for name, partitions in listed.partitions.items()
@@ -104,7 +117,7 @@ class TopicCatalogue:
         found = describe_topics(
             self._cluster, listed.partitions.keys() - same.keys()
         )
-        self._described_at = at
+        self._described_at, self._all_described_at = at, all_at
         before = self.described.topics
         self.changed = {
             name
@@ -142,12 +155,20 @@ class TopicCatalogue:
         return not others
 
 
+def _is_young(at: datetime | None, now: datetime, age: timedelta) -> bool:
+    return at is not None and at <= now < at + age
+
+
 STARTS_EVERY = timedelta(seconds=30)
 """How often log starts are read: they move by whole segments, seldom."""
 
-Wanted = Mapping[bool, AbstractSet[TopicPartition]]
-"""Partitions of which the ends are needed, by whether as they are read
-committed."""
+STARTS_WHOLE_EVERY = timedelta(minutes=10)
+"""How often also those of empty logs are read, which stand: a new leader that
+is behind may still hold what the one before had deleted."""
+
+Wanted = Mapping[bool, Mapping[str, int]]
+"""Topics of which the ends are needed, with how many partitions they have, by
+whether as they are read committed."""
 
 
 ROUND_TRIPS = 720
@@ -205,8 +226,18 @@ class _Starts:
     """The log starts of one cluster, with what they were read of."""
 
     at: datetime
-    ids: Mapping[str, str]
+    whole_at: datetime
+    """When they were read of all partitions."""
+
+    topics: Mapping[str, tuple[str, int]]
+    """Ids and numbers of partitions."""
+
     starts: Mapping[TopicPartition, int]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all partitions had a leader."""
+        return len(self.starts) == sum(n for _, n in self.topics.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +296,7 @@ class ClusterSurvey:
         self._asked = None
         at = self._clock()
         try:
-            found = self._topics.read()
+            found = self._topics.read(self._unwritten)
         except SourceError as e:
             self._answers.fail(at, e)
             raise
@@ -330,36 +361,80 @@ class ClusterSurvey:
         """Let go of connections."""
         self._cluster.close()
 
+    def _unwritten(self) -> set[str]:
+        """Return the topics that never had a record, by the last answer."""
+        if self._before is None:
+            return set()
+        ends: dict[TopicPartition, int] = {}
+        for found in self._before.ends.values():
+            ends |= found
+        return {
+            topic
+            for topic, facts in self._topics.described.topics.items()
+            if all(ends.get((topic, p)) == 0 for p in range(facts.partitions))
+        }
+
     def _read(self, wanted: Wanted) -> _Asked:
         at, epochs = self._clock(), dict[TopicPartition, int]()
         ends = {
             committed: read_ends(
                 self._cluster,
-                places,
+                _places(topics),
                 read_committed=committed,
                 epochs=epochs,
             )
-            for committed, places in wanted.items()
+            for committed, topics in wanted.items()
         }
-        return _Asked(at, ends, self._read_starts(wanted, at), epochs)
+        return _Asked(at, ends, self._read_starts(wanted, ends, at), epochs)
 
     def _read_starts(
-        self, wanted: Wanted, at: datetime
+        self,
+        wanted: Wanted,
+        ends: Mapping[bool, Mapping[TopicPartition, int]],
+        at: datetime,
     ) -> Mapping[TopicPartition, int]:
-        everything = set[TopicPartition]().union(*wanted.values())
+        facts, topics = self._topics.described.topics, dict[str, int]()
+        for each in wanted.values():
+            topics.update(each)
         # A topic of another id has other starts, whatever its name.
-        topics = self._topics.described.topics
-        ids = {topic: topics[topic].id for topic, _ in everything}
+        asked = {topic: (facts[topic].id, n) for topic, n in topics.items()}
         kept = self._starts
         if (
-            kept is None
-            or at - kept.at >= STARTS_EVERY
-            or kept.ids != ids
-            or not everything <= kept.starts.keys()
+            kept is not None
+            and at - kept.at < STARTS_EVERY
+            and kept.topics == asked
+            and kept.is_complete
         ):
-            starts = read_starts(self._cluster, everything)
-            kept = self._starts = _Starts(at, ids, starts)
-        return kept.starts
+            return kept.starts
+        empty: dict[TopicPartition, int] = {}
+        whole_at = at
+        if (
+            kept is not None
+            and at - kept.whole_at < STARTS_WHOLE_EVERY
+            and kept.topics == asked
+        ):
+            # What was empty, and ends where it did, starts there, too.
+            empty = {
+                place: end
+                for found in ends.values()
+                for place, end in found.items()
+                if kept.starts.get(place) == end
+            }
+            whole_at = kept.whole_at
+        starts = empty | read_starts(
+            self._cluster, (p for p in _places(topics) if p not in empty)
+        )
+        self._starts = _Starts(at, whole_at, asked, starts)
+        return starts
+
+
+def _places(topics: Mapping[str, int]) -> Iterator[TopicPartition]:
+    """Yield all partitions of topics."""
+    return (
+        (topic, partition)
+        for topic, partitions in topics.items()
+        for partition in range(partitions)
+    )
 
 
 def _moved(
@@ -601,9 +676,9 @@ class SurveyWorker:
 
     def _want(
         self, described: Mapping[str, Described]
-    ) -> dict[str, dict[bool, set[TopicPartition]]]:
+    ) -> dict[str, dict[bool, dict[str, int]]]:
         """Return by cluster and isolation which ends are needed."""
-        wanted: dict[str, dict[bool, set[TopicPartition]]] = {
+        wanted: dict[str, dict[bool, dict[str, int]]] = {
             alias: {} for alias in described
         }
         for flow, topics in zip(self._flows, self._carried, strict=True):
@@ -614,17 +689,16 @@ class SurveyWorker:
                     described[source].topics,
                     _reads_committed(flow),
                 )
-                wanted[source].setdefault(committed, set()).update(
-                    (topic, p) for topic in names for p in _range(here[topic])
+                wanted[source].setdefault(committed, {}).update(
+                    (topic, here[topic].partitions) for topic in names
                 )
             if target not in described:
                 continue
             there = described[target].topics
-            wanted[target].setdefault(False, set()).update(
-                (remote, p)
+            wanted[target].setdefault(False, {}).update(
+                (remote, there[remote].partitions)
                 for remote in names.values()
                 if remote in there
-                for p in _range(there[remote])
             )
         return wanted
 
@@ -658,10 +732,6 @@ def _take_ends(
 
 def _aliases(flow: SurveyedFlow) -> tuple[str, str]:
     return flow.flow.source, flow.flow.target
-
-
-def _range(topic: TopicFacts) -> range:
-    return range(topic.partitions)
 
 
 def _reads_committed(flow: SurveyedFlow) -> bool:
