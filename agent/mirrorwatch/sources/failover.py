@@ -1,7 +1,14 @@
 """Where consumer groups are, and would start at the target."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Container,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -60,17 +67,21 @@ class ListedNames:
     """
 
     def __init__(self) -> None:
-        self._seen: dict[str, tuple[datetime, str]] = {}
+        self._listed: Mapping[str, str] = {}
+        self._at: datetime | None = None
+        self._gone: dict[str, tuple[datetime, str]] = {}
 
     def take(self, names: Mapping[str, str], at: datetime) -> dict[str, str]:
         """Take the names in a survey; return all that are there."""
-        self._seen |= {topic: (at, name) for topic, name in names.items()}
-        self._seen = {
+        for topic in self._listed.keys() - names.keys():
+            self._gone[topic] = self._at or at, self._listed[topic]
+        self._listed, self._at = names, at
+        self._gone = {
             topic: (seen, name)
-            for topic, (seen, name) in self._seen.items()
-            if at - seen <= LISTED_FOR
+            for topic, (seen, name) in self._gone.items()
+            if topic not in names and at - seen <= LISTED_FOR
         }
-        return {topic: name for topic, (_, name) in self._seen.items()}
+        return {t: name for t, (_, name) in self._gone.items()} | dict(names)
 
 
 class FailoverSource:
@@ -202,20 +213,23 @@ class FailoverSource:
         source = self._source.get()
         if source is None or not names:
             return
-        # What has no leader now has the end that it had.
-        kept = {
-            (topic, partition): end
-            for (topic, partition), end in {
-                **self._ends,
-                **source.ends,
-            }.items()
-            if topic in names
-            and topic in source.topics
-            and partition < source.topics[topic].partitions
+        there = {
+            topic: source.topics[topic].partitions
+            for topic in names
+            if topic in source.topics
         }
-        changed = {p: e for p, e in kept.items() if self._ends.get(p) != e}
-        self._source_ends.save(changed, self._ends.keys() - kept, source.at)
-        self._ends = kept
+        # What has no leader now has the end that it had.
+        changed = {
+            place: end
+            for place, end in source.ends.items()
+            if self._ends.get(place) != end
+            and place[1] < there.get(place[0], 0)
+        }
+        gone = [p for p in self._ends if p[1] >= there.get(p[0], 0)]
+        self._source_ends.save(changed, gone, source.at)
+        self._ends |= changed
+        for place in gone:
+            del self._ends[place]
 
     def _keep(self, reading: GroupReading, names: Mapping[str, str]) -> None:
         if reading.problem is None:
@@ -316,14 +330,12 @@ class FailoverSource:
         )
         known, target = set(names.values()), view.target
         # What has no leader now has the start and the end that it had.
-        ends = self._target_ends = {
-            **{p: e for p, e in self._target_ends.items() if p[0] in known},
-            **({} if target is None else target.ends),
-        }
-        starts = self._target_starts = {
-            **{p: s for p, s in self._target_starts.items() if p[0] in known},
-            **({} if target is None else target.starts),
-        }
+        ends = self._target_ends = _replaced(
+            self._target_ends, {} if target is None else target.ends, known
+        )
+        starts = self._target_starts = _replaced(
+            self._target_starts, {} if target is None else target.starts, known
+        )
         source = self._source.get()
         source_starts = {} if source is None else source.starts
         for group, offsets in self._kept.items():
@@ -373,6 +385,19 @@ class FailoverSource:
                 ),
             )
         return found
+
+
+def _replaced(
+    before: Mapping[TopicPartition, int],
+    now: Mapping[TopicPartition, int],
+    topics: Container[str],
+) -> Mapping[TopicPartition, int]:
+    """Return offsets as they are now, and those of before where none is known
+    now, of topics that are still there.
+    """
+    if before.keys() <= now.keys():
+        return now  # nearly always: all have a leader
+    return {p: o for p, o in before.items() if p[0] in topics} | dict(now)
 
 
 def _select(reading: GroupReading, names: Mapping[str, str]) -> Offsets:

@@ -44,10 +44,18 @@ CREATE TABLE IF NOT EXISTS level_topic (
 
 
 def counts_of(
-    seen: Observation,
+    seen: Observation, counted: Mapping[str, SkipCounters]
 ) -> Iterator[tuple[ServiceLevel, str, LevelCounts]]:
     """Yield what an observation says of service levels, by partition of the
     canary or by topic.
+
+    Parameters
+    ----------
+    seen
+        The observation.
+    counted
+        Counters of topics that are known: those that are the same objects
+        are left out.
     """
     if isinstance(seen, CanaryObservation):
         for partition in seen.partitions:
@@ -55,7 +63,8 @@ def counts_of(
             yield ServiceLevel.DELIVERED, part, partition.level
     elif isinstance(seen, SkipsObservation):
         for topic, tally in seen.tallies:
-            yield ServiceLevel.VERIFIED, topic, _of_records(tally)
+            if counted.get(topic) is not tally:
+                yield ServiceLevel.VERIFIED, topic, _of_records(tally)
 
 
 def _of_row(row: Sequence[int]) -> LevelCounts:
@@ -104,6 +113,9 @@ class LevelHistory:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._topics: dict[tuple[str, str], LevelCounts] = {}
+        self._counted: dict[str, dict[str, SkipCounters]] = {}
+        """Counters of topics in the report before, by flow."""
+
         with database.transaction() as sql:
             sql.execute(_TABLE)
             sql.execute(
@@ -146,10 +158,13 @@ class LevelHistory:
         seen = dict(before.seen)
         topics: dict[tuple[str, str], LevelCounts] = {}
         risen: dict[str, LevelCounts] = {}
+        before_it, counted = self._counted.get(flow, {}), {}
         for observation in report.observations:
             if observation.flow != flow:
                 continue
-            for level, part, counts in counts_of(observation):
+            if isinstance(observation, SkipsObservation):
+                counted = dict(observation.tallies)
+            for level, part, counts in counts_of(observation, before_it):
                 of_level = risen.setdefault(level.value, LevelCounts())
                 if level is ServiceLevel.DELIVERED:
                     last = seen.get(part, LevelCounts())
@@ -172,6 +187,9 @@ class LevelHistory:
             )
         # Only then: what could not be written rises once more.
         self._database.after_commit(partial(self._topics.update, topics))
+        self._database.after_commit(
+            partial(self._counted.update, {flow: counted})
+        )
         total = {level: c.copy() for level, c in before.total.items()}
         for name, counts in risen.items():
             total.setdefault(name, LevelCounts()).add(counts)

@@ -90,6 +90,9 @@ class LagTracker:
         """Partitions whose next record may have come while nobody could
         look, or before the agent did."""
 
+        self._heads: set[TopicPartition] = set()
+        """Partitions of which the record at the position was read."""
+
         self._starts: Mapping[TopicPartition, int] = {}
         self._filling: set[TopicPartition] = set()
         """Partitions that may lose records by their size before by time: how
@@ -236,6 +239,7 @@ class LagTracker:
             track = self._tracks.get(head.wanted.place)
             if track is not None:
                 track.take_head(head)
+                self._heads.add(head.wanted.place)
 
     def empty_until(
         self, foreign: Container[TopicPartition] = ()
@@ -249,14 +253,16 @@ class LagTracker:
             position that is counted back from these does not follow the
             mirror's.
         """
-        return {
-            place: track.nothing_until
-            for place, track in self._tracks.items()
-            if track.nothing_until
-            and (
+        found: dict[TopicPartition, int] = {}
+        for place in list(self._heads):
+            track = self._tracks.get(place)
+            if track is None or not track.nothing_until:
+                self._heads.discard(place)
+            elif (
                 place not in foreign or track.origin != PositionSource.ESTIMATE
-            )
-        }
+            ):
+                found[place] = track.nothing_until
+        return found
 
     def _gap(self, view: FlowView, flush: timedelta) -> datetime | None:
         """Return when all was seen last, if that was before the mirror's last
