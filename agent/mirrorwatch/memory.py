@@ -10,10 +10,12 @@ from contextlib import suppress
 
 __all__ = ["FreeMemory", "calm_collector", "limit_fragmentation"]
 
-YOUNG = 10_000
+YOUNG = 50_000
 """New objects after which the youngest are looked through; Python's own
 number is 700. A survey of a thousand topics makes tens of thousands of
-objects, nearly all of which go when the next one replaces them."""
+objects, nearly all of which go when the next one replaces them. With 10,000
+partitions and a limit of 10,000, a look through the youngest found 32 objects
+in two minutes, for 0.36 % of a core."""
 
 
 def calm_collector() -> None:
