@@ -32,14 +32,13 @@ from confluent_kafka.admin import (
 from ..domain.cluster_view import TopicFacts, TopicPartition
 from ..domain.report import Problem
 from ..exceptions import SourceError, SourceUnavailableError
-from ..msk import with_login
 from .errors import (
-    QUIET,
     REFUSED,
     TIMEOUT,
     UNREACHABLE,
     answer_of,
     batched,
+    client_properties,
     denial,
     to_source_error,
 )
@@ -140,8 +139,7 @@ class Cluster:
         self._brokers: Brokers | None = None
         self._failures = 0
         self._settings: dict[str, Any] = {
-            **with_login(properties),
-            **QUIET,
+            **client_properties(properties),
             "error_cb": self._note_error,
         }
         self._admin = AdminClient(self._settings)

@@ -7,8 +7,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from ..msk import with_login
-from .errors import QUIET, to_source_error
+from .errors import client_properties, to_source_error
 
 __all__ = ["CopiedRecord", "RecordWriter"]
 
@@ -67,8 +66,7 @@ class RecordWriter:
         make_producer: Callable[[dict[str, Any]], Producer] = Producer,
     ) -> None:
         settings: dict[str, Any] = {
-            **with_login(properties),
-            **QUIET,
+            **client_properties(properties),
             "enable.idempotence": "true",
             "message.max.bytes": LARGEST,
             "message.timeout.ms": SEND_SECONDS * 1000,

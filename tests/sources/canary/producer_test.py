@@ -142,6 +142,11 @@ def test_a_stored_probe_has_its_offset_and_the_library_s_own_time() -> None:
     assert outcome.took.total_seconds() == 0.25
 
 
+def test_the_producer_measures_itself_for_nobody() -> None:
+    (producer,) = Stage().made
+    assert producer.config["enable.metrics.push"] == "false"
+
+
 def test_a_refusal_to_take_a_record_names_the_right() -> None:
     stage = Stage()
     (producer,) = stage.made

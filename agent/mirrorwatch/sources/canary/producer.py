@@ -13,8 +13,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka import Message as KafkaMessage
 
 from ...domain.canary.model import PROBE_BYTES, ProbeMessage
-from ...kafka.errors import DENIED, QUIET, denial
-from ...msk import with_login
+from ...kafka.errors import DENIED, client_properties, denial
 from .encoding import hashed_key
 from .settings import CanarySettings
 
@@ -134,8 +133,7 @@ class CanaryProducer:
     ) -> None:
         timeout = send_timeout(settings.deadline)
         self._properties: dict[str, Any] = {
-            **with_login(properties),
-            **QUIET,
+            **client_properties(properties),
             "enable.idempotence": "true",
             "linger.ms": 0,
             "message.timeout.ms": int(timeout.total_seconds() * 1000),

@@ -1,0 +1,50 @@
+"""What every Kafka client of the agent begins with."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+
+from mirrorwatch.kafka import admin
+from mirrorwatch.kafka.admin import Cluster
+from mirrorwatch.kafka.errors import consumer_properties
+from mirrorwatch.kafka.writer import RecordWriter
+
+PLAIN = {"bootstrap.servers": "localhost:1"}
+
+
+def given_to(
+    kind: str, properties: Mapping[str, str], patch: pytest.MonkeyPatch
+) -> dict[str, Any]:
+    """Return what the library's client was made with."""
+    given: dict[str, Any] = {}
+
+    def make_admin(settings: dict[str, Any]) -> AdminClient:
+        given.update(settings)
+        return AdminClient(settings)
+
+    def make_producer(settings: dict[str, Any]) -> Producer:
+        given.update(settings)
+        return cast("Producer", None)
+
+    if kind == "consumer":
+        return consumer_properties(properties, read_committed=True)
+    if kind == "admin":
+        patch.setattr(admin, "AdminClient", make_admin)
+        Cluster("summit", properties)
+    else:
+        RecordWriter(properties, "ldf", make_producer)
+    return given
+
+
+@pytest.mark.parametrize("kind", ["admin", "consumer", "producer"])
+def test_no_client_measures_itself_unless_the_configuration_says_so(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = given_to(kind, PLAIN, monkeypatch)
+    assert plain["enable.metrics.push"] == "false"
+    pushed = PLAIN | {"enable.metrics.push": "true"}
+    assert given_to(kind, pushed, monkeypatch)["enable.metrics.push"] == "true"
+    assert plain["client.id"] == "mirrorwatch"
