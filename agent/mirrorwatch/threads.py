@@ -57,6 +57,11 @@ class Mailbox(Generic[T]):
         with self._lock:
             self._values.extend(values)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to take."""
+        return not self._values
+
     def take_all(self) -> tuple[T, ...]:
         """Take every value since the last call."""
         with self._lock:

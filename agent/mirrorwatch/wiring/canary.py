@@ -79,6 +79,7 @@ def wire_canary(parts: FlowParts, around: WiringContext) -> WiredParts:
         target=around.properties[flow.target],
         store=store,
         state=state,
+        tick=around.interval,
         clock=around.clock,
     )
     return WiredParts(

@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
-from typing import Any
+from functools import partial
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from confluent_kafka import Message
 
 from mirrorwatch.kafka.reader import PartitionEnd, ReadFailure
 from mirrorwatch.sources.canary import consumer
-from mirrorwatch.sources.canary.consumer import CanaryConsumer
+from mirrorwatch.sources.canary.consumer import CanaryConsumer, ReadProbe
 from tests.support.builders import NOON
 
 Event = Message | PartitionEnd | ReadFailure
@@ -20,11 +22,14 @@ class Library:
 
     def __init__(self, *_: object, **__: object) -> None:
         self.looks: list[list[Event]] = []
+        self.rest: list[Event] = []
         self.assigned: list[Mapping[tuple[str, int], int]] = []
 
     def follow(self, batch: int, _: float) -> Iterator[Event]:
         # The first ends the wait; the rest of a look comes with the second.
-        return iter(self.looks.pop(0) if self.looks and batch == 1 else [])
+        if batch > 1:
+            return iter(self.rest)
+        return iter(self.looks.pop(0) if self.looks else [])
 
     def add(self, offsets: Mapping[tuple[str, int], int]) -> None:
         self.assigned.append(offsets)
@@ -38,6 +43,35 @@ def library(monkeypatch: pytest.MonkeyPatch) -> Library:
     library = Library()
     monkeypatch.setattr(consumer, "OffsetConsumer", lambda *_, **__: library)
     return library
+
+
+def test_records_arrive_together_however_long_the_first_is_worked_on(
+    library: Library,
+) -> None:
+    now = [NOON]
+    reader = CanaryConsumer(
+        {},
+        cluster="ldf",
+        topic="canary",
+        interval=timedelta(seconds=1),
+        clock=lambda: now[0],
+    )
+    records: list[Event] = [
+        cast(
+            "Message",
+            SimpleNamespace(
+                partition=partial(int, n), offset=int, value=bytes
+            ),
+        )
+        for n in range(2)
+    ]
+    library.looks, library.rest = [records[:1]], records[1:]
+    arrived = []
+    for event in reader.receive(0.25):
+        assert isinstance(event, ReadProbe)
+        arrived.append((event.partition, event.seen_at))
+        now[0] += timedelta(milliseconds=2)
+    assert arrived == [(0, NOON), (1, NOON)]
 
 
 def test_an_end_of_before_a_pause_does_not_show_what_came_meanwhile(

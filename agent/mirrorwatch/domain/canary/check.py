@@ -19,8 +19,8 @@ __all__ = ["CanaryLimits", "judge_canary"]
 
 
 STALE = timedelta(seconds=5)
-"""The canary writes its state four times a second; one that has not for this
-long hangs."""
+"""The canary says at least once a second what it knows; one that has not for
+this long hangs."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,6 +1,6 @@
 """Reads the canary topic at the target, and knows when it did not look."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -37,9 +37,11 @@ class Unreadable:
     offset: int
 
 
+Event = Message | PartitionEnd | ReadFailure
+
 AWAY = timedelta(seconds=2)
 """Longest time between two looks that counts as looking all along. A look
-takes a quarter of a second; after a pause of the process or the machine,
+takes a fifth of a second; after a pause of the process or the machine,
 it is unknown when within it a record came."""
 
 AGAIN = timedelta(seconds=2)
@@ -47,9 +49,17 @@ AGAIN = timedelta(seconds=2)
 once, and nothing when it is fixed unless a record comes: a new try gives
 either the failure or the end of the partition."""
 
+MILLISECOND = timedelta(milliseconds=1)
+"""The library counts in these: less is no wait at all."""
+
 BATCH = 500
 """Records taken at once, to catch up quickly."""
 
+
+LOOK = 0.2
+"""Seconds that one look waits for a record; what arrives ends it at once. The
+library itself stops waiting this often, to see whether the process got a
+signal."""
 
 FETCH_WAIT = timedelta(seconds=1)
 """How long a fetch waits for a record. It is answered at once when there is
@@ -117,6 +127,11 @@ class CanaryConsumer:
         return next(iter(self._problems.values()), None)
 
     @property
+    def looked_at(self) -> datetime | None:
+        """When the last look ended; `None` before the first."""
+        return self._looked_at
+
+    @property
     def unread(self) -> frozenset[int]:
         """Partitions that have not been read to their end since they were
         last not read.
@@ -157,23 +172,31 @@ class CanaryConsumer:
         self._absent_until.clear()
 
     def receive(
-        self, timeout: float
-    ) -> Iterator[ReadProbe | PartitionEnd | Unreadable]:
-        """Wait some seconds for records; yield what came."""
-        self._try_again()
-        # The first ends the wait; the rest is there already.
-        for batch, seconds in ((1, timeout), (BATCH, 0.0)):
-            events = list(self._consumer.follow(batch, seconds))
-            now, before = self._clock(), self._looked_at
-            self._before, self._looked_at = before, now
-            if before is not None and now - before > AWAY:
-                for partition in self._next:
-                    self._absent_until.setdefault(partition, before)
-                self._paused = True
-            if not events:
-                return
-            for event in events:
-                yield from self._translate(event, now)
+        self, seconds: float, is_wanted: Callable[[], bool] = lambda: True
+    ) -> list[ReadProbe | PartitionEnd | Unreadable]:
+        """Wait some seconds for records; return what came.
+
+        Parameters
+        ----------
+        seconds
+            How long, at most.
+        is_wanted
+            Asked after each look whether to wait no longer.
+        """
+        now = self._clock()
+        self._try_again(now)
+        until = now + timedelta(seconds=seconds)
+        while True:
+            left = (until - now).total_seconds()
+            first, now = self._look(1, min(left, LOOK))
+            if first:
+                break
+            if until - now < MILLISECOND or is_wanted():
+                return []
+        # The first ended the wait; the rest is there already. What is done
+        # with the first would make the others seem to arrive later.
+        rest, later = self._look(BATCH, 0.0)
+        return [*self._to_events(first, now), *self._to_events(rest, later)]
 
     def close(self) -> None:
         """Let go of the connections."""
@@ -185,13 +208,25 @@ class CanaryConsumer:
         self._consumer.add({(self._topic, partition): offset})
         self._next[partition] = offset
 
-    def _try_again(self) -> None:
+    def _look(
+        self, batch: int, seconds: float
+    ) -> tuple[list[Event], datetime]:
+        """Look for records once; return what came, and when."""
+        found = list(self._consumer.follow(batch, seconds))
+        now, before = self._clock(), self._looked_at
+        self._before, self._looked_at = before, now
+        if before is not None and now - before > AWAY:
+            for partition in self._next:
+                self._absent_until.setdefault(partition, before)
+            self._paused = True
+        return found, now
+
+    def _try_again(self, now: datetime) -> None:
         """Read partitions anew that failed, or that a pause left behind.
 
         The library reports an end once: where no more records came, nothing
         else would show that they have been read to it.
         """
-        now = self._clock()
         again = self._absent_until.keys() if self._paused else set[int]()
         self._paused = False
         if self._again_at is not None and now >= self._again_at:
@@ -200,8 +235,14 @@ class CanaryConsumer:
         for partition in sorted(again & self._next.keys()):
             self._assign(partition, self._next[partition])
 
+    def _to_events(
+        self, found: Iterable[Event], seen_at: datetime
+    ) -> Iterator[ReadProbe | PartitionEnd | Unreadable]:
+        for event in found:
+            yield from self._translate(event, seen_at)
+
     def _translate(
-        self, event: Message | PartitionEnd | ReadFailure, seen_at: datetime
+        self, event: Event, seen_at: datetime
     ) -> Iterator[ReadProbe | PartitionEnd | Unreadable]:
         if isinstance(event, ReadFailure):
             yield from self._translate_failure(event)

@@ -256,7 +256,8 @@ class CanaryProducer:
         sent: KafkaMessage,
     ) -> SendResult:
         if error is None:
-            # The library's own stopwatch: exact however late the report is.
+            # It ends when the library calls back, in a poll: the time to the
+            # acknowledgement is less, by as long as that waited for the poll.
             took = timedelta(seconds=sent.latency() or 0.0)
             return SendResult(
                 message=message, source_offset=sent.offset(), took=took

@@ -91,6 +91,11 @@ class CanaryState:
     )
     """Source offsets that the canary did not write, for the surveyor."""
 
+    ticked: Latest[datetime | None] = field(
+        default_factory=lambda: Latest(None)
+    )
+    """When the last tick took what is here; `None` before the first."""
+
     send_problem: Latest[Problem | None] = field(
         default_factory=lambda: Latest(None)
     )
@@ -209,6 +214,11 @@ class LedgerKeeper:
     def has_changes(self) -> bool:
         """Whether there is anything to write down soon."""
         return bool(self._changed)
+
+    @property
+    def has_losses(self) -> bool:
+        """Whether there are losses to write down."""
+        return bool(self._losses)
 
     @property
     def has_acks(self) -> bool:
@@ -442,14 +452,21 @@ class LedgerKeeper:
         return saved
 
 
-LOOK = 0.25
-"""Seconds that one look at the target waits for a record, if no probe is due
-before. What arrives ends it at once."""
+QUIET = 1.0
+"""Seconds to wait for a record while no probe is under way, if none is due
+before: nothing is lost or overdue then."""
 
 MILLISECOND = 0.001
 
 SAVE_EVERY = timedelta(milliseconds=250)
-"""How long arrivals may wait to be written down; a crash reads them again."""
+"""How long anything may wait to be written down before a tick; a crash reads
+arrivals again."""
+
+WAIT_FOR_SEND = timedelta(seconds=1)
+"""How long arrivals of all probes under way may wait to be written down with
+the next probes, if no tick comes before. So at the default interval there is
+one write each second, and none between two arrivals: the second would seem to
+arrive later by as long as that takes."""
 
 ACKED_EVERY = timedelta(seconds=1)
 """How long acknowledgements may wait to be written down, if nothing else has
@@ -479,6 +496,8 @@ class CanaryWorker:
         Where the ledgers are kept.
     state
         Where other threads see what the canary knows.
+    tick
+        How often a tick does.
     clock
         Gives the time.
 
@@ -499,11 +518,13 @@ class CanaryWorker:
         target: Mapping[str, str],
         store: CanaryStore,
         state: CanaryState,
+        tick: timedelta,
         clock: Callable[[], datetime],
     ) -> None:
         self.name = f"canary {settings.flow.name}"
         self._settings = settings
         self._state = state
+        self._tick = tick
         self._clock = clock
         self._keeper = LedgerKeeper(settings, store)
         self._sender = CanaryProducer(source, settings, self._note_result)
@@ -522,7 +543,9 @@ class CanaryWorker:
         self._mistaken: Problem | None = None
         now = clock()
         self._send_at = self._sized_at = self._settle_at = now
-        self._save_at = self._looked_at = self._saved_at = now
+        self._again_at = self._looked_at = self._saved_at = now
+        self._changed_at: datetime | None = None
+        """Since when there is something to write down."""
 
     def step(self) -> None:
         try:
@@ -547,11 +570,13 @@ class CanaryWorker:
         if now >= self._send_at:
             self._send(now)
         self._sender.poll()
-        for event in self._receiver.receive(self._look_for(now)):
-            # Acknowledgements that came while this one waited go first: a
-            # probe that has arrived is no longer there to be acknowledged,
-            # and would have no lower bound.
+        events = self._receiver.receive(self._look_for(now), self._is_wanted)
+        if events:
+            # Acknowledgements that came while these waited go first: a probe
+            # that has arrived is no longer there to be acknowledged, and
+            # would have no lower bound.
             self._sender.poll()
+        for event in events:
             if isinstance(event, Unreadable):
                 self._keeper.skip(event.partition, event.offset)
                 self._receiver.read(event.partition, event.offset, now)
@@ -565,16 +590,46 @@ class CanaryWorker:
             if not self._unread() and self._keeper.stray is None:
                 self._keeper.note_overdue(now, self._reading)
             self._keeper.settle(now, grace)
-        if now >= self._save_at:
-            self._save_at = now + SAVE_EVERY
-            self._save(now)
+        self._save(now)
 
     def _look_for(self, now: datetime) -> float:
         """Return how many seconds to look at the target."""
-        due = (self._send_at - now).total_seconds()
-        # One that is overdue waits for something else. The library counts in
+        ends = [self._send_at]
+        if self._changed_at is not None:
+            ends.append(self._save_by(self._changed_at))
+        # What is overdue waits for something else. The library counts in
         # milliseconds: what is left of one would be no wait at all.
-        return min(due + MILLISECOND, LOOK) if due > 0 else LOOK
+        due = [(end - now).total_seconds() + MILLISECOND for end in ends]
+        return min([QUIET, *(each for each in due if each > MILLISECOND)])
+
+    def _is_wanted(self) -> bool:
+        """Whether there is more to do than to wait for records."""
+        return not (self._state.surveys.is_empty and self._is_quiet())
+
+    def _is_quiet(self) -> bool:
+        """Whether nothing is under way, so that what comes next is a probe
+        that is sent.
+        """
+        keeper = self._keeper
+        return not (
+            self._survey is None
+            or any(
+                each.outstanding for each in keeper.tracker.ledgers.values()
+            )
+            or self._receiver.problem is not None
+            or keeper.stray is not None
+            or not self._settings.encoding.ready
+            or self._unread()
+        )
+
+    def _save_by(self, since: datetime) -> datetime:
+        """Return until when to write down what changed since a time."""
+        soon, ticked = since + SAVE_EVERY, self._state.ticked.get()
+        sends = since <= self._send_at <= since + WAIT_FOR_SEND
+        waits = sends and not self._keeper.has_losses and self._is_quiet()
+        if ticked is None or not waits:
+            return soon
+        return max(soon, ticked + self._tick - SAVE_EVERY)
 
     def _follow(self, survey: CanarySurvey) -> None:
         self._mistaken = self._keeper.tracker.mistaken(survey)
@@ -640,8 +695,7 @@ class CanaryWorker:
             self._sized_at = now + sized.interval
             probe = keeper.make_probe(sized.partition, now)
             messages.append((probe, sized.bytes))
-        self._saved_at = now
-        self._publish(*keeper.save(None), now)
+        self._write(now)
         for message, bytes_ in messages:
             self._sender.send(message, bytes_)
 
@@ -656,15 +710,29 @@ class CanaryWorker:
             self._state.gaps.put(gap)
 
     def _save(self, now: datetime) -> None:
-        looked = bool(self._reading) and not self._unread()
-        idle = now - self._looked_at < LOOKED_EVERY
-        if idle and not self._keeper.has_changes:
+        """Write down what there is, if it is time."""
+        if self._keeper.has_changes:
+            self._changed_at = self._changed_at or now
+            if now < self._save_by(self._changed_at):
+                return
+        elif now < self._again_at:
+            return
+        elif now - self._looked_at < LOOKED_EVERY:
             waits = now - self._saved_at < ACKED_EVERY
             if waits or not self._keeper.has_acks:
+                self._again_at = now + SAVE_EVERY
                 self._publish_again(now)
                 return
+        self._write(now)
+
+    def _write(self, now: datetime) -> None:
+        """Write down what there is, and say it."""
+        looked = bool(self._reading) and not self._unread()
+        self._changed_at, self._again_at = None, now + SAVE_EVERY
         self._looked_at = self._saved_at = now
-        self._publish(*self._keeper.save(now if looked else None), now)
+        # Not until now: a pause since then is no look.
+        until = self._receiver.looked_at if looked else None
+        self._publish(*self._keeper.save(until), now)
 
     def _publish(
         self, arrivals: list[ProbeArrival], losses: list[Loss], now: datetime
@@ -769,6 +837,7 @@ class CanarySource:
         self._lost_window = lost_window
 
     def observe(self, now: datetime) -> Sequence[CanaryObservation]:
+        self._state.ticked.set(now)
         seen, survey = self._state.snapshot.get(), self._state.survey.get()
         if seen is None:
             return []
