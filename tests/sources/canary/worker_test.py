@@ -78,6 +78,10 @@ class World:
         self.saved: list[datetime] = []
         self.copying: list[Record] = []
         self.dropped: set[tuple[int, int]] = set()
+        self.acked_in = timedelta()
+        """Time until the source acknowledges a probe."""
+
+        self.took: list[timedelta] = []
         self.offsets = [0] * PARTITIONS
         monkeypatch.setattr(
             consumer, "OffsetConsumer", lambda *_, **__: self.reader()
@@ -137,10 +141,10 @@ class World:
         _settings: CanarySettings,
         on_outcome: Callable[[SendResult], None],
     ) -> Any:
-        sent: list[ProbeMessage] = []
+        sent: list[tuple[datetime, timedelta, ProbeMessage]] = []
 
-        def send(message: ProbeMessage, _size: int) -> None:
-            sent.append(message)
+        def send(message: ProbeMessage, _size: int, age: timedelta) -> None:
+            sent.append((self.now, age, message))
             partition = message.partition
             if (partition, message.sequence) in self.dropped:
                 return
@@ -152,14 +156,26 @@ class World:
             )
 
         def poll() -> None:
-            for message in sent:
+            acked = [e for e in sent if self.now - e[0] >= self.acked_in]
+            for each in acked:
+                sent.remove(each)
+                at, age, message = each
+                self.took.append(age + self.now - at)
                 offset = message.sequence - 1
-                on_outcome(SendResult(message=message, source_offset=offset))
-            sent.clear()
+                on_outcome(
+                    SendResult(
+                        message=message,
+                        source_offset=offset,
+                        took=self.took[-1],
+                    )
+                )
 
-        return SimpleNamespace(
-            send=send, poll=poll, learn_partitions=lambda: None
-        )
+        class Producer(SimpleNamespace):
+            @property
+            def awaits(self) -> bool:
+                return bool(sent)
+
+        return Producer(send=send, poll=poll, learn_partitions=lambda: None)
 
     def reader(self) -> Any:
         def follow(batch: int, seconds: float) -> Iterator[Record]:
@@ -276,3 +292,52 @@ def test_a_survey_ends_a_long_look(
     world.worker.step()
     assert len(looks) > 3
     assert world.now < NOON + 2.1 * SECOND
+
+
+@pytest.mark.parametrize("milliseconds", [0, 1, 3, 5, 11, 14])
+def test_an_acknowledgement_is_noted_soon(
+    world: World, milliseconds: int
+) -> None:
+    world.tick()
+    world.acked_in = milliseconds * MILLISECOND
+    world.run(1.5 * SECOND)
+    world.took.clear()
+    world.run(3.5 * SECOND)
+    assert len(world.took) == 2 * PARTITIONS
+    late = max(world.took) - world.acked_in
+    assert late <= max(MILLISECOND, world.acked_in / 4)
+
+
+def test_what_is_acknowledged_late_is_waited_for_by_long_looks(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.tick()
+    world.acked_in = 10 * SECOND
+    consumer = world.worker._receiver._consumer  # noqa: SLF001
+    follow, looks = consumer.follow, list[float]()
+
+    def look(batch: int, seconds: float) -> Any:
+        looks.append(seconds)
+        return follow(batch, seconds)
+
+    monkeypatch.setattr(consumer, "follow", look)
+    world.dropped = {(p, n) for p in range(PARTITIONS) for n in range(99)}
+    world.run(8 * SECOND)
+    assert len(looks) <= 8 * (len(worker.ACK_LOOKS) + 1 + 6)
+
+
+def test_the_write_before_a_send_is_no_time_that_is_left_out(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.tick()
+    world.run(1.5 * SECOND)
+    world.took.clear()
+    keep = world.worker._write  # noqa: SLF001
+
+    def write(now: datetime) -> None:
+        keep(now)
+        world.now += 7 * MILLISECOND
+
+    monkeypatch.setattr(world.worker, "_write", write)
+    world.run(2.5 * SECOND)
+    assert world.took == [7 * MILLISECOND] * PARTITIONS

@@ -47,7 +47,8 @@ class SendResult:
     """Where it was stored; `None` if it is not known to be."""
 
     took: timedelta = timedelta()
-    """From send to acknowledgement."""
+    """From the time that the probe bears to its acknowledgement, or to when
+    the library was asked for that."""
 
     refused: str | None = None
     """Why it was certainly not stored."""
@@ -78,8 +79,12 @@ SILENT = logging.Logger("mirrorwatch.silent")  # noqa: LOG001 - in no tree
 SILENT.addHandler(logging.NullHandler())
 
 
-DeliveryReport = tuple[ProbeMessage, KafkaError | None, KafkaMessage]
-"""A probe, and what the library said of it."""
+DeliveryReport = tuple[
+    ProbeMessage, KafkaError | None, timedelta, KafkaMessage
+]
+"""A probe, what the library said of it, and how old it was when it was handed
+over.
+"""
 
 
 def send_timeout(deadline: timedelta) -> timedelta:
@@ -155,8 +160,28 @@ class CanaryProducer:
         """Partitions at the target, where keys must hash to theirs."""
         self._make()
 
-    def send(self, message: ProbeMessage, size: int = PROBE_BYTES) -> None:
-        """Hand a probe to the producer."""
+    @property
+    def awaits(self) -> bool:
+        """Whether it is not known of all probes what became of them."""
+        return bool(self._waiting)
+
+    def send(
+        self,
+        message: ProbeMessage,
+        size: int = PROBE_BYTES,
+        age: timedelta = timedelta(),
+    ) -> None:
+        """Hand a probe to the producer.
+
+        Parameters
+        ----------
+        message
+            The probe.
+        size
+            Its size in bytes.
+        age
+            How long ago it got the time that it bears.
+        """
         if self._fatal is not None:
             if self._clock() < self._made_at + REPLACE_AFTER:
                 refused = self._fatal
@@ -165,7 +190,7 @@ class CanaryProducer:
             self._make()
 
         def report(error: KafkaError | None, sent: KafkaMessage) -> None:
-            self._reports.append((message, error, sent))
+            self._reports.append((message, error, age, sent))
 
         try:
             self._producer.produce(
@@ -253,12 +278,12 @@ class CanaryProducer:
         self,
         message: ProbeMessage,
         error: KafkaError | None,
+        age: timedelta,
         sent: KafkaMessage,
     ) -> SendResult:
         if error is None:
-            # It ends when the library calls back, in a poll: the time to the
-            # acknowledgement is less, by as long as that waited for the poll.
-            took = timedelta(seconds=sent.latency() or 0.0)
+            # The library's stopwatch goes on until it calls back, in a poll.
+            took = age + timedelta(seconds=sent.latency() or 0.0)
             return SendResult(
                 message=message, source_offset=sent.offset(), took=took
             )

@@ -458,6 +458,13 @@ before: nothing is lost or overdue then."""
 
 MILLISECOND = 0.001
 
+ACK_LOOKS = (*[0.001] * 4, 0.002, 0.002, 0.003, 0.004, 0.005, 0.006, 0.008)
+ACK_LOOKS += (0.010, 0.013, 0.016, 0.020)
+"""Seconds of the looks after a send, while acknowledgements are awaited. The
+library takes for the time of one when it is asked for it
+(``rd_kafka_message_latency``): a millisecond late at first, and a quarter of
+what it took after that."""
+
 SAVE_EVERY = timedelta(milliseconds=250)
 """How long anything may wait to be written down before a tick; a crash reads
 arrivals again."""
@@ -547,6 +554,9 @@ class CanaryWorker:
         self._changed_at: datetime | None = None
         """Since when there is something to write down."""
 
+        self._ack_looks: list[float] = []
+        """Those that are left after the last send, the next one last."""
+
     def step(self) -> None:
         try:
             self._step()
@@ -570,7 +580,7 @@ class CanaryWorker:
         if now >= self._send_at:
             self._send(now)
         self._sender.poll()
-        events = self._receiver.receive(self._look_for(now), self._is_wanted)
+        events = self._receive()
         if events:
             # Acknowledgements that came while these waited go first: a probe
             # that has arrived is no longer there to be acknowledged, and
@@ -591,6 +601,16 @@ class CanaryWorker:
                 self._keeper.note_overdue(now, self._reading)
             self._keeper.settle(now, grace)
         self._save(now)
+
+    def _receive(self) -> list[ReadProbe | PartitionEnd | Unreadable]:
+        """Wait for records, and for acknowledgements."""
+        while self._ack_looks and self._sender.awaits:
+            events = self._receiver.receive(self._ack_looks.pop())
+            if events:
+                return events
+            self._sender.poll()
+        look = self._look_for(self._clock())
+        return self._receiver.receive(look, self._is_wanted)
 
     def _look_for(self, now: datetime) -> float:
         """Return how many seconds to look at the target."""
@@ -696,8 +716,10 @@ class CanaryWorker:
             probe = keeper.make_probe(sized.partition, now)
             messages.append((probe, sized.bytes))
         self._write(now)
+        age = max(timedelta(), self._clock() - now)
         for message, bytes_ in messages:
-            self._sender.send(message, bytes_)
+            self._sender.send(message, bytes_, age)
+        self._ack_looks = [*reversed(ACK_LOOKS)]
 
     def _takes(self, size: int, now: datetime) -> bool:
         limit = None if self._survey is None else self._survey.size_limit
