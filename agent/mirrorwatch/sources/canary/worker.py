@@ -458,12 +458,15 @@ before: nothing is lost or overdue then."""
 
 MILLISECOND = 0.001
 
-ACK_LOOKS = (*[0.002] * 4, 0.003, 0.004, 0.005, 0.006, 0.008, 0.011)
-ACK_LOOKS += (0.014, 0.018)
+ACK_LOOKS = (*[0.002] * 4, 0.003, 0.004, 0.005, 0.006, 0.008, 0.011, 0.014)
+ACK_LOOKS += (0.018, 0.025, 0.035, 0.045, 0.06, 0.08, 0.11, 0.15)
 """Seconds of the looks after a send, while acknowledgements are awaited. The
 library takes for the time of one when it is asked for it
 (``rd_kafka_message_latency``): at most two milliseconds late, or three eighths
 of what it took. A look costs 0.2 ms of processor time."""
+
+LONG_LOOK = 0.02
+"""Seconds from which on other work is done between two of them."""
 
 SAVE_EVERY = timedelta(milliseconds=250)
 """How long anything may wait to be written down before a tick; a crash reads
@@ -605,10 +608,13 @@ class CanaryWorker:
     def _receive(self) -> list[ReadProbe | PartitionEnd | Unreadable]:
         """Wait for records, and for acknowledgements."""
         while self._ack_looks and self._sender.awaits:
-            events = self._receiver.receive(self._ack_looks.pop())
+            seconds = self._ack_looks.pop()
+            events = self._receiver.receive(seconds)
             if events:
                 return events
             self._sender.poll()
+            if seconds >= LONG_LOOK:
+                return []
         look = self._look_for(self._clock())
         return self._receiver.receive(look, self._is_wanted)
 
