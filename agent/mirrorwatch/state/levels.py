@@ -158,13 +158,14 @@ class LevelHistory:
         seen = dict(before.seen)
         topics: dict[tuple[str, str], LevelCounts] = {}
         risen: dict[str, LevelCounts] = {}
-        before_it, counted = self._counted.get(flow, {}), {}
+        counted_last = self._counted.get(flow, {})
+        counted: dict[str, SkipCounters] = {}
         for observation in report.observations:
             if observation.flow != flow:
                 continue
             if isinstance(observation, SkipsObservation):
                 counted = dict(observation.tallies)
-            for level, part, counts in counts_of(observation, before_it):
+            for level, part, counts in counts_of(observation, counted_last):
                 of_level = risen.setdefault(level.value, LevelCounts())
                 if level is ServiceLevel.DELIVERED:
                     last = seen.get(part, LevelCounts())

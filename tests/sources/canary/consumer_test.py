@@ -1,7 +1,7 @@
 """Whether the reader of the canary topic knows when it did not look."""
 
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
@@ -45,17 +45,22 @@ def library(monkeypatch: pytest.MonkeyPatch) -> Library:
     return library
 
 
-def test_records_arrive_together_however_long_the_first_is_worked_on(
-    library: Library,
-) -> None:
-    now = [NOON]
-    reader = CanaryConsumer(
+def consumer_at(now: list[datetime]) -> CanaryConsumer:
+    """Return one by whose clock it is the time that a list holds."""
+    return CanaryConsumer(
         {},
         cluster="ldf",
         topic="canary",
         interval=timedelta(seconds=1),
         clock=lambda: now[0],
     )
+
+
+def test_records_arrive_together_however_long_the_first_is_worked_on(
+    library: Library,
+) -> None:
+    now = [NOON]
+    reader = consumer_at(now)
     records: list[Event] = [
         cast(
             "Message",
@@ -78,13 +83,7 @@ def test_an_end_of_before_a_pause_does_not_show_what_came_meanwhile(
     library: Library,
 ) -> None:
     now = [NOON]
-    reader = CanaryConsumer(
-        {},
-        cluster="ldf",
-        topic="canary",
-        interval=timedelta(seconds=1),
-        clock=lambda: now[0],
-    )
+    reader = consumer_at(now)
     for partition in (0, 1):
         reader.read(partition, 7, NOON)
 

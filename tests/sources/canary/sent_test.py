@@ -1,3 +1,5 @@
+"""When probes were sent, as far as that is kept."""
+
 import tracemalloc
 from datetime import UTC, datetime, timedelta, timezone
 
