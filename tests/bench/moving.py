@@ -1,6 +1,7 @@
 """What moves on a site that is measured: records, scrapes, consumer groups."""
 
 import gzip
+import re
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -97,6 +98,11 @@ class _Scraped:
     """Bytes of the text."""
 
     series: int
+    tick: float
+    """Seconds of the agent's tick before."""
+
+
+TICK = re.compile(rb"^mirrorwatch_tick_seconds ([\d.e-]+)$", re.MULTILINE)
 
 
 class Scrapes(_InBackground):
@@ -144,6 +150,7 @@ class Scrapes(_InBackground):
                 len(packed),
                 len(text),
                 sum(line[:1] not in {b"#", b""} for line in text.split(b"\n")),
+                max((float(x) for x in TICK.findall(text)), default=0.0),
             )
         )
 
@@ -151,11 +158,13 @@ class Scrapes(_InBackground):
         if not self.taken:
             return "no scrape"
         ms = [1000 * each.seconds for each in self.taken]
+        ticks = [1000 * each.tick for each in self.taken]
         last = self.taken[-1]
         return (
             f"a scrape {median(ms):.0f} ms, at most {max(ms):.0f}, "
             f"{last.packed / 1000:.0f} kB compressed of "
-            f"{last.whole / 1000:.0f}, {last.series} series"
+            f"{last.whole / 1000:.0f}, {last.series} series; "
+            f"a tick {median(ticks):.1f} ms, at most {max(ticks):.1f}"
         )
 
 

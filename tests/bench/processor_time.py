@@ -5,14 +5,16 @@ at the Python stacks of those that run, a hundred times a second.
 """
 
 import json
+import signal
 import subprocess
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
-from tests.support.footprint import Footprint
+from tests.support.footprint import Cost, Footprint
 
 __all__ = ["ProcessorTime", "by_source"]
 
@@ -43,34 +45,44 @@ class ProcessorTime:
         self._threads: defaultdict[str, float] = defaultdict(float)
         self._sources: Counter[str] = Counter()
 
-    def sample(self, seconds: float) -> None:
-        """Watch it for some seconds."""
+    @contextmanager
+    def watch(self, *, sampled: bool) -> Iterator[None]:
+        """Count its time in the block; with samples also by source, which
+        costs it some.
+        """
         whole, before = Footprint.of(self._pid), self._spent()
-        with tempfile.TemporaryDirectory() as folder:
-            stacks = Path(folder) / "stacks"
-            subprocess.run(
-                [
-                    *(PY_SPY, "record", "--pid", str(self._pid)),
-                    *("--duration", str(round(seconds)), "--threads"),
-                    *("--rate", str(RATE), "--format", "raw"),
-                    *("--full-filenames", "--nonblocking"),
-                    *("--output", stacks),
-                ],
-                check=True,
-                capture_output=True,
-            )
-            lines = stacks.read_text().splitlines()
+        with self._sample() if sampled else nullcontext():
+            yield
         after = self._spent()
-        cost = Footprint.of(self._pid).cpu_seconds - whole.cpu_seconds
-        self._seconds = seconds
+        cost = Cost(whole, Footprint.of(self._pid))
+        self._seconds = cost.seconds
         names = self._names()
         for thread, (name, spent) in after.items():
             began = before.get(thread, (name, 0.0))[1]
             self._threads[names.get(thread, name)] += spent - began
         # Such as write `/metrics`, and ask for log ends.
-        rest = cost - sum(self._threads.values())
+        rest = cost.cpu_seconds - sum(self._threads.values())
         self._threads["threads that ended"] = max(0.0, rest)
-        self._sources = by_source(lines)
+
+    @contextmanager
+    def _sample(self) -> Iterator[None]:
+        """Look at its stacks until the block ends."""
+        with tempfile.TemporaryDirectory() as folder:
+            stacks = Path(folder) / "stacks"
+            with subprocess.Popen(
+                [
+                    *(PY_SPY, "record", "--pid", str(self._pid)),
+                    *("--duration", "unlimited", "--threads"),
+                    *("--rate", str(RATE), "--format", "raw"),
+                    *("--full-filenames", "--nonblocking"),
+                    *("--output", stacks),
+                ],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            ) as looking:
+                yield
+                looking.send_signal(signal.SIGINT)  # it writes, and ends
+            self._sources = by_source(stacks.read_text().splitlines())
 
     def __str__(self) -> str:
         total = sum(self._threads.values())
@@ -79,7 +91,8 @@ class ProcessorTime:
         for name, spent in most[:SHOWN]:
             rows.append(f"    {100 * spent / self._seconds:6.2f}  {name}")
         looks = sum(self._sources.values()) or 1
-        rows.append("    by source file of Python's part, % of the looks:")
+        if self._sources:
+            rows.append("    by source file of Python's part, % of the looks:")
         for name, count in self._sources.most_common(SHOWN):
             rows.append(f"    {100 * count / looks:6.1f}  {name}")
         rows.append(f"    all threads: {total:.2f} s of {self._seconds:.0f} s")

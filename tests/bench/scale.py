@@ -3,14 +3,15 @@
 A lab with as many topics as the first site has, at rest and with 200 of them
 moving, then one with ten thousand partitions. The agent runs in this process
 first, so that its steps can be timed and its requests counted, then in one of
-its own, for its footprint, with a scrape every 15 s. `make profile` shows
-where that one's processor time goes.
+its own, for its footprint, with a scrape every 15 s: agents of several
+checkouts at once. `make profile` shows where its processor time goes.
 """
 
 import argparse
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -161,44 +162,70 @@ def ask_bare(lab: Lab, size: Size, times: Times) -> None:
         times(ask)
 
 
-def configure(lab: Lab, interval: str) -> dict[str, Any]:
-    data = describe(lab, canary={"topic": CANARY_TOPIC})
+def configure(lab: Lab, interval: str, topic: str) -> dict[str, Any]:
+    data = describe(lab, canary={"topic": topic})
     data["interval"] = interval
     return data
 
 
-def measure_footprint(
-    lab: Lab, seconds: float, tree: Path, *, sampled: bool
-) -> str:
-    """Return what an agent costs in a process of its own, with a scrape
-    every 15 s; with samples of its stacks, which cost some, also where.
-    """
+@contextmanager
+def run_agent(
+    lab: Lab, tree: Path, topic: str
+) -> Iterator[tuple[AgentProcess, Scrapes]]:
+    """Run the agent of a checkout, with a scrape every 15 s."""
     with (
         tempfile.TemporaryDirectory() as folder,
         AgentProcess(
             Path(folder),
-            configure(lab, INTERVAL),
+            configure(lab, INTERVAL, topic),
             {"PYTHONPATH": str(tree / "agent")},
         ) as agent,
+        Scrapes(agent.url) as scrapes,
     ):
-        with Scrapes(agent.url) as scrapes:
-            time.sleep(WARM_UP_SECONDS)
-            scrapes.taken.clear()
-            spent, before = ProcessorTime(agent.pid), agent.footprint
-            if sampled:
-                spent.sample(seconds)
-            else:
-                time.sleep(seconds)
-            cost = Cost(before, agent.footprint)
+        yield agent, scrapes
         agent.stop()
-    return f"{cost}; {scrapes}" + (f"\n{spent}" if sampled else "")
+
+
+def measure_footprints(
+    lab: Lab, options: argparse.Namespace, topics: Sequence[str]
+) -> None:
+    """Print what an agent of each checkout costs in a process of its own.
+    All run at once: what disturbs one disturbs the others.
+
+    Parameters
+    ----------
+    topics
+        A canary's topic for each.
+    """
+    with ExitStack() as stack:
+        agents = [
+            stack.enter_context(run_agent(lab, tree, topic))
+            for tree, topic in zip(options.trees, topics, strict=True)
+        ]
+        time.sleep(options.warm_up)
+        for _, scrapes in agents:
+            scrapes.taken.clear()
+        before = [agent.footprint for agent, _ in agents]
+        spent = [ProcessorTime(agent.pid) for agent, _ in agents]
+        with ExitStack() as watches:
+            for each in spent:
+                watches.enter_context(each.watch(sampled=options.sampled))
+            time.sleep(options.seconds)
+        after = [agent.footprint for agent, _ in agents]
+        for n, (_, scrapes) in enumerate(agents):
+            cost = Cost(before[n], after[n])
+            print(
+                f"  {options.trees[n].name} at {INTERVAL}: {cost}; {scrapes}"
+            )
+            print(spent[n], flush=True)
 
 
 def measure(name: str, options: argparse.Namespace) -> None:
-    size, seconds = SIZES[name], options.seconds
+    size = SIZES[name]
     print(f"{name}: {size}, on {describe_machine()}", flush=True)
+    topics = [f"{CANARY_TOPIC}.{n}" for n in range(len(options.trees))]
     settings = LabSettings(
-        topics={CANARY_TOPIC: 6},
+        topics=dict.fromkeys(topics, 6),
         broker_heap_mib=1024,
         mirror_heap_mib=1024,
         source_properties={"log.cleaner.enable": "false"},
@@ -211,22 +238,20 @@ def measure(name: str, options: argparse.Namespace) -> None:
         make_groups(lab, size.names, options.groups)
         with Movement(lab, size.names[: size.moving]):
             if not options.sampled:
-                print_steps(lab, size, seconds, options.profile)
-            for tree in options.trees:
-                cost = measure_footprint(
-                    lab, seconds, tree, sampled=options.sampled
-                )
-                print(f"  {tree.name} at {INTERVAL}: {cost}", flush=True)
+                print_steps(lab, size, topics[0], options)
+            measure_footprints(lab, options, topics)
     print(f"  in the end: {describe_machine()}", flush=True)
 
 
 def print_steps(
-    lab: Lab, size: Size, seconds: float, profile: Path | None
+    lab: Lab, size: Size, topic: str, options: argparse.Namespace
 ) -> None:
     """Print how long the agent's steps take, in this process."""
     bare = Times()
     ask_bare(lab, size, bare)
-    steps = measure_steps(configure(lab, OFTEN), seconds, profile=profile)
+    steps = measure_steps(
+        configure(lab, OFTEN, topic), options.seconds, profile=options.profile
+    )
     ask_bare(lab, size, bare)  # again: the machine's load changes
     for verdict in steps.verdicts:
         label = verdict.health.label
@@ -242,6 +267,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument(
+        "--warm-up",
+        type=float,
+        default=WARM_UP_SECONDS,
+        help="seconds of a footprint that are not counted",
+    )
+    parser.add_argument(
         "--profile", type=Path, help="file for a profile of the surveys"
     )
     parser.add_argument(
@@ -252,8 +283,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         type=Path,
         nargs="+",
         default=[ROOT],
-        help="checkouts whose agents are compared: one after the other, in "
-        "one lab; name one twice to see the noise",
+        help="checkouts whose agents are compared, at the same time in one "
+        "lab; name one twice to see the noise",
     )
     parser.add_argument(
         "--sampled",

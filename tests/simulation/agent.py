@@ -16,6 +16,7 @@ from mirrorwatch.exceptions import MirrorwatchError
 from mirrorwatch.factory import build_agent
 from mirrorwatch.sinks.history import HistorySink
 from mirrorwatch.sinks.log import LogSink
+from mirrorwatch.sources.canary.producer import AckWorker
 from mirrorwatch.state import Database
 
 from .schedule import Schedule, Task
@@ -156,6 +157,8 @@ class SimAgent:
         self.agent = agent
         spawn = self._schedule.spawn
         for worker in agent.workers:
+            if isinstance(worker, AckWorker):
+                continue  # these producers acknowledge in the canary's polls
             self._tasks.append(spawn(worker.name, partial(self._work, worker)))
         self._tasks.append(spawn("ticks", partial(self._tick, agent)))
 

@@ -59,9 +59,12 @@ class Cost:
         return self.after.at - self.before.at
 
     @property
+    def cpu_seconds(self) -> float:
+        return self.after.cpu_seconds - self.before.cpu_seconds
+
+    @property
     def percent_of_core(self) -> float:
-        used = self.after.cpu_seconds - self.before.cpu_seconds
-        return 100 * used / self.seconds
+        return 100 * self.cpu_seconds / self.seconds
 
     @property
     def growth_mib(self) -> float:

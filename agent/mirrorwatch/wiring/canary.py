@@ -83,7 +83,7 @@ def wire_canary(parts: FlowParts, around: WiringContext) -> WiredParts:
         clock=around.clock,
     )
     return WiredParts(
-        workers=(*registrars, surveyor, canary),
+        workers=(*registrars, surveyor, canary, canary.acks),
         sources=(
             CanarySource(
                 settings=settings,

@@ -1,21 +1,27 @@
 """The sender when its producer refuses, dies, or says nothing any more."""
 
 import logging
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
+import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka import Message as KafkaMessage
 
 from mirrorwatch.domain.canary.model import ProbeMessage
 from mirrorwatch.domain.report import Flow
+from mirrorwatch.sources.canary import producer as module
 from mirrorwatch.sources.canary.producer import (
     REPLACE_AFTER,
+    AckWorker,
     CanaryProducer,
     SendResult,
 )
 from mirrorwatch.sources.canary.settings import CanarySettings
+from mirrorwatch_lab.waiting import wait_until
 
 DENIED = "Mirrorwatch lacks WRITE on topic canary at summit. Grant it"
 
@@ -23,6 +29,26 @@ FATAL = KafkaException(
     KafkaError(
         KafkaError.CLUSTER_AUTHORIZATION_FAILED, "No producer id", fatal=True
     )
+)
+
+MINUTE = timedelta(minutes=1)
+
+SETTINGS = CanarySettings(
+    flow=Flow(name="f", source="summit", target="ldf"),
+    topic="canary",
+    remote_topic="canary",
+    interval=timedelta(seconds=1),
+    deadline=timedelta(seconds=30),
+    warmup=timedelta(minutes=10),
+    create=True,
+)
+
+PROBE = ProbeMessage(
+    run="r",
+    flow="f",
+    partition=0,
+    sequence=1,
+    sent_at=datetime(2026, 1, 1, tzinfo=UTC),
 )
 
 Report = Callable[[KafkaError | None, Any], None]
@@ -79,19 +105,12 @@ class Stage:
         self.outcomes: list[SendResult] = []
         self.sender = CanaryProducer(
             {"bootstrap.servers": "nowhere"},
-            CanarySettings(
-                flow=Flow(name="f", source="summit", target="ldf"),
-                topic="canary",
-                remote_topic="canary",
-                interval=timedelta(seconds=1),
-                deadline=timedelta(seconds=30),
-                warmup=timedelta(minutes=10),
-                create=True,
-            ),
+            SETTINGS,
             self.outcomes.append,
             make_producer=self.make,
             clock=lambda: self.now,
         )
+        self.acks = AckWorker("acknowledgements", self.sender)
 
     def make(self, config: dict[str, Any]) -> Producer:
         self.made.append(FakeProducer(config))
@@ -99,15 +118,7 @@ class Stage:
 
     def send(self, *sequences: int) -> None:
         for sequence in sequences:
-            self.sender.send(
-                ProbeMessage(
-                    run="r",
-                    flow="f",
-                    partition=0,
-                    sequence=sequence,
-                    sent_at=datetime(2026, 1, 1, tzinfo=UTC),
-                )
-            )
+            self.sender.send(replace(PROBE, sequence=sequence))
 
     @property
     def told(self) -> list[tuple[int, str]]:
@@ -140,6 +151,94 @@ def test_a_stored_probe_has_its_offset_and_the_library_s_own_time() -> None:
     (outcome,) = stage.outcomes
     assert outcome.source_offset == 42
     assert outcome.took.total_seconds() == 0.25
+
+
+def test_what_comes_while_it_is_waited_for_is_reported_by_the_next_poll() -> (
+    None
+):
+    stage = Stage()
+    stage.send(1)
+    (producer,) = stage.made
+    producer.polls = [
+        lambda: producer.taken[0](None, cast("KafkaMessage", Stored()))
+    ]
+    stage.acks.step()
+    assert not stage.told
+    stage.sender.poll()
+    assert stage.told == [(1, "stored at 42")]
+
+
+def test_a_death_while_waiting_loses_no_outcome(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "WAIT", 0.0)
+    stage = Stage()
+    stage.send(1, 2)
+    (producer,) = stage.made
+
+    def report_one_and_die() -> None:
+        producer.taken[0](None, cast("KafkaMessage", Stored()))
+        raise SystemError("returned a result with an exception set") from FATAL
+
+    producer.polls = [report_one_and_die]
+    stage.acks.step()
+    assert not stage.told
+    stage.sender.poll()
+    assert stage.told == [(1, "stored at 42"), (2, f"doubt: {DENIED}")]
+    stage.now = REPLACE_AFTER
+    stage.send(3)
+    assert len(stage.made) == 2
+
+
+def test_a_late_failure_of_a_replaced_producer_does_not_end_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "WAIT", 0.0)
+    stage = Stage()
+    stage.made[0].polls = [_raise(FATAL)]
+    stage.sender.poll()
+    stage.now = REPLACE_AFTER
+
+    def replace_and_fail() -> None:
+        stage.send(1)  # by the other thread, meanwhile
+        raise FATAL
+
+    stage.made[0].polls = [replace_and_fail]
+    stage.acks.step()
+    stage.sender.poll()
+    assert not stage.told
+    assert len(stage.made) == 2
+
+
+def test_the_time_of_an_acknowledgement_is_that_when_it_came() -> None:
+    brokers = Producer({"test.mock.num.brokers": 1, "log_level": 0})
+    (broker,) = brokers.list_topics(timeout=30).brokers.values()
+    outcomes = list[SendResult]()
+    sender = CanaryProducer(
+        {"bootstrap.servers": f"{broker.host}:{broker.port}"},
+        SETTINGS,
+        outcomes.append,
+    )
+    acks = AckWorker("acknowledgements", sender)
+    sender.send(PROBE)
+    begin = time.monotonic()
+
+    def has_come() -> bool:
+        acks.step()
+        return bool(sender._reports)  # noqa: SLF001 - what it has taken
+
+    wait_until(has_come, limit=MINUTE, what="no acknowledgement came")
+    came = time.monotonic() - begin
+    wait_until(
+        lambda: time.monotonic() - begin > 2 * came,
+        limit=MINUTE,
+        what="time stands still",
+    )
+    sender.poll()
+    (outcome,) = outcomes
+    assert outcome.source_offset == 0
+    assert 0 < outcome.took.total_seconds() <= came
+    sender.close(0)
 
 
 def test_the_producer_measures_itself_for_nobody() -> None:

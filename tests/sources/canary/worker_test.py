@@ -78,9 +78,6 @@ class World:
         self.saved: list[datetime] = []
         self.copying: list[Record] = []
         self.dropped: set[tuple[int, int]] = set()
-        self.acked_in = timedelta()
-        """Time until the source acknowledges a probe."""
-
         self.took: list[timedelta] = []
         self.offsets = [0] * PARTITIONS
         monkeypatch.setattr(
@@ -156,10 +153,7 @@ class World:
             )
 
         def poll() -> None:
-            acked = [e for e in sent if self.now - e[0] >= self.acked_in]
-            for each in acked:
-                sent.remove(each)
-                at, age, message = each
+            for at, age, message in sent:
                 self.took.append(age + self.now - at)
                 offset = message.sequence - 1
                 on_outcome(
@@ -169,13 +163,11 @@ class World:
                         took=self.took[-1],
                     )
                 )
+            sent.clear()
 
-        class Producer(SimpleNamespace):
-            @property
-            def awaits(self) -> bool:
-                return bool(sent)
-
-        return Producer(send=send, poll=poll, learn_partitions=lambda: None)
+        return SimpleNamespace(
+            send=send, poll=poll, learn_partitions=lambda: None
+        )
 
     def reader(self) -> Any:
         def follow(batch: int, seconds: float) -> Iterator[Record]:
@@ -292,45 +284,6 @@ def test_a_survey_ends_a_long_look(
     world.worker.step()
     assert len(looks) > 3
     assert world.now < NOON + 2.1 * SECOND
-
-
-@pytest.mark.parametrize("milliseconds", [0, 1, 3, 5, 11, 14, 60, 130, 250])
-def test_an_acknowledgement_is_noted_soon(
-    world: World, milliseconds: int
-) -> None:
-    world.tick()
-    world.acked_in = milliseconds * MILLISECOND
-    world.run(1.5 * SECOND)
-    world.took.clear()
-    world.run(3.5 * SECOND)
-    assert len(world.took) == 2 * PARTITIONS
-    late = max(world.took) - world.acked_in
-    assert late <= max(2 * MILLISECOND, world.acked_in * 3 / 8)
-
-
-def test_what_is_acknowledged_late_is_waited_for_by_long_looks(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    world.tick()
-    world.acked_in = 10 * SECOND
-    consumer = world.worker._receiver._consumer  # noqa: SLF001
-    follow, looks = consumer.follow, list[float]()
-
-    def look(batch: int, seconds: float) -> Any:
-        looks.append(seconds)
-        return follow(batch, seconds)
-
-    monkeypatch.setattr(consumer, "follow", look)
-    world.dropped = {(p, n) for p in range(PARTITIONS) for n in range(99)}
-    world.run(1.2 * SECOND)
-    steps = []
-    while world.now < NOON + 8 * SECOND:
-        begin = world.now
-        world.worker.step()
-        steps.append(world.now - begin)
-    assert len(looks) <= 8 * (len(worker.ACK_LOOKS) + 6)
-    # Other work is done meanwhile.
-    assert max(steps) <= SECOND / 4
 
 
 def test_the_write_before_a_send_is_no_time_that_is_left_out(

@@ -17,7 +17,7 @@ from ...kafka.errors import DENIED, client_properties, denial
 from .encoding import hashed_key
 from .settings import CanarySettings
 
-__all__ = ["CanaryProducer", "SendResult", "send_timeout"]
+__all__ = ["AckWorker", "CanaryProducer", "SendResult", "send_timeout"]
 
 
 NEVER_WRITTEN = {
@@ -47,8 +47,7 @@ class SendResult:
     """Where it was stored; `None` if it is not known to be."""
 
     took: timedelta = timedelta()
-    """From the time that the probe bears to its acknowledgement, or to when
-    the library was asked for that."""
+    """From the time that the probe bears to its acknowledgement."""
 
     refused: str | None = None
     """Why it was certainly not stored."""
@@ -79,6 +78,9 @@ SILENT = logging.Logger("mirrorwatch.silent")  # noqa: LOG001 - in no tree
 SILENT.addHandler(logging.NullHandler())
 
 
+Failure = KafkaException | SystemError
+"""What the library raises from within a poll."""
+
 DeliveryReport = tuple[
     ProbeMessage, KafkaError | None, timedelta, KafkaMessage
 ]
@@ -95,6 +97,9 @@ def send_timeout(deadline: timedelta) -> timedelta:
 ASKING = 2.0
 """Seconds that asking for partitions may hold up the canary."""
 
+WAIT = 1.0
+"""Seconds to wait for acknowledgements: the longest that a stop waits."""
+
 
 class CanaryProducer:
     """Sends probes to explicit partitions, idempotently.
@@ -109,7 +114,8 @@ class CanaryProducer:
     settings
         Settings of the canary.
     on_outcome
-        Called for each probe, from within `send`, `poll` and `close`.
+        Called for each probe, from within `send`, `poll` and `close`: in the
+        thread that calls these, never in the one that calls `wait`.
     make_producer
         Makes a producer of its properties.
     clock
@@ -154,16 +160,13 @@ class CanaryProducer:
         self._make_producer = make_producer
         self._clock = clock
         self._reports: deque[DeliveryReport] = deque()
+        self._failures: deque[tuple[Producer, Failure]] = deque()
+        """What `wait` met, and with which producer."""
         self._waiting: dict[tuple[int, int], ProbeMessage] = {}
         self._fatal: str | None = None
         self.partitions: int | None = None
         """Partitions at the target, where keys must hash to theirs."""
         self._make()
-
-    @property
-    def awaits(self) -> bool:
-        """Whether it is not known of all probes what became of them."""
-        return bool(self._waiting)
 
     def send(
         self,
@@ -228,6 +231,23 @@ class CanaryProducer:
         """Report what became of sends so far. Does not wait."""
         self._serve(lambda: self._producer.poll(0))
 
+    def wait(self) -> None:
+        """Take acknowledgements as they come, for a second at most; `poll`
+        reports them.
+
+        Notes
+        -----
+        For a thread of its own, beside the one that does the rest. The library
+        takes for the time of an acknowledgement when it is handed over
+        (``rd_kafka_message_latency``), so somebody must wait for it.
+        """
+        producer = self._producer
+        try:
+            producer.poll(WAIT)
+        except (KafkaException, SystemError) as e:
+            self._failures.append((producer, e))
+            time.sleep(WAIT)  # a dead one may fail at once, again and again
+
     def close(self, patience: float) -> None:
         """Wait some seconds for outcomes, then drop what is not sent."""
         self._serve(lambda: self._producer.flush(patience))
@@ -245,9 +265,13 @@ class CanaryProducer:
             work()
         except (KafkaException, SystemError) as e:
             self._bury_if_fatal(e)
+        while self._failures:
+            producer, failure = self._failures.popleft()
+            if producer is self._producer:
+                self._bury_if_fatal(failure)
         self._report()
 
-    def _bury_if_fatal(self, error: KafkaException | SystemError) -> None:
+    def _bury_if_fatal(self, error: Failure) -> None:
         """Take the last reports of a dead producer."""
         found = _cause(error)
         if found is not None and not (found.fatal() or found.code() == FATAL):
@@ -282,7 +306,6 @@ class CanaryProducer:
         sent: KafkaMessage,
     ) -> SendResult:
         if error is None:
-            # The library's stopwatch goes on until it calls back, in a poll.
             took = age + timedelta(seconds=sent.latency() or 0.0)
             return SendResult(
                 message=message, source_offset=sent.offset(), took=took
@@ -305,7 +328,7 @@ def _key(message: ProbeMessage) -> tuple[int, int]:
     return message.partition, message.sequence
 
 
-def _cause(error: KafkaException | SystemError) -> KafkaError | None:
+def _cause(error: Failure) -> KafkaError | None:
     """Find the library's error; one raised beneath a callback is its cause."""
     raised: BaseException | None = error
     while raised is not None:
@@ -314,3 +337,32 @@ def _cause(error: KafkaException | SystemError) -> KafkaError | None:
             return found
         raised = raised.__cause__ or raised.__context__
     return None
+
+
+class AckWorker:
+    """Waits for the acknowledgements of one flow's probes.
+
+    Parameters
+    ----------
+    name
+        Its name.
+    producer
+        What sends them.
+
+    Notes
+    -----
+    The canary's own thread waits for records at the target, and would take
+    acknowledgements late, or look for them many times a second.
+    """
+
+    interval = timedelta()
+
+    def __init__(self, name: str, producer: CanaryProducer) -> None:
+        self.name = name
+        self._producer = producer
+
+    def step(self) -> None:
+        self._producer.wait()
+
+    def close(self) -> None:
+        """Leave the producer to the canary."""

@@ -26,7 +26,7 @@ from ...state.canary import CanaryStore
 from ...threads import Latest, Mailbox
 from .consumer import CanaryConsumer, ReadProbe, Unreadable
 from .encoding import decode
-from .producer import CanaryProducer, SendResult
+from .producer import AckWorker, CanaryProducer, SendResult
 from .settings import CanarySettings
 
 __all__ = [
@@ -458,16 +458,6 @@ before: nothing is lost or overdue then."""
 
 MILLISECOND = 0.001
 
-ACK_LOOKS = (*[0.002] * 4, 0.003, 0.004, 0.005, 0.006, 0.008, 0.011, 0.014)
-ACK_LOOKS += (0.018, 0.025, 0.035, 0.045, 0.06, 0.08, 0.11, 0.15)
-"""Seconds of the looks after a send, while acknowledgements are awaited. The
-library takes for the time of one when it is asked for it
-(``rd_kafka_message_latency``): at most two milliseconds late, or three eighths
-of what it took. A look costs 0.2 ms of processor time."""
-
-LONG_LOOK = 0.02
-"""Seconds from which on other work is done between two of them."""
-
 SAVE_EVERY = timedelta(milliseconds=250)
 """How long anything may wait to be written down before a tick; a crash reads
 arrivals again."""
@@ -557,8 +547,8 @@ class CanaryWorker:
         self._changed_at: datetime | None = None
         """Since when there is something to write down."""
 
-        self._ack_looks: list[float] = []
-        """Those that are left after the last send, the next one last."""
+        self.acks = AckWorker(f"acknowledgements {self.name}", self._sender)
+        """What has to run beside it."""
 
     def step(self) -> None:
         try:
@@ -583,7 +573,8 @@ class CanaryWorker:
         if now >= self._send_at:
             self._send(now)
         self._sender.poll()
-        events = self._receive()
+        look = self._look_for(self._clock())
+        events = self._receiver.receive(look, self._is_wanted)
         if events:
             # Acknowledgements that came while these waited go first: a probe
             # that has arrived is no longer there to be acknowledged, and
@@ -604,19 +595,6 @@ class CanaryWorker:
                 self._keeper.note_overdue(now, self._reading)
             self._keeper.settle(now, grace)
         self._save(now)
-
-    def _receive(self) -> list[ReadProbe | PartitionEnd | Unreadable]:
-        """Wait for records, and for acknowledgements."""
-        while self._ack_looks and self._sender.awaits:
-            seconds = self._ack_looks.pop()
-            events = self._receiver.receive(seconds)
-            if events:
-                return events
-            self._sender.poll()
-            if seconds >= LONG_LOOK:
-                return []
-        look = self._look_for(self._clock())
-        return self._receiver.receive(look, self._is_wanted)
 
     def _look_for(self, now: datetime) -> float:
         """Return how many seconds to look at the target."""
@@ -725,7 +703,6 @@ class CanaryWorker:
         age = max(timedelta(), self._clock() - now)
         for message, bytes_ in messages:
             self._sender.send(message, bytes_, age)
-        self._ack_looks = [*reversed(ACK_LOOKS)]
 
     def _takes(self, size: int, now: datetime) -> bool:
         limit = None if self._survey is None else self._survey.size_limit
