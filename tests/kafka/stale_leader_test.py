@@ -176,6 +176,23 @@ def test_who_leads_is_asked_for_now_and_then_only() -> None:
         assert site.asked == asked
 
 
+def test_nobody_is_asked_who_leads_after_topics_were_listed() -> None:
+    site, now = Site(), [0.0]
+    with serving(site):
+        lookup = OffsetLookup(
+            {"bootstrap.servers": site.address}, clock=lambda: now[0]
+        )
+        lookup.list_topics()
+        listed = site.asked
+        assert end_within(lookup, 5, 10)
+        now[0] = LEADERS_MS / 1000 - 0.1
+        assert end_within(lookup, 5, 10)
+        assert site.asked == listed
+        now[0] = LEADERS_MS / 1000
+        assert end_within(lookup, 5, 10)
+        assert site.asked == listed + 1
+
+
 def test_nor_is_it_read_from_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(errors_module, "LEADERS_MS", 1000)
     site = Site()

@@ -34,6 +34,7 @@ from confluent_kafka.admin import (
 from mirrorwatch.kafka import admin as admin_module
 from mirrorwatch.kafka import list_offsets as list_offsets_module
 from mirrorwatch.kafka import reader as reader_module
+from mirrorwatch.kafka.list_offsets import OffsetLookup
 from mirrorwatch.sources import mirror_state
 from mirrorwatch.sources.canary.producer import CanaryProducer
 
@@ -215,12 +216,7 @@ class _Client:
         return log.epoch + (is_old and not self._by_first)
 
 
-class SimAdmin(_Client):
-    """Stands for `confluent_kafka.admin.AdminClient`."""
-
-    def poll(self, _timeout: float) -> int:
-        return 0
-
+class _Lister(_Client):
     def list_topics(self, timeout: float) -> Any:
         self._network.ask(self._cluster, timeout)
         return SimpleNamespace(
@@ -245,6 +241,13 @@ class SimAdmin(_Client):
                 for t in self._cluster.visible()
             },
         )
+
+
+class SimAdmin(_Lister):
+    """Stands for `confluent_kafka.admin.AdminClient`."""
+
+    def poll(self, _timeout: float) -> int:
+        return 0
 
     def list_consumer_groups(self, *, request_timeout: float) -> "Future[Any]":
         def find(_: str) -> Any:
@@ -410,7 +413,7 @@ class _Assigned:
     """The log when it was last read to its end."""
 
 
-class SimConsumer(_Client):
+class SimConsumer(_Lister):
     """Stands for `confluent_kafka.Consumer`."""
 
     def __init__(self, properties: Mapping[str, Any]) -> None:
@@ -419,6 +422,9 @@ class SimConsumer(_Client):
         self._reset = properties["auto.offset.reset"]
         self._assigned: dict[tuple[str, int], _Assigned] = {}
         self._troubled = False
+
+    def poll(self, _timeout: float) -> None:
+        """Say nothing of connections."""
 
     def close(self) -> None:
         self._assigned.clear()
@@ -634,7 +640,9 @@ def installed(of: Network) -> Iterator[None]:
     """Put these clients in the place of the real ones."""
     global network  # noqa: PLW0603 - clients are made by their class alone
     defaults = CanaryProducer.__init__.__kwdefaults__
+    lookup = OffsetLookup.__init__.__kwdefaults__
     assert defaults is not None
+    assert lookup is not None
     clock = of.schedule.monotonic
     # Whoever waits for longer is not late for that.
     longer = timedelta(
@@ -646,6 +654,7 @@ def installed(of: Network) -> Iterator[None]:
             place.setattr(module, "Consumer", SimConsumer)
         place.setitem(defaults, "make_producer", SimProducer)
         place.setitem(defaults, "clock", clock)
+        place.setitem(lookup, "clock", clock)
         place.setattr(mirror_state, "PAUSED", mirror_state.PAUSED + longer)
         network = of
         try:

@@ -99,7 +99,10 @@ class FakeCluster(Cluster):
         self.after_ends()
         return found
 
-    def list_topics(self, timeout: float) -> SimpleNamespace:
+    def metadata(self) -> Any:
+        return self.call(lambda _: self._listed(), "DESCRIBE")
+
+    def _listed(self) -> SimpleNamespace:
         topics = {
             name: SimpleNamespace(partitions=range(partitions))
             for name, (_, partitions) in self.topics.items()

@@ -143,7 +143,7 @@ class Cluster:
             "error_cb": self._note_error,
         }
         self._admin = AdminClient(self._settings)
-        self._lookup = OffsetLookup(properties)
+        self._lookup = OffsetLookup(properties, self._note_error)
         # Partitions whose offsets the last answer did not have.
         self._missing: AbstractSet[TopicPartition] = frozenset()
 
@@ -162,10 +162,13 @@ class Cluster:
 
     def metadata(self) -> ClusterMetadata:
         """List brokers and topics: everything but the ids of topics."""
-        found = self.call(
-            lambda admin: admin.list_topics(timeout=TIMEOUT),
-            "DESCRIBE on its topics",
-        )
+        try:
+            found = self._lookup.list_topics()
+        except KafkaException as e:
+            error = self._translate(e, "DESCRIBE on its topics", self._lookup)
+            # It may never find a broker again: see `_begin_anew`.
+            self._lookup.close()
+            raise error from e
         self._error = None
         # Not all that was listed: it is an object for each partition.
         self._brokers = _to_brokers(found)
@@ -353,9 +356,11 @@ class Cluster:
                     if strict or answer.args[0].code() < 0:
                         # Raised itself, it would hold this frame, and so the
                         # client with its threads: see `answer_of`.
-                        raise self._translate(answer, right, admin) from answer
+                        raise self._translate(
+                            answer, right, admin, is_new=True
+                        ) from answer
         except KafkaException as e:
-            raise self._translate(e, right, admin) from e
+            raise self._translate(e, right, admin, is_new=True) from e
         missing = wanted.keys() - found.keys()
         if strict and missing:
             topic, _ = min(missing)
@@ -435,18 +440,21 @@ class Cluster:
         self,
         error: KafkaException,
         right: str,
-        asked: AdminClient | None = None,
+        asked: AdminClient | OffsetLookup | None = None,
+        *,
+        is_new: bool = False,
     ) -> SourceError:
-        admin = asked or self._admin
-        admin.poll(0)
+        client = asked or self._admin
+        client.poll(0)
         if self._error is None and error.args[0].code() in UNREACHABLE:
             # The answer may be ahead of the event that says why.
-            admin.poll(REASON_SECONDS)
+            client.poll(REASON_SECONDS)
         found = to_source_error(
             error, cluster=self.alias, right=right, last=self._error
         )
-        # Another client that fails, or not, says nothing of this one.
-        if asked is None and isinstance(found, SourceUnavailableError):
+        # A new client that fails says nothing of this one. One that cannot
+        # list topics does: nothing else is asked until they are listed.
+        if not is_new and isinstance(found, SourceUnavailableError):
             self._begin_anew()
         return found
 

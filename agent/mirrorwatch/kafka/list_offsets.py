@@ -1,13 +1,15 @@
-"""Kafka's ListOffsets request for very many partitions, at every tick."""
+"""What is asked of all partitions at every tick: leaders and offsets."""
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from operator import attrgetter
 
-from confluent_kafka import Consumer, KafkaException
+from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as Requested
+from confluent_kafka.admin import ClusterMetadata
 
 from ..domain.cluster_view import TopicPartition
 from .errors import LEADERS_MS, TIMEOUT, batched, consumer_properties
@@ -35,12 +37,16 @@ _EPOCH = attrgetter("leader_epoch")
 
 
 class OffsetLookup:
-    """Asks the leaders of partitions for offsets.
+    """Lists topics, and asks the leaders of partitions for offsets.
 
     Parameters
     ----------
     properties
         librdkafka properties.
+    on_error
+        Takes why connections fail, from within `list_topics` and `poll`.
+    clock
+        A clock that only goes forward, in seconds.
 
     Notes
     -----
@@ -53,12 +59,60 @@ class OffsetLookup:
     A consumer remembers which partitions there are and who leads them, and
     says nothing of a whole batch where one broker is silent, or where one
     partition of it fails.
+
+    Topics are listed with the client that asks for offsets, just before: by
+    another one, each batch would take a request for metadata more. With 1,172
+    topics on both sides all took 45 ms of processor time instead of 30, and
+    120 ms instead of 85. Nor is a broker believed that names a leader with an
+    older epoch than what is remembered (``has_reliable_leader_epochs`` in
+    ``rd_kafka_metadata_cache_topic_update``).
     """
 
-    def __init__(self, properties: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        properties: Mapping[str, str],
+        on_error: Callable[[KafkaError], None] | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._properties = properties
+        self._own = {} if on_error is None else {"error_cb": on_error}
+        self._clock = clock
+        self._listed_at: float | None = None
         # By isolation level: a client has one. Most mirrors need one only.
         self._consumers: dict[bool, Consumer] = {}
+
+    def list_topics(self) -> ClusterMetadata:
+        """List brokers and topics, and remember who leads partitions.
+
+        Raises
+        ------
+        KafkaException
+            Raised if no broker answers.
+        """
+        self.poll(0)
+        at = self._clock()
+        # In no variable: an error would hold it, and so the client.
+        listed: ClusterMetadata = self._consumer(
+            read_committed=False
+        ).list_topics(timeout=TIMEOUT)
+        self._listed_at = at
+        return listed
+
+    @property
+    def _knows_leaders(self) -> bool:
+        """Whether leaders were listed so lately that they may be asked."""
+        return self._listed_at is not None and (
+            self._clock() < self._listed_at + LEADERS_MS / 1000
+        )
+
+    def poll(self, seconds: float) -> None:
+        """Wait some seconds for why connections of the client that lists
+        topics fail.
+        """
+        consumer = self._consumers.get(False)
+        if consumer is not None:
+            consumer.poll(seconds)
 
     def read(
         self,
@@ -100,6 +154,8 @@ class OffsetLookup:
         batches = [*batched(sorted(wanted), BATCH)]
         with suppress(KafkaException):
             # What makes it fails, too, where a token or a file is missing.
+            if not read_committed and not self._knows_leaders:
+                self.list_topics()
             question = partial(
                 ask, self._consumer(read_committed=read_committed)
             )
@@ -116,21 +172,26 @@ class OffsetLookup:
         if len(found) < len(wanted):
             # What it remembers may no longer be so.
             self._consumers.pop(read_committed, None)
+            if not read_committed:
+                self._listed_at = None
         return found
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Let go of connections, and of what is remembered."""
         self._consumers.clear()
+        self._listed_at = None
 
     def _consumer(self, *, read_committed: bool) -> Consumer:
         found = self._consumers.get(read_committed)
         if found is None:
             found = self._consumers[read_committed] = Consumer(
-                # It has no topic to ask for again: it has to forget them.
-                {"metadata.max.age.ms": LEADERS_MS}
+                # It has no topic to ask for again: it has to forget them,
+                # if they are not listed again.
+                ({"metadata.max.age.ms": LEADERS_MS} if read_committed else {})
                 | consumer_properties(
                     self._properties, read_committed=read_committed
                 )
+                | self._own
             )
         return found
 
