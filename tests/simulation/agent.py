@@ -14,6 +14,7 @@ from mirrorwatch.daemon import PAUSE, Agent
 from mirrorwatch.domain.report import Health, Report, Verdict
 from mirrorwatch.exceptions import MirrorwatchError
 from mirrorwatch.factory import build_agent
+from mirrorwatch.ports import WokenWorker
 from mirrorwatch.sinks.history import HistorySink
 from mirrorwatch.sinks.log import LogSink
 from mirrorwatch.sources.canary.producer import AckWorker
@@ -176,6 +177,9 @@ class SimAgent:
                 # It waits in its next look, coarse nearly the 2 s after which
                 # it takes itself to be away: both together are less.
                 return self._rest(0.05)
+        if isinstance(worker, WokenWorker):
+            # Nobody ends a rest here: it looks itself whether there is news.
+            seconds = min(seconds, 1.0)
         # What looks each second may look more seldom; what has the tick's
         # interval must not.
         if seconds < SHORT:

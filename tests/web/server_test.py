@@ -2,6 +2,7 @@ import asyncio
 import resource
 from collections import Counter
 from contextlib import ExitStack, closing, suppress
+from email.utils import parsedate_to_datetime
 from http.client import HTTPConnection
 from socket import IPPROTO_TCP, TCP_NODELAY, create_connection, socket
 from threading import Event
@@ -9,6 +10,7 @@ from threading import Event
 import httpx
 import pytest
 
+from mirrorwatch.clock import utc_now
 from mirrorwatch.exceptions import WebError
 from mirrorwatch.web import connections
 from mirrorwatch.web import server as web_server
@@ -28,6 +30,20 @@ def test_it_is_served_on_a_free_port_of_loopback() -> None:
         assert server.port > 0
         assert server.url == f"http://127.0.0.1:{server.port}"
         assert code(f"{server.url}/") == 200
+
+
+def test_each_answer_bears_its_own_time() -> None:
+    with serve_stage(Stage()) as server, httpx.Client() as client:
+
+        def date() -> float:
+            (found,) = client.get(f"{server.url}/").headers.get_list("date")
+            return parsedate_to_datetime(found).timestamp()
+
+        begin = utc_now().timestamp()
+        first = date()
+        wait_until(lambda: date() > first)
+        # It has whole seconds.
+        assert begin - 1 < first < date() <= utc_now().timestamp()
 
 
 def test_a_port_in_use_is_refused_with_the_remedy() -> None:

@@ -183,7 +183,7 @@ class FailedTaskWorker:
         Gives the time.
     """
 
-    interval = timedelta(seconds=0.5)
+    interval = timedelta(seconds=1)
 
     def __init__(
         self,

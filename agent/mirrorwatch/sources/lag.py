@@ -140,6 +140,10 @@ READ_AT_ONCE = 200
 """Positions at which a record is read in one step: about a second's work,
 and the rest is read in the next ones."""
 
+_BUSY, _IDLE = timedelta(seconds=1), timedelta(seconds=5)
+"""Between two steps, while there is more to read and while there is not; each
+survey ends a rest."""
+
 
 class LagWorker:
     """Reads surveys, reads records where these leave a doubt, and reports.
@@ -165,8 +169,6 @@ class LagWorker:
         of a mirror that does not say which it copies.
     """
 
-    interval = timedelta(seconds=1)
-
     def __init__(
         self,
         *,
@@ -180,6 +182,7 @@ class LagWorker:
         known: Callable[[], AbstractSet[str]] = frozenset,
     ) -> None:
         self.name = f"lag {flow}"
+        self.interval = _BUSY
         self.news = Event()
         self._tracker = tracker
         self._positions = positions
@@ -240,6 +243,8 @@ class LagWorker:
             with self._lock:
                 self._problem = problem
                 self._vanished -= vanished
+        more = self._doubtful or self._hidden.is_due(self._clock())
+        self.interval = _BUSY if more else _IDLE
 
     def _note_refused(
         self, wanted: Iterable[ReadAt], refused: Mapping[str, SourceError]

@@ -55,7 +55,8 @@ class PositionWorker:
         Gives the time.
     """
 
-    interval = timedelta(seconds=1)
+    interval = timedelta(minutes=1)
+    """Doubts of a survey end the rest."""
 
     def __init__(
         self,

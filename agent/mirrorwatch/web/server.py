@@ -6,11 +6,13 @@ import socket
 import threading
 import time
 from contextlib import suppress
+from email.utils import formatdate
 from functools import partial
 from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.server import ServerState
 
 from ..exceptions import WebError
 from .connections import (
@@ -48,10 +50,6 @@ loop later, and a flood must not close its connection before."""
 
 PAUSE_SECONDS = 0.1
 """Until connections are taken again where no more files may be opened."""
-
-LOOK_SECONDS = 0.5
-"""Between two updates of the time in answers. uvicorn makes ten a second,
-which costs an idle agent a tenth of its processor time."""
 
 GOODBYE_SECONDS = 1.0
 """Until a client has said that it read the last answer by TLS; asyncio would
@@ -179,8 +177,24 @@ class Server:
         self._uvicorn.run(sockets=self._sockets)
 
 
+class _Dated(ServerState):
+    """What answers bear by default, with the time at which each is asked for.
+
+    uvicorn keeps it up to date ten times a second, which costs an idle agent
+    more than serving does.
+    """
+
+    @property
+    def default_headers(self) -> list[tuple[bytes, bytes]]:
+        return [(b"date", formatdate(usegmt=True).encode())]
+
+    @default_headers.setter
+    def default_headers(self, _: list[tuple[bytes, bytes]]) -> None:
+        """Leave what uvicorn sets when it starts."""
+
+
 class _CalmServer(uvicorn.Server):
-    """uvicorn that wakes up less often, and stops at once when asked to.
+    """uvicorn that wakes up when it is asked, and stops at once.
 
     It takes connections itself: for each, asyncio and uvicorn make a task, a
     transport and a parser, though nothing was asked yet.
@@ -195,6 +209,7 @@ class _CalmServer(uvicorn.Server):
         tls: ServerTLS | None,
     ) -> None:
         super().__init__(config)
+        self.server_state = _Dated()
         self._connections = connections
         self._tls = tls
 
@@ -209,10 +224,7 @@ class _CalmServer(uvicorn.Server):
             self._listen(each)
 
     async def main_loop(self) -> None:
-        # At 0 it also brings the time up to date that answers bear.
-        while not await self.on_tick(0):
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._asked.wait(), LOOK_SECONDS)
+        await self._asked.wait()
 
     async def shutdown(
         self, sockets: list[socket.socket] | None = None

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from threading import Event
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -163,6 +164,10 @@ class CanaryProducer:
         self._failures: deque[tuple[Producer, Failure]] = deque()
         """What `wait` met, and with which producer."""
         self._waiting: dict[tuple[int, int], ProbeMessage] = {}
+        self._unreported: set[tuple[int, int]] = set()
+        """Those that the library has taken, and said nothing of."""
+
+        self._has_sent = Event()
         self._fatal: str | None = None
         self.partitions: int | None = None
         """Partitions at the target, where keys must hash to theirs."""
@@ -192,9 +197,13 @@ class CanaryProducer:
                 return
             self._make()
 
+        key, unreported = _key(message), self._unreported
+
         def report(error: KafkaError | None, sent: KafkaMessage) -> None:
+            unreported.discard(key)
             self._reports.append((message, error, age, sent))
 
+        unreported.add(key)
         try:
             self._producer.produce(
                 self._settings.topic,
@@ -214,8 +223,10 @@ class CanaryProducer:
             self._bury_if_fatal(e)
             refused = self._fatal or self._explain(e.args[0])
         else:
-            self._waiting[_key(message)] = message
+            self._waiting[key] = message
+            self._has_sent.set()
             return
+        unreported.discard(key)
         self._on_outcome(SendResult(message=message, refused=refused))
 
     def learn_partitions(self) -> None:
@@ -241,9 +252,13 @@ class CanaryProducer:
         takes for the time of an acknowledgement when it is handed over
         (``rd_kafka_message_latency``), so somebody must wait for it.
         """
+        self._has_sent.clear()
+        if not self._unreported:
+            # The library's own wait ends five times a second.
+            self._has_sent.wait(WAIT)
         producer = self._producer
         try:
-            producer.poll(WAIT)
+            producer.poll(WAIT if self._unreported else 0)
         except (KafkaException, SystemError) as e:
             self._failures.append((producer, e))
             time.sleep(WAIT)  # a dead one may fail at once, again and again
@@ -255,6 +270,7 @@ class CanaryProducer:
         self._serve(lambda: self._producer.poll(0))
 
     def _make(self) -> None:
+        self._unreported = set()
         self._producer = self._make_producer(dict(self._properties))
         self._made_at = self._clock()
         self._fatal = None
