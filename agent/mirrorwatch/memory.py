@@ -1,9 +1,10 @@
-"""How often Python looks for cycles of objects that nobody uses, how memory is
-taken from the system, and when it is given back.
+"""What is left alone or let go of once all is wired, how memory is taken from
+the system, and when it is given back.
 """
 
 import ctypes
 import gc
+import linecache
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -28,7 +29,11 @@ def calm_collector() -> None:
     Libraries and configuration stay to the end, and each full collection went
     through all their objects: on a flow of 1,172 topics one with every survey,
     80 ms, a seventh of the agent's processor time.
+
+    attrs and cattrs leave the source of what they generate for tracebacks,
+    which have its name and line all the same: 0.4 MiB.
     """
+    linecache.clearcache()
     gc.collect()
     gc.freeze()
     gc.set_threshold(YOUNG)

@@ -31,8 +31,10 @@ FORMATS = 4
 """Formats that are kept of a report: Prometheus asks for one, and whoever asks
 for one version after the other must not fill the memory."""
 
-COMPRESSION = 1
-"""Level of gzip: metrics shrink to a tenth at the least one already."""
+COMPRESSION = 7
+"""Level of gzip. The 1.6 MB of 10,000 partitions become 59 kB in 6.5 ms of
+processor time; 65 kB in 3.5 ms by the lowest level, 58 kB in 12 ms by the next
+one."""
 
 
 OPEN_METRICS = "application/openmetrics-text"
