@@ -65,6 +65,10 @@ def to_record_offset(value: Any) -> int:
     return to_number(value, LARGEST - 1)
 
 
+_NOTHING: list[int] = []
+"""Of sets that are empty; never changed."""
+
+
 class RangeSet:
     """Whole numbers, kept as inclusive ranges.
 
@@ -78,11 +82,14 @@ class RangeSet:
     Millions of probes in a row are one range, so remembering every one that
     ever arrived costs nothing, and a second arrival is recognised however
     late it comes.
+
+    Each partition has some, nearly all of them empty: these share one list.
     """
 
+    __slots__ = ("_firsts", "_lasts")
+
     def __init__(self, ranges: Iterable[tuple[int, int]] = ()) -> None:
-        self._firsts: list[int] = []
-        self._lasts: list[int] = []
+        self._firsts = self._lasts = _NOTHING
         for first, last in ranges:
             self.add(first, last)
 
@@ -122,6 +129,9 @@ class RangeSet:
     def add(self, first: int, last: int | None = None) -> None:
         """Add one number, or every number from first to last."""
         last = first if last is None else last
+        if not self._firsts:
+            self._firsts, self._lasts = [first], [last]
+            return
         low = bisect_right(self._firsts, first) - 1
         if low < 0 or self._lasts[low] < first - 1:
             low += 1
@@ -273,6 +283,8 @@ class OffsetMap:
     by which both sides went on by the same number of offsets, every source
     offset is a record that was copied.
     """
+
+    __slots__ = ("_paired", "_runs", "_taken")
 
     def __init__(self, runs: Iterable[tuple[int, int, int]] = ()) -> None:
         self._runs = [OffsetRun(*run) for run in runs]
