@@ -6,6 +6,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import chain
 from typing import Protocol, Self
 
 from ..domain.carriage import Carriage, CarriedTopics
@@ -284,6 +285,9 @@ class ClusterSurvey:
         self._starts: _Starts | None = None
         self._before: _Asked | None = None
         self._asked: _Asked | None = None
+        self._wanted: Wanted = {}
+        self._places: Mapping[bool, Sequence[TopicPartition]] = {}
+        """Of what was wanted last."""
 
     def describe(self) -> Described:
         """Read which topics there are; the first question of a survey.
@@ -376,14 +380,19 @@ class ClusterSurvey:
 
     def _read(self, wanted: Wanted) -> _Asked:
         at, epochs = self._clock(), dict[TopicPartition, int]()
+        if wanted != self._wanted:
+            # Otherwise the same objects: an answer would have its own of each
+            # partition, and is kept beside others.
+            self._wanted = {c: dict(topics) for c, topics in wanted.items()}
+            self._places = {c: _places(topics) for c, topics in wanted.items()}
         ends = {
             committed: read_ends(
                 self._cluster,
-                _places(topics),
+                places,
                 read_committed=committed,
                 epochs=epochs,
             )
-            for committed, topics in wanted.items()
+            for committed, places in self._places.items()
         }
         return _Asked(at, ends, self._read_starts(wanted, ends, at), epochs)
 
@@ -421,20 +430,21 @@ class ClusterSurvey:
                 if kept.starts.get(place) == end
             }
             whole_at = kept.whole_at
+        every = chain.from_iterable(self._places.values())
         starts = empty | read_starts(
-            self._cluster, (p for p in _places(topics) if p not in empty)
+            self._cluster, (place for place in every if place not in empty)
         )
         self._starts = _Starts(at, whole_at, asked, starts)
         return starts
 
 
-def _places(topics: Mapping[str, int]) -> Iterator[TopicPartition]:
-    """Yield all partitions of topics."""
-    return (
+def _places(topics: Mapping[str, int]) -> Sequence[TopicPartition]:
+    """Return all partitions of topics."""
+    return [
         (topic, partition)
         for topic, partitions in topics.items()
         for partition in range(partitions)
-    )
+    ]
 
 
 def _moved(
