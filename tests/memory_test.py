@@ -121,3 +121,26 @@ assert not free.give_back()
 
 def test_what_is_freed_below_what_is_used_is_given_back() -> None:
     subprocess.run([sys.executable, "-c", FREED], check=True)
+
+
+CYCLES = """
+import weakref
+from mirrorwatch.memory import TRIM_EVERY, FreeMemory, calm_collector
+
+class Served:
+    def __init__(self): self.me = self
+
+calm_collector()
+now = [0.0]
+free = FreeMemory(lambda: now[0])
+served = weakref.ref(Served())
+free.give_back()
+assert served() is not None
+now[0] = TRIM_EVERY
+free.give_back()
+assert served() is None
+"""
+
+
+def test_cycles_do_not_wait_until_there_are_many() -> None:
+    subprocess.run([sys.executable, "-c", CYCLES], check=True)
