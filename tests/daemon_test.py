@@ -97,6 +97,16 @@ def test_a_worker_is_woken_by_news_and_by_the_end() -> None:
     assert sleeper.closed
 
 
+def test_news_ends_the_rest_after_a_failure() -> None:
+    sleeper = Sleeper()
+    sleeper.troubles = [StateError("full")]
+    made = agent(LatestReport(), sleeper)
+    with Daemon(made, logger=structlog.get_logger()):
+        wait_until(lambda: sleeper.steps == 1)
+        sleeper.news.set()
+        wait_until(lambda: sleeper.steps == 2)
+
+
 @pytest.mark.slow
 def test_a_worker_that_crashes_or_fails_is_run_again() -> None:
     latest, worker = (

@@ -160,7 +160,10 @@ class Daemon(AbstractContextManager["Daemon"]):
         while not self._stopping.is_set():
             worked = self._guard(worker.name, worker.step)
             pause = worker.interval if worked else max(PAUSE, worker.interval)
-            if worked and news is not None:
+            if news is not None:
+                # News that came before a failure must not repeat it at once.
+                if not worked:
+                    self._stopping.wait(PAUSE.total_seconds())
                 news.wait(pause.total_seconds())
                 news.clear()
             elif pause:

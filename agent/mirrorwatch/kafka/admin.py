@@ -165,6 +165,8 @@ class Cluster:
         try:
             found = self._lookup.list_topics()
         except KafkaException as e:
+            # Its errors would pile up where nothing else is asked of it.
+            self._admin.poll(0)
             error = self._translate(e, "DESCRIBE on its topics", self._lookup)
             # It may never find a broker again: see `_begin_anew`.
             self._lookup.close()

@@ -191,7 +191,8 @@ class OffsetLookup:
                 | consumer_properties(
                     self._properties, read_committed=read_committed
                 )
-                | self._own
+                # The other one is polled by nobody: they would pile up.
+                | ({} if read_committed else self._own)
             )
         return found
 

@@ -160,6 +160,11 @@ MAX_REQUEST = 1024 * 1024
 Key = tuple[str, int, datetime]
 
 
+_BUSY, _IDLE = timedelta(seconds=0.5), timedelta(seconds=1)
+"""Between two steps, while a record is searched for, for which there are 30 s,
+and while none is."""
+
+
 class FailedTaskWorker:
     """Inspects failed tasks of one flow, one after the other.
 
@@ -183,8 +188,6 @@ class FailedTaskWorker:
         Gives the time.
     """
 
-    interval = timedelta(seconds=1)
-
     def __init__(
         self,
         *,
@@ -199,6 +202,7 @@ class FailedTaskWorker:
         clock: Callable[[], datetime],
     ) -> None:
         self.name = f"inspector {flow}"
+        self.interval = _IDLE
         self._source = source
         self._target = target
         self._properties = properties
@@ -275,6 +279,7 @@ class FailedTaskWorker:
             self._note(replace(stopped, note=_not_read(e)))
             raise
         self._current = (key, stopped, search)
+        self.interval = _BUSY
         self._go_on(key, stopped, search)
 
     def _search(
@@ -362,6 +367,7 @@ class FailedTaskWorker:
         if self._current is not None:
             self._current[2].close()
             self._current = None
+            self.interval = _IDLE
 
 
 def _not_read(error: SourceError) -> str:

@@ -267,7 +267,11 @@ class CanaryProducer:
         """Wait some seconds for outcomes, then drop what is not sent."""
         self._serve(lambda: self._producer.flush(patience))
         self._producer.purge(in_queue=True, in_flight=False)
-        self._serve(lambda: self._producer.poll(0))
+        for _ in range(LAST_REPORTS):
+            # `wait` may have taken some that it has not handed over yet.
+            self._serve(lambda: self._producer.poll(LAST_REPORTS_POLL))
+            if not self._waiting:
+                break
 
     def _make(self) -> None:
         self._unreported = set()
