@@ -5,13 +5,19 @@ import weakref
 from collections.abc import Iterable
 from concurrent.futures import Future
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
+import certifi
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import TopicDescription
 
-from mirrorwatch.exceptions import SourceDeniedError, SourceError
+from mirrorwatch.exceptions import (
+    SourceDeniedError,
+    SourceError,
+    SourceUnavailableError,
+)
 from mirrorwatch.kafka.admin import MOST_FAILURES, Cluster
 from mirrorwatch.kafka.errors import answer_of, free_leaked_id
 from tests.support.tcp import closed_port
@@ -101,12 +107,16 @@ class Replaceable(Cluster):
         self.answers = False
 
     def ask(self) -> None:
-        def question(_: object) -> None:
-            if not self.answers:
-                raise KafkaException(KafkaError(DOWN))
+        def question(_: object) -> Future[None]:
+            answer = Future[None]()
+            if self.answers:
+                answer.set_result(None)
+            else:
+                answer.set_exception(KafkaException(KafkaError(DOWN)))
+            return answer
 
         with suppress(SourceError):
-            self.call(question, "DESCRIBE")
+            self.wait(self.call(question, "DESCRIBE"), "DESCRIBE")
 
     @property
     def client(self) -> int:
@@ -130,6 +140,23 @@ def test_an_answer_between_failures_keeps_the_client() -> None:
         cluster.answers = number % MOST_FAILURES == 0
         cluster.ask()
     assert cluster.client == id(first)
+
+
+def test_a_lister_that_cannot_be_made_anew_is_kept(tmp_path: Path) -> None:
+    certificate = tmp_path / "ca.pem"
+    certificate.write_bytes(Path(certifi.where()).read_bytes())
+    cluster = Cluster(
+        "summit",
+        {
+            "bootstrap.servers": f"127.0.0.1:{closed_port()}",
+            "security.protocol": "SSL",
+            "ssl.ca.location": str(certificate),
+        },
+    )
+    for _ in range(2):
+        with pytest.raises(SourceUnavailableError, match="does not answer"):
+            cluster.metadata()
+        certificate.unlink(missing_ok=True)
 
 
 class Id:

@@ -66,8 +66,8 @@ RIGHT = "DESCRIBE (READ includes it) on topic {topic}"
 """What it takes to read offsets."""
 
 MOST_FAILURES = 5
-"""Questions in a row to which no broker answers: three workers share a client,
-so that one that is of no more use is replaced within ten seconds or so."""
+"""Questions in a row to which no broker answers until the client that asks is
+replaced: it may be of no more use. Lists of topics count, too."""
 
 REASON_SECONDS = 0.5
 """How long to wait for the reason why no broker answers: it comes apart from
@@ -169,7 +169,7 @@ class Cluster:
             self._admin.poll(0)
             error = self._translate(e, "DESCRIBE on its topics", self._lookup)
             # It may never find a broker again: see `_begin_anew`.
-            self._lookup.close()
+            self._lookup.renew()
             raise error from e
         self._error = None
         # Not all that was listed: it is an object for each partition.
@@ -411,7 +411,6 @@ class Cluster:
             found = question(self._admin)
         except KafkaException as e:
             raise self._translate(e, right) from e
-        self._failures = 0
         return found
 
     def close(self) -> None:

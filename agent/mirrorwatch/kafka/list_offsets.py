@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from operator import attrgetter
+from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as Requested
@@ -171,10 +172,23 @@ class OffsetLookup:
                     note_epoch(epochs, place, epoch)
         if len(found) < len(wanted):
             # What it remembers may no longer be so.
-            self._consumers.pop(read_committed, None)
-            if not read_committed:
-                self._listed_at = None
+            self.renew(read_committed=read_committed)
         return found
+
+    def renew(self, *, read_committed: bool = False) -> None:
+        """Take another client, which remembers nothing.
+
+        Notes
+        -----
+        If one can be made: what it takes, such as a file, may be missing at
+        the moment, and the old one has read it.
+        """
+        with suppress(KafkaException):
+            self._consumers[read_committed] = self._make(
+                read_committed=read_committed
+            )
+        if not read_committed:
+            self._listed_at = None
 
     def close(self) -> None:
         """Let go of connections, and of what is remembered."""
@@ -184,17 +198,23 @@ class OffsetLookup:
     def _consumer(self, *, read_committed: bool) -> Consumer:
         found = self._consumers.get(read_committed)
         if found is None:
-            found = self._consumers[read_committed] = Consumer(
-                # It has no topic to ask for again: it has to forget them,
-                # if they are not listed again.
-                ({"metadata.max.age.ms": LEADERS_MS} if read_committed else {})
-                | consumer_properties(
-                    self._properties, read_committed=read_committed
-                )
-                # The other one is polled by nobody: they would pile up.
-                | ({} if read_committed else self._own)
-            )
+            found = self._make(read_committed=read_committed)
+            self._consumers[read_committed] = found
         return found
+
+    def _make(self, *, read_committed: bool) -> Consumer:
+        # It has no topic to ask for again: it has to forget them, if they are
+        # not listed again.
+        own: dict[str, Any] = {"metadata.max.age.ms": LEADERS_MS}
+        if not read_committed:
+            # The other one is polled by nobody: errors would pile up.
+            own = self._own
+        return Consumer(
+            own
+            | consumer_properties(
+                self._properties, read_committed=read_committed
+            )
+        )
 
 
 def note_epoch(

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from threading import Thread
 from typing import Any, cast
 
 import pytest
@@ -72,6 +73,9 @@ class FakeProducer:
         self.taken: list[Report] = []
         self.refusal: Exception | None = None
         self.polls: list[Callable[[], None]] = []
+        self.waits: list[float] = []
+        """How long each poll was to wait."""
+
         self.purged: list[int] = []
 
     def produce(self, *_: object, on_delivery: Report, **__: object) -> None:
@@ -79,7 +83,8 @@ class FakeProducer:
             raise self.refusal
         self.taken.append(on_delivery)
 
-    def poll(self, _timeout: float) -> int:
+    def poll(self, timeout: float) -> int:
+        self.waits.append(timeout)
         if self.polls:
             self.polls.pop(0)()
         return 0
@@ -166,6 +171,70 @@ def test_what_comes_while_it_is_waited_for_is_reported_by_the_next_poll() -> (
     assert not stage.told
     stage.sender.poll()
     assert stage.told == [(1, "stored at 42")]
+
+
+def test_only_what_is_under_way_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "WAIT", 0.1)
+    stage = Stage()
+    (producer,) = stage.made
+    stage.acks.step()
+    assert producer.waits.pop() == 0
+    stage.send(1)
+    producer.polls = [
+        lambda: producer.taken[0](None, cast("KafkaMessage", Stored()))
+    ]
+    stage.acks.step()
+    assert producer.waits.pop() == 0.1
+    producer.refusal = BufferError()
+    stage.send(2)
+    stage.acks.step()
+    assert producer.waits.pop() == 0
+
+
+def test_a_send_ends_the_rest_of_who_waits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "WAIT", 600.0)
+    stage = Stage()
+    (producer,) = stage.made
+    waiting = Thread(target=stage.acks.step, daemon=True)
+    waiting.start()
+    assert not producer.waits
+    stage.send(1)
+    waiting.join(60)
+    assert producer.waits == [600.0]
+
+
+def test_who_waits_rests_after_a_failure(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rests = list[float]()
+    monkeypatch.setattr(f"{module.__name__}.time.sleep", rests.append)
+    stage = Stage()
+    stage.send(1)
+    stage.made[0].polls = [_raise(FATAL)]
+    stage.acks.step()
+    assert rests == [module.WAIT]
+
+
+def test_a_new_producer_is_not_waited_for_because_of_an_old_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "WAIT", 0.1)
+    stage = Stage()
+    stage.send(1)
+    stage.made[0].polls = [_raise(FATAL)]
+    stage.sender.poll()
+    stage.now = REPLACE_AFTER
+    stage.send(2)
+    new = stage.made[1]
+    new.polls = [lambda: new.taken[0](None, cast("KafkaMessage", Stored()))]
+    stage.acks.step()
+    new.waits.clear()
+    stage.acks.step()
+    assert new.waits == [0]
 
 
 def test_a_death_while_waiting_loses_no_outcome(
