@@ -289,8 +289,8 @@ def test_the_time_of_an_acknowledgement_is_that_when_it_came() -> None:
         outcomes.append,
     )
     acks = AckWorker("acknowledgements", sender)
-    sender.send(PROBE)
     begin = time.monotonic()
+    sender.send(PROBE)
 
     def has_come() -> bool:
         acks.step()
