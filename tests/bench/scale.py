@@ -215,7 +215,8 @@ def measure_footprints(
         for n, (_, scrapes) in enumerate(agents):
             cost = Cost(before[n], after[n])
             print(
-                f"  {options.trees[n].name} at {INTERVAL}: {cost}; {scrapes}"
+                f"  {options.trees[n].resolve().name} at {INTERVAL}: {cost}; "
+                f"{scrapes}"
             )
             print(spent[n], flush=True)
 
