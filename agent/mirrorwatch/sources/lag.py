@@ -225,6 +225,7 @@ class LagWorker:
 
     def step(self) -> None:
         """Read the records that return whether data waits, and since when."""
+        self.interval = _BUSY  # also if this fails
         self._read_heads()
         self._read_starts()
         with self._lock:
@@ -243,8 +244,8 @@ class LagWorker:
             with self._lock:
                 self._problem = problem
                 self._vanished -= vanished
-        more = self._doubtful or self._hidden.is_due(self._clock())
-        self.interval = _BUSY if more else _IDLE
+        if not self._doubtful and not self._hidden.is_due(self._clock()):
+            self.interval = _IDLE
 
     def _note_refused(
         self, wanted: Iterable[ReadAt], refused: Mapping[str, SourceError]

@@ -301,7 +301,7 @@ def test_the_time_of_an_acknowledgement_is_that_when_it_came() -> None:
     wait_until(
         lambda: time.monotonic() - begin > 2 * came,
         limit=MINUTE,
-        what="time stands still",
+        what="the clock does not go on",
     )
     sender.poll()
     (outcome,) = outcomes
