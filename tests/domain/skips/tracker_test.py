@@ -529,6 +529,36 @@ def test_a_pair_that_comes_late_changes_nothing() -> None:
     assert world.tally.repeated == 0
 
 
+def test_a_sync_is_of_a_copy_where_nothing_can_be_read() -> None:
+    world = watched()
+    world.do("write", "drop", "write", "copy", "look", "look")
+    assert world.skipped == {20}
+    # It was copied by a second task, whose first sync says so.
+    world.do("deny", "takeover", "copy").finish()
+    assert world.skipped == set()
+    assert world.tally.recovered == 1
+
+
+def test_a_sync_of_other_copies_takes_back_no_skip_that_cannot_be_read() -> (
+    None
+):
+    world = watched()
+    world.do("write", "drop", "write", "copy", "look", "look")
+    world.do("deny", "takeover", "drop", "copy").finish()
+    assert world.skipped == {20}
+    assert world.tally.recovered == 0
+
+
+def test_what_was_skipped_and_is_copied_now_hides_no_drop() -> None:
+    world = watched()
+    world.do("write", "drop", "write", "copy", "look", "look", "deny")
+    # Record 20 takes the room of record 22, of which there is no copy.
+    world.do("takeover", "write 2", "copy", "drop 2", "copy", "look", "look")
+    assert world.skipped == set()
+    assert world.missing == {22}
+    assert world.tally.unverifiable == 1
+
+
 def test_a_stretch_that_nobody_can_read_is_unverifiable() -> None:
     world = watched("deny", "write 9", "drop 4", "copy 5", "look", "look")
     assert [(k, n) for k, _, n in told(world)] == [(SkipKind.UNVERIFIABLE, 4)]

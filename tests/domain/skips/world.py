@@ -268,6 +268,12 @@ class World(Mirror):
     anew: bool = False
     """Whether a survey has every partition as a new one, moved or not."""
 
+    was_late: bool = False
+    """Whether syncs were lost."""
+
+    looked: set[int] = field(default_factory=set)
+    """Target offsets that were read."""
+
     _seen: Mapping[TopicPartition, PartitionView | None] = field(
         default_factory=dict
     )
@@ -281,10 +287,16 @@ class World(Mirror):
                 getattr(self, name)()
         return self
 
+    def crash_hard(self) -> None:
+        told = len(self.told)
+        super().crash_hard()
+        self.was_late |= len(self.told) < told
+
     def forget(self) -> None:
         """Syncs are compacted before the agent reads them."""
         if len(self.unread) > 1:
             self.unread = self.unread[-1:]
+            self.was_late = True
 
     def deny(self) -> None:
         """From now on nothing can be read, or all again."""
@@ -369,6 +381,7 @@ class World(Mirror):
         if self.refuse:
             return None
         span = request.read_target
+        self.looked.update(range(span.first, span.end))
         source = {
             offset: look
             for span in request.read_source
@@ -410,14 +423,42 @@ class World(Mirror):
         assert all(n < self.passed for n in self.skipped - gone)
         # The books are behind: pairs wait for one more look.
         epoch = self.books.states[KEY]
-        assert not (self.skipped - gone) & self.booked(epoch.downstream + 1)
+        end = epoch.downstream + 1
+        assert not (self.skipped - gone) & self.booked(end)
+        # As many as are named are missing, whatever their names.
+        named = self.skipped - gone
+        copied = {*self.target[self.former : end]}
+        assert len(named) <= len({*range(self.passed)} - gone - copied)
         left = self.tally.skipped - self.tally.recovered
         many = len(list(epoch.skipped)) == 200
         assert many or left == len(self.skipped) + epoch.unnamed.count
 
     def booked(self, end: int) -> set[int | None]:
-        """Return what has a copy before a target offset."""
-        return {*self.target[self.former : end]}
+        """Return what is known to have a copy before a target offset."""
+        return {*self.target[self.former : end]} - self.unseen
+
+    @property
+    def unseen(self) -> set[int | None]:
+        """Records of which no copy shows where syncs were lost.
+
+        Where both sides went on alike from one sync to the next nothing is
+        read: one that was skipped there, and one that two tasks or tries
+        copied, cancel each other. And a copy that is gone is of any record
+        between those beside it, but not of one that another task was at. As
+        many are missing as are reported; which they are is for the audit.
+        """
+        if not self.was_late:
+            return set()
+        seen = {
+            up
+            for down, up in enumerate(self.target)
+            if down in self.looked and self._shows(down)
+        }
+        return {*self.target} - seen
+
+    def _shows(self, down: int) -> bool:
+        """Return whether a copy that was read tells what it is of."""
+        return True
 
     def finish(self) -> None:
         """Copy the rest and one more record, and tell it."""
@@ -465,31 +506,6 @@ class HarshWorld(World):
     meanwhile: list[Callable[[], None]] = field(default_factory=list)
     """What happens before the next answer."""
 
-    was_late: bool = False
-    """Whether syncs were lost."""
-
-    looked: set[int] = field(default_factory=set)
-    """Target offsets that were read."""
-
-    @property
-    def unseen(self) -> set[int | None]:
-        """Records of which no copy shows where syncs were lost.
-
-        Where both sides went on alike from one sync to the next nothing is
-        read: one that was skipped there, and one that two tasks or tries
-        copied, cancel each other. And a copy that is gone is of any record
-        between those beside it, but not of one that another task was at. As
-        many are missing as are reported; which they are is for the audit.
-        """
-        if not self.was_late:
-            return set()
-        seen = {
-            up
-            for down, up in enumerate(self.target)
-            if down in self.looked and self._shows(down)
-        }
-        return {*self.target} - seen
-
     def _shows(self, down: int) -> bool:
         """Return whether a copy is there, or in order between two that are."""
         if not self._is_gone(down):
@@ -506,9 +522,6 @@ class HarshWorld(World):
 
     def _is_gone(self, down: int) -> bool:
         return down in self.gone_here or down < self.start_here
-
-    def booked(self, end: int) -> set[int | None]:
-        return super().booked(end) - self.unseen
 
     def look(self) -> None:
         super().look()
@@ -574,8 +587,6 @@ class HarshWorld(World):
         reading = super().read(request)
         if reading is None:
             return None
-        span = request.read_target
-        self.looked.update(range(span.first, span.end))
         return replace(
             reading,
             target={

@@ -430,6 +430,7 @@ def settle_unread(
         else OffsetPair((request.passed or 0) - 1, request.target.end - 1)
     )
     net = (end.upstream - start.upstream) - (end.downstream - start.downstream)
+    net += _take_pairs(state, request, tally)
     first = min(start.upstream, end.upstream) + 1
     ranges = RangeSet([(first, max(start.upstream, end.upstream))])
     before = max(state.frontier, state.cut_until)
@@ -443,6 +444,24 @@ def settle_unread(
     found = SettledRange(SkipKind.UNVERIFIABLE, ranges, abs(net))
     count_settled(state, found, tally)
     return [found]
+
+
+def _take_pairs(
+    state: PartitionState, request: RangeRequest, tally: SkipCounters
+) -> int:
+    """Take the record of each pair as copied: that needs no reading.
+
+    Returns
+    -------
+    int
+        How many of those that were passed before had no copy known until
+        now. They take room at the target, and hide as many that are missing.
+    """
+    last, first_copies = state.frontier, 0
+    for pair in request.points:
+        repeats = state.copy_again(pair.upstream, pair.upstream, tally)
+        first_copies += pair.upstream <= last and not repeats
+    return first_copies
 
 
 @dataclass(frozen=True, slots=True)
