@@ -1,8 +1,13 @@
 """What the agent's process does about memory."""
 
+import importlib
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+
+from mirrorwatch.memory import without_packages
 
 LOOK = """
 import gc
@@ -144,3 +149,27 @@ assert served() is None
 
 def test_cycles_do_not_wait_until_there_are_many() -> None:
     subprocess.run([sys.executable, "-c", CYCLES], check=True)
+
+
+LOADED = """
+import sys
+import click
+from mirrorwatch.cli import main
+
+assert main.get_command(click.Context(main), "run") is not None
+left_out = {"pygments", "rich", "trio"}
+assert left_out.isdisjoint(sys.modules), left_out & sys.modules.keys()
+import rich.console
+"""
+
+
+def test_the_agent_loads_nothing_that_only_other_commands_show() -> None:
+    subprocess.run([sys.executable, "-c", LOADED], check=True)
+
+
+def test_what_seemed_not_installed_is_there_afterwards() -> None:
+    with without_packages("tabnanny", "sys"):
+        assert sys.modules["sys"] is sys
+        with pytest.raises(ModuleNotFoundError):
+            importlib.import_module("tabnanny")
+    assert "tabnanny" not in sys.modules

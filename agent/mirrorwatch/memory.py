@@ -5,11 +5,37 @@ the system, and when it is given back.
 import ctypes
 import gc
 import linecache
+import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
-__all__ = ["FreeMemory", "calm_collector", "limit_fragmentation"]
+__all__ = [
+    "FreeMemory",
+    "calm_collector",
+    "limit_fragmentation",
+    "without_packages",
+]
+
+
+@contextmanager
+def without_packages(*names: str) -> Iterator[None]:
+    """Within it, packages that are not loaded yet seem not to be installed.
+
+    Parameters
+    ----------
+    names
+        Their names. Afterwards they can be imported as ever.
+    """
+    absent = [name for name in names if name not in sys.modules]
+    # Python's own way to say so: such an import fails.
+    sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]
+    try:
+        yield
+    finally:
+        for name in absent:
+            del sys.modules[name]
+
 
 YOUNG = 50_000
 """New objects after which the youngest are looked through; Python's own
