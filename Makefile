@@ -5,6 +5,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 MINUTES ?=
 SEED ?=
+FIXED ?=
 # What `make servers` built.
 export PATH := $(CURDIR)/.servers:$(PATH)
 # Tests start many processes: each would compile everything again.
@@ -72,7 +73,7 @@ chaos: setup  ## faults by chance on real brokers, all checks graded; SEED repla
 	$(BIN)/python -m tests.chaos --minutes $(or $(MINUTES),60) $(if $(SEED),--seed $(SEED)) $(if $(MIRROR_KAFKA),--mirror-kafka $(MIRROR_KAFKA))
 
 soak: setup  ## a long clean run with traffic; prints growth of memory
-	$(BIN)/python -m tests.bench.soak --minutes $(or $(MINUTES),60)
+	$(BIN)/python -m tests.bench.soak --minutes $(or $(MINUTES),60) $(if $(FIXED),--fixed-topics)
 
 dashboards: setup  ## generates dashboards/ from agent/mirrorwatch_dashboards
 	$(BIN)/python -m mirrorwatch_dashboards dashboards

@@ -1,7 +1,9 @@
 """A long clean run with traffic: `make soak MINUTES=60`.
 
 Prints a line a minute, and in the end whether all was well and by how much
-the agent grew. Exit status 1 if it was not well.
+the agent grew. Exit status 1 if it was not well. Topics and partitions are
+made meanwhile, which the agent has to remember; with --fixed-topics none are,
+and it should not grow.
 """
 
 import argparse
@@ -69,6 +71,11 @@ def troubles(run: CleanRun) -> list[str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument(
+        "--fixed-topics",
+        action="store_true",
+        help="make no topics and partitions, so that the agent need not grow",
+    )
     options = parser.parse_args(arguments)
     print(f"On {describe_machine()}", flush=True)
     settings = LabSettings(
@@ -79,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Lab(settings) as lab,
         tempfile.TemporaryDirectory() as folder,
         Traffic({"bootstrap.servers": lab.source.bootstrap}),
-        MixedTraffic(lab),
+        MixedTraffic(lab, fixed_topics=options.fixed_topics),
     ):
         run = run_cleanly(
             lab,

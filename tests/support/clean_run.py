@@ -359,8 +359,9 @@ class MixedTraffic:
     grows by a partition every 150 s.
     """
 
-    def __init__(self, lab: Lab) -> None:
+    def __init__(self, lab: Lab, *, fixed_topics: bool = False) -> None:
         self._lab = lab
+        self._fixed_topics = fixed_topics
         self._client = {"bootstrap.servers": lab.source.bootstrap}
         self._stopping = Event()
         self._failed: list[str] = []
@@ -407,9 +408,9 @@ class MixedTraffic:
             self._transact: 2,
             self._sample: 3,
             self._burst: 20,
-            self._make: 100,
-            self._grow: 150,
         }
+        if not self._fixed_topics:
+            deeds |= {self._make: 100, self._grow: 150}
         for second in count(1):
             yield [
                 deed for deed, every in deeds.items() if second % every == 0
