@@ -21,6 +21,7 @@ from mirrorwatch.domain.offsets import OffsetMap, OffsetRange, RangeSet
 from mirrorwatch.domain.position.model import PartitionPosition, PositionState
 from mirrorwatch.domain.skips.partition import PartitionState
 from mirrorwatch.domain.skips.tracker import SkipTracker
+from mirrorwatch.exceptions import SourceUnavailableError
 from mirrorwatch.kafka.admin import Cluster
 from mirrorwatch.kafka.reader import RangeReader
 from mirrorwatch.state import Database
@@ -43,7 +44,11 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield path
 
 
-def keep(config: Path, ends: dict[tuple[str, int], int]) -> None:
+def keep(
+    config: Path,
+    ends: dict[tuple[str, int], int],
+    target_end: int | None = None,
+) -> None:
     database = Database(config.parent / "state.db")
     tracker = SkipTracker(
         states={
@@ -63,7 +68,7 @@ def keep(config: Path, ends: dict[tuple[str, int], int]) -> None:
     tracker.changed |= set(tracker.states)
     SkipsStore(database, FLOW).save(tracker)
     places = {
-        ("t", 0): PartitionPosition(reached=58),
+        ("t", 0): PartitionPosition(reached=58, target_end=target_end),
         ("merged", 0): PartitionPosition(reached=3),
     }
     PositionStore(database, FLOW).save(PositionState(places=places), places)
@@ -264,3 +269,40 @@ def test_a_partition_without_a_leader_is_not_said_to_be_complete(
     text = " ".join(result.output.split())
     assert "! No leader at summit: t[1-2]. What" in text
     assert "all that summit held" not in text
+
+
+@pytest.mark.parametrize("source", ["lost", "back"])
+@pytest.mark.parametrize("written", [3, 7, 50])
+def test_what_producers_write_after_a_failover_is_no_copy(
+    config: Path, monkeypatch: pytest.MonkeyPatch, source: str, written: int
+) -> None:
+    """The same name at both sides: producers go on in the copy."""
+    data = yaml.safe_load(config.read_text())
+    data["flows"][0]["naming"] = "identity"
+    config.write_text(yaml.safe_dump(data))
+    # The mirror came to 60 of 67 when the source was lost: 53 copies.
+    keep(config, {("t", 0): 67}, target_end=53)
+    summit = {("t", 0): (17, 67)}
+    answer(monkeypatch, {"summit": summit, "ldf": {("t", 0): (0, 53)}})
+    before = json.loads(run(config, "--json").stdout)["flows"][0]["ranges"]
+    assert [(r["first"], r["last"], r["exact"]) for r in before] == [
+        (60, 66, True)
+    ]
+    there = {("t", 0): (0, 53 + written)}
+    answer(monkeypatch, {"summit": summit, "ldf": there})
+    if source == "lost":
+        listing = "mirrorwatch.cli.failback.list_topics"
+        monkeypatch.setattr(listing, partial(lose_summit, {"t": 1}))
+    result = run(config, "--json")
+    assert result.exit_code == 3, result.output
+    (flow,) = json.loads(result.stdout)["flows"]
+    (tail,) = [r for r in flow["ranges"] if r["last"] == 66]
+    assert tail["first"] <= 60
+    assert not tail["exact"]
+
+
+def lose_summit(topics: Mapping[str, int], cluster: Cluster) -> Any:
+    """List topics, where only the target answers."""
+    if cluster.alias == "summit":
+        raise SourceUnavailableError("lost", source="kafka", cluster="summit")
+    return SimpleNamespace(partitions=topics)

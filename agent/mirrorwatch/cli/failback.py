@@ -1,7 +1,7 @@
 """`mirrorwatch failback`: source records that never came to the target."""
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -262,6 +262,7 @@ def _list(config: Config, flow: FlowConfig, kept: _Kept) -> _Flow:
     topics = _Topics(
         filtered=flow.filtered,
         merged=Selection(include=flow.topics.merged),
+        remote=flow.topic_naming.remote,
     )
     problems = list(logs.problems)
     if kept.ends.at is None:
@@ -326,10 +327,13 @@ def _leave_out_empty(
 
 @dataclass(frozen=True, kw_only=True)
 class _Topics:
-    """Topics of one flow that are not copied one to one."""
+    """What is configured of the topics of one flow."""
 
     filtered: FilteredTopics
     merged: Selection
+
+    remote: Callable[[str], str]
+    """Returns the name of a topic at the target."""
 
 
 def _to_log(
@@ -343,6 +347,7 @@ def _to_log(
     is_filtered = topics.filtered.matches(topic)
     holes = {(h.topic, h.partition): h.end for h in kept.recovery.holes}
     unnamed = RangeSet() if is_filtered else state.unnamed.among
+    watched_end = None if position is None else position.target_end
     return ReplicatedLog(
         topic=topic,
         partition=partition,
@@ -361,6 +366,9 @@ def _to_log(
         forgotten=state.is_full and not is_filtered,
         hole=holes.get(place, 0),
         target_end=None if logs.copies is None else logs.copies.get(place),
+        watched_end=watched_end or 0
+        if topics.remote(topic) == topic
+        else None,
         uncounted=_why_uncounted(topics, state, marked=kept.tracker.marked),
     )
 

@@ -150,3 +150,27 @@ def test_nothing_that_is_missing_is_left_out(actions: list[str]) -> None:
         for n in range(each.first, each.last + 1)
     }
     assert all(n in missing or world.source[n] == MARK for n in sure)
+
+
+def test_copies_that_the_target_has_lost_since_are_listed() -> None:
+    """The source is lost, and then the target is truncated: who compares both
+    sides cannot see it.
+    """
+    log = replace(DROPPED, position=100, looked=100, target_end=40)
+    assert ranges(log) == [(10, 16), (47, 99)]
+    assert "truncated" in str(doubts(log)[1])
+    assert ranges(replace(log, target_end=44)) == [(10, 16)]
+
+
+@pytest.mark.parametrize(
+    ("watched", "first"), [(54, 61), (50, 57), (44, 51), (0, 51)]
+)
+def test_what_came_since_both_sides_were_read_may_be_of_producers(
+    watched: int, first: int
+) -> None:
+    log = replace(DROPPED, watched_end=watched, target_end=70, grown=True)
+    assert ranges(log)[1:] == [(first, 99)]
+    assert "Producers may have written" in str(doubts(log)[1])
+    # Nothing came since, or all was copied before.
+    assert doubts(replace(log, watched_end=70)) == [None, None]
+    assert ranges(replace(log, position=100, looked=100)) == [(10, 16)]

@@ -90,6 +90,11 @@ class ReplicatedLog:
     target_end: int | None = None
     """End of the target, 0 without a partition; `None` if not known."""
 
+    watched_end: int | None = None
+    """End of the target when both sides were last read, 0 if they never were:
+    where both have one name, producers write there after a failover. `None`
+    where they do not."""
+
     uncounted: str | None = None
     """Why the end of the target does not show how far the mirror came, in a
     sentence; `None` if it does."""
@@ -156,12 +161,9 @@ def _tail(log: ReplicatedLog) -> tuple[int, str | None]:
     """Return the first offset that the mirror did not come to, and why that
     may be a later one.
     """
-    if log.hole > log.start:
-        return log.start, (
-            f"The target was recreated, and copies below {log.hole} were lost"
-        )
-    if log.target_end == 0:
-        return log.start, None
+    lost = _lost_copies(log)
+    if lost is not None:
+        return lost
     if log.upstream is not None and _is_compared_in_part(log, log.upstream):
         return log.upstream + 1, (
             "Newer syncs show that records are missing or repeated, and both "
@@ -172,14 +174,39 @@ def _tail(log: ReplicatedLog) -> tuple[int, str | None]:
     doubt = _doubt_end(log)
     if doubt is not None or log.target_end is None:
         return position, doubt
+    end = log.target_end
+    if log.watched_end is not None and log.watched_end < end:
+        end = max(log.watched_end, log.downstream + 1)
+        doubt = (
+            "Producers may have written to the target since mirrorwatch last "
+            "read both sides"
+        )
     looked = max(compared, log.looked)
-    reached = compared + log.target_end - log.downstream - 1
+    reached = compared + end - log.downstream - 1
     if max(looked, reached) < position:
-        return looked, (
+        return looked, doubt or (
             "The target holds fewer records than MirrorMaker committed: the "
             "others were skipped, or are markers of transactions"
         )
-    return max(position, reached), None
+    return max(position, reached), doubt
+
+
+def _lost_copies(log: ReplicatedLog) -> tuple[int, str | None] | None:
+    """Return the first offset whose copy is gone, and why others may be there;
+    `None` if none is.
+    """
+    if log.hole > log.start:
+        return log.start, (
+            f"The target was recreated, and copies below {log.hole} were lost"
+        )
+    if log.target_end == 0:
+        return log.start, None
+    if log.target_end is None or log.target_end > log.downstream:
+        return None
+    there = log.copies.upstream_at(log.target_end)
+    return max(log.start, there or 0), (
+        "The target ends before copies that it had: its log was truncated"
+    )
 
 
 def _doubt_end(log: ReplicatedLog) -> str | None:
