@@ -147,8 +147,11 @@ class BalanceWorker:
     def at_rest(self) -> TopicsAtRest:
         """Return what was compared, for who judges positions."""
         with self._lock:
+            found = self._tracker.state.found
             return TopicsAtRest(
-                exact=self._tracker.exact, found=self._tracker.state.found
+                exact=self._tracker.exact,
+                # What a transform dropped was not jumped over.
+                found=tuple(each for each in found if not each.filtered),
             )
 
     def observe(self, now: datetime) -> Sequence[SkipsObservation]:
@@ -170,6 +173,7 @@ class BalanceWorker:
                                 skipped=known.missing,
                                 repeated=known.surplus,
                                 unverifiable=known.unverifiable,
+                                filtered=known.filtered,
                                 passed=known.passed,
                             ),
                         )

@@ -394,6 +394,7 @@ def _wire_balance(parts: FlowParts, around: WiringContext) -> WiredParts:
             store.load(),
             ignored=cache(lambda topic: topic == canary or merged(topic)),
             patience=traits.settles,
+            filtered=flow.filtered,
         ),
         store=store,
         count=partial(

@@ -416,3 +416,70 @@ def test_commits_are_exact_where_nothing_was_copied_since(
     for _ in range(6):
         again.look()
     assert again.tracker.exact == {"x"}
+
+
+def test_duplicates_of_many_topics_push_no_loss_out() -> None:
+    """A mirror is restarted, and copies the last records of each once more."""
+    names = [f"t{n}" for n in range(250)]
+    source = dict.fromkeys(names, 100)
+    target = dict(source)
+    state = BalanceState()
+    tracker = BalanceTracker(state, lambda _: False, PATIENCE)
+    now = NOON
+
+    def side(alias: str, ends: Mapping[str, int]) -> ClusterView:
+        return ClusterView(
+            alias=alias,
+            id=alias,
+            at=now,
+            topics={
+                name: TopicFacts(
+                    id=alias + name, partitions=1, replication_factor=1
+                )
+                for name in names
+            },
+            ends={(name, 0): end for name, end in ends.items()},
+            starts={(name, 0): 0 for name in names},
+        )
+
+    def rest() -> list[BalanceRequest]:
+        nonlocal now
+        found: list[BalanceRequest] = []
+        for _ in range(8):
+            now += 5 * SECOND
+            view = FlowView(
+                flow="a->b",
+                at=now,
+                committed={
+                    (name, 0): Committed(
+                        topic=name, partition=0, position=end, written_at=NOON
+                    )
+                    for name, end in source.items()
+                },
+                syncs={},
+                caught_up=True,
+                target=side("b", target),
+                source=side("a", source),
+                names={name: name for name in names},
+            )
+            found = tracker.take(view)
+        return found
+
+    assert rest() == []
+    source["t0"], target["t0"] = 110, 103
+    (request,) = rest()
+    tracker.resolve(request, 10, now)
+    assert rest() == []
+    for name in names[1:]:
+        target[name] += 2
+    assert rest() == []
+    seen = BalanceFindings(
+        title="MirrorMaker 1",
+        rested=len(tracker.rested),
+        moving=0,
+        found=state.found,
+    )
+    said = {f.health: f.reason for f in find_balance(seen, HOUR, HOUR, now)}
+    assert "7 records of t0" in said[Health.CRITICAL]
+    assert len(state.found) == 201
+    assert state.found[0].missing == 7

@@ -6,6 +6,7 @@ committed offsets have grown by as many offsets as the mirror has passed, and
 the target's ends by as many records as it wrote. Partitions need not be kept.
 """
 
+from collections import Counter
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -13,6 +14,7 @@ from datetime import datetime, timedelta
 from ..cluster_view import STALE_END, FlowView, PartitionView, TopicFacts
 from ..offsets import OffsetRange
 from ..report import CheckFinding, Evidence, Health, agree, counted, seconds
+from ..topics import FilteredTopics, filtered_note, is_beyond
 
 __all__ = [
     "BalanceFindings",
@@ -52,6 +54,9 @@ class TopicBalance:
     unverifiable: int = 0
     """Offsets that expired before it was known whether they were copied."""
 
+    filtered: int = 0
+    """Those that are missing where a transform filters on purpose."""
+
     passed: int = 0
     """Records that the mirror has passed, copied or not, since then."""
 
@@ -75,6 +80,9 @@ class Shortfall:
 
     unverifiable: int = 0
     """Offsets that expired before it was known whether they were copied."""
+
+    filtered: bool = False
+    """Whether a transform may drop what is missing, so that it is no loss."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -144,7 +152,12 @@ FRESH = timedelta(hours=1)
 """How long a topic that has rested is called compared."""
 
 KEPT = 200
-"""Findings that are kept, the newest."""
+"""Duplicates that are kept, the newest: a mirror that is restarted copies the
+last records of every topic again."""
+
+LOSSES_KEPT = 2_000
+"""Losses that are kept, the newest: one of each topic of a large site, so that
+nothing that comes later pushes them out before their time."""
 
 
 class BalanceTracker:
@@ -160,6 +173,8 @@ class BalanceTracker:
         probe by probe.
     patience
         How long a topic must rest until nothing of it is under way.
+    filtered
+        Topics of which a transform drops records on purpose.
     """
 
     def __init__(
@@ -167,8 +182,10 @@ class BalanceTracker:
         state: BalanceState,
         ignored: Callable[[str], bool],
         patience: timedelta,
+        filtered: FilteredTopics | None = None,
     ) -> None:
         self.state = state
+        self.filtered = filtered or FilteredTopics()
         self.changed = False
         """Whether the state changed since it was saved."""
         self.rested: frozenset[str] = frozenset()
@@ -365,16 +382,29 @@ class BalanceTracker:
         self, topic: str, now: TopicBalance, found: Shortfall, *, passed: int
     ) -> None:
         before = self.state.topics[topic]
+        rule = self.filtered.rule(topic)
+        if rule is not None and found.missing:
+            is_loss = is_beyond(found.missing, passed, rule.at_most)
+            found = replace(found, filtered=not is_loss)
         self.state.topics[topic] = replace(
             now,
             missing=before.missing + found.missing,
             surplus=before.surplus + found.surplus,
             unverifiable=before.unverifiable + found.unverifiable,
+            filtered=before.filtered + found.filtered * found.missing,
             passed=before.passed + passed,
         )
         if found.missing or found.surplus or found.unverifiable:
-            self.state.found = (*self.state.found, found)[-KEPT:]
+            self.state.found = _newest((*self.state.found, found))
         self.changed = True
+
+
+def _newest(found: Sequence[Shortfall]) -> tuple[Shortfall, ...]:
+    """Return what is kept, in its order; duplicates are let go first."""
+    repeats = [n for n, each in enumerate(found) if each.surplus]
+    losses = [n for n, each in enumerate(found) if not each.surplus]
+    kept = sorted([*repeats[-KEPT:], *losses[-LOSSES_KEPT:]])
+    return tuple(found[n] for n in kept)
 
 
 def _rest(
@@ -513,7 +543,8 @@ def find_balance(
         The time.
     """
     recent = [s for s in seen.found if now - s.at <= lost]
-    if missing := _sum(recent, "missing"):
+    losses = [s for s in recent if not s.filtered]
+    if missing := _sum(losses, "missing"):
         topic, count, others = missing
         yield CheckFinding(
             Health.CRITICAL,
@@ -556,6 +587,10 @@ def find_balance(
             "offset-syncs, and no topic has been at rest in the last hour",
         )
         return
+    dropped = Counter[str]()
+    for each in recent:
+        dropped[each.topic] += each.filtered * each.missing
+    note = filtered_note(dropped.values())
     waiting = (
         f"; {counted(seen.moving, 'topic')} "
         f"{agree(seen.moving, 'have')} not rested for an hour and cannot be "
@@ -566,7 +601,7 @@ def find_balance(
     yield CheckFinding(
         Health.OK,
         f"No record is missing on {counted(seen.rested, 'topic')}, compared "
-        f"whenever they rest{waiting}",
+        f"whenever they rest{waiting}{note and f'; {note}'}",
     )
 
 
@@ -592,8 +627,10 @@ def show_balance(seen: BalanceFindings, now: datetime) -> Evidence:
     }
     for number, each in enumerate(reversed(seen.found[-_SHOWN:]), start=1):
         found[f"shortfall_{number}"] = (
-            f"{each.topic}: {each.missing} missing, {each.surplus} surplus, "
-            f"{each.unverifiable} unverifiable, {seconds(now - each.at)} ago"
+            f"{each.topic}: {each.missing} missing"
+            f"{' as configured' if each.filtered else ''}, "
+            f"{each.surplus} surplus, {each.unverifiable} unverifiable, "
+            f"{seconds(now - each.at)} ago"
         )
     return found
 
