@@ -100,3 +100,14 @@ def test_named_losses_are_bounded() -> None:
     (loss,) = settle(ledger, START + timedelta(hours=1), GRACE)
     store.save([ledger], [loss] * (LOSSES_KEPT + 5))
     assert len(store.losses()) == LOSSES_KEPT
+
+
+def test_losses_of_another_flow_push_none_out() -> None:
+    database = Database(None)
+    one, two = CanaryStore(database, "one"), CanaryStore(database, "two")
+    ledger = lived().ledger
+    (loss,) = settle(ledger, START + timedelta(hours=1), GRACE)
+    one.save([], [loss] * 5)
+    two.save([], [loss] * LOSSES_KEPT)
+    one.save([], [loss])
+    assert len(one.losses()) == 6

@@ -212,10 +212,20 @@ class Cluster:
             else None,
         )
 
-    def ends(self, topic: str, partitions: Iterable[int]) -> dict[int, int]:
-        """Read the end of partitions, as a committed reader sees it."""
+    def ends(
+        self,
+        topic: str,
+        partitions: Iterable[int],
+        *,
+        read_committed: bool = True,
+    ) -> dict[int, int]:
+        """Read the end of partitions, by default as a committed reader sees
+        it.
+        """
         wanted = {(topic, p): LATEST for p in partitions}
-        found = self.offsets(wanted, read_committed=True, strict=True)
+        found = self.offsets(
+            wanted, read_committed=read_committed, strict=True
+        )
         return {p: offset for (_, p), offset in found.items()}
 
     def starts(self, topic: str, partitions: Iterable[int]) -> dict[int, int]:

@@ -114,8 +114,9 @@ class CanaryStore:
                 )
                 sql.execute(
                     "DELETE FROM canary_loss WHERE flow = ? AND id <= "
-                    "(SELECT max(id) FROM canary_loss) - ?",
-                    (self._flow, LOSSES_KEPT),
+                    "(SELECT id FROM canary_loss WHERE flow = ? "
+                    "ORDER BY id DESC LIMIT 1 OFFSET ?)",
+                    (self._flow, self._flow, LOSSES_KEPT),
                 )
             self._save_document()
         for ledger in ledgers:

@@ -15,7 +15,11 @@ from ..report import (
 )
 from .model import CanaryObservation
 
-__all__ = ["CanaryLimits", "judge_canary"]
+__all__ = ["NOT_STARTED", "CanaryLimits", "judge_canary"]
+
+
+NOT_STARTED = "Canary has not started yet"
+"""Until the first probe can be written down."""
 
 
 STALE = timedelta(seconds=5)
@@ -86,7 +90,7 @@ def _find(
         )
         return
     if seen is None:
-        yield CheckFinding(Health.UNKNOWN, "Canary has not started yet")
+        yield CheckFinding(Health.UNKNOWN, NOT_STARTED)
         return
     if now - seen.at > STALE:
         yield CheckFinding(

@@ -312,7 +312,14 @@ class CanarySurveyWorker:
         ends = None
         if target is not None:
             leaders = target.leaders
-            ends = queries.ask(self._target, lambda c: c.ends(remote, leaders))
+            # Each partition of a transaction gets its marker by itself: that
+            # of a position may be there before that of the copy. What is not
+            # committed yet counts, so that nothing is called lost before it
+            # can be read.
+            ends = queries.ask(
+                self._target,
+                lambda c: c.ends(remote, leaders, read_committed=False),
+            )
         source = self._find_source(queries)
         if not self._settings.creates_topic:
             self._match_target(queries, source, target)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
+from ...domain.canary.check import NOT_STARTED
 from ...domain.canary.model import (
     PROBE_BYTES,
     CanaryObservation,
@@ -844,8 +845,14 @@ class CanarySource:
     def observe(self, now: datetime) -> Sequence[CanaryObservation]:
         self._state.ticked.set(now)
         seen, survey = self._state.snapshot.get(), self._state.survey.get()
+        since = now - self._lost_window
+        self._losses = [
+            loss
+            for loss in (*self._losses, *self._state.losses.take_all())
+            if loss.proved_at >= since
+        ]
         if seen is None:
-            return []
+            return self._observe_losses(now)
         problems = [
             *self._state.schema_problems.get(),
             *seen.problems,
@@ -856,12 +863,6 @@ class CanarySource:
         send_problem = self._state.send_problem.get()
         if send_problem is not None:
             problems.append(send_problem)
-        since = now - self._lost_window
-        self._losses = [
-            loss
-            for loss in (*self._losses, *self._state.losses.take_all())
-            if loss.proved_at >= since
-        ]
         return [
             CanaryObservation(
                 flow=self._settings.flow.name,
@@ -873,5 +874,23 @@ class CanarySource:
                 losses=tuple(self._losses),
                 problems=tuple(dict.fromkeys(problems)),
                 unread=seen.unread,
+            )
+        ]
+
+    def _observe_losses(self, now: datetime) -> Sequence[CanaryObservation]:
+        """Return what earlier runs proved, while this one has begun nothing:
+        the first probe waits for what is written down.
+        """
+        if not self._losses:
+            return []
+        return [
+            CanaryObservation(
+                flow=self._settings.flow.name,
+                at=now,
+                topic=self._settings.topic,
+                remote_topic=self._settings.remote_topic,
+                partitions=(),
+                losses=tuple(self._losses),
+                problems=(Problem.unknown(NOT_STARTED),),
             )
         ]
