@@ -29,6 +29,7 @@ __all__ = [
     "SettledProbe",
     "TopicState",
     "canaries",
+    "is_of_another",
     "overtaken",
     "passed",
     "uncovered",
@@ -187,6 +188,9 @@ def passed(
         offset = probe.source_offset
         if offset is None or probe.incarnation != proof.incarnation:
             continue
+        # What is sent afterwards lies behind it, or is of another topic.
+        if proof.seen_at < probe.sent_at:
+            continue
         if offset < proof.position:
             reason = (
                 f"{proof.origin} is {proof.position}, past source offset "
@@ -210,6 +214,29 @@ def overtaken(
                     f"{seconds:.0f} s before this one was declared lost"
                 ),
             )
+
+
+def is_of_another(
+    sent: Mapping[int, datetime], sequence: int, sent_at: datetime
+) -> bool:
+    """Return whether a probe was sent by another agent with a copy of the
+    state file, or before an older one was restored.
+
+    Parameters
+    ----------
+    sent
+        When the newest probes of the partition were sent, by sequence.
+    sequence
+        Number of the probe.
+    sent_at
+        When it was sent, as it says itself.
+    """
+    ours = sent.get(sequence)
+    if ours is not None:
+        return ours != sent_at
+    oldest = min(sent, default=0)
+    # Numbers only grow: a lower one was given before.
+    return sequence < oldest and sent_at > sent[oldest]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

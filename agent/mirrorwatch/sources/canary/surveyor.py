@@ -14,6 +14,7 @@ from ...domain.canary.model import (
     OffsetGap,
     SettledProbe,
     TopicState,
+    is_of_another,
     uncovered,
 )
 from ...domain.mirror_records import Committed, Connector, ConnectorSettings
@@ -160,17 +161,16 @@ class ProbeSettler:
         for gap in gaps:
             found = self._find(gap.partition, gap.first, gap.last + 1)
             for (sequence, sent_at), offsets in found.items():
-                ours = gap.sent.get(sequence)
                 where = (
                     f"{self._settings.topic} at {self._settings.flow.source} "
                     f"(last seen in [{gap.partition}], offset {offsets[0]})"
                 )
-                if ours == sent_at and sequence <= gap.newest_acked:
+                if is_of_another(gap.sent, sequence, sent_at):
+                    # Or of before an older state file was restored.
+                    if sent_at > min(gap.sent.values()):
+                        self._writers[CLONE] = now, _clone(where)
+                elif sequence in gap.sent and sequence <= gap.newest_acked:
                     self._writers[LOOP] = now, _loop(where)
-                elif ours not in {None, sent_at} and sent_at > min(
-                    gap.sent.values()
-                ):
-                    self._writers[CLONE] = now, _clone(where)
         return [
             problem
             for at, problem in self._writers.values()

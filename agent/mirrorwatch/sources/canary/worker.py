@@ -18,6 +18,7 @@ from ...domain.canary.model import (
     OffsetGap,
     ProbeArrival,
     ProbeMessage,
+    is_of_another,
 )
 from ...domain.canary.tracker import Arrival, CanaryTracker, arrive
 from ...domain.report import Health, Problem
@@ -350,9 +351,13 @@ class LedgerKeeper:
         sent_at = self._sent.get(probe.partition, probe.sequence)
         if sent_at is None:
             ledger = self.tracker.ledgers.get(probe.partition)
-            known = ledger and ledger.outstanding.get(probe.sequence)
-            sent_at = known.sent_at if known else None
-        return probe if sent_at in {None, probe.sent_at} else None
+            known = ledger.outstanding.get(probe.sequence) if ledger else None
+            if known is None:
+                sent = self._sent.of(probe.partition)
+                another = is_of_another(sent, probe.sequence, probe.sent_at)
+                return None if another else probe
+            sent_at = known.sent_at
+        return probe if sent_at == probe.sent_at else None
 
     def _strays(self, probe: ProbeMessage, event: ReadProbe) -> bool:
         """Return whether a mirror put a probe into another partition.
