@@ -10,11 +10,14 @@ from mirrorwatch.domain.cluster_view import ClusterView, FlowView, TopicFacts
 from mirrorwatch.domain.mirror_kinds import KINDS
 from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch.domain.tasks.check import TasksLimits, judge_tasks
+from mirrorwatch.domain.tasks.group import GroupMemory, SplitLoop
 from mirrorwatch.exceptions import SourceError
 from mirrorwatch.kafka.admin import Cluster
 from mirrorwatch.kafka.groups import SourceGroup
 from mirrorwatch.sources.mirror_state import MirrorState
 from mirrorwatch.sources.source_group import SourceGroupWorker
+from mirrorwatch.state import Database
+from mirrorwatch.state.documents import DocumentStore
 from tests.support.builders import NOON
 
 MEMBERS = (("mm-0", "/10.0.0.1"), ("mm-1", "/10.0.0.1"))
@@ -26,6 +29,13 @@ class Site:
 
     def __init__(self, kind: str = "mirrormaker1") -> None:
         self.now = NOON
+        self._kind = kind
+        self._database = Database(None)
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin again with what the state file has."""
+        kind = self._kind
         self.positions = MirrorState()
         self.worker = SourceGroupWorker(
             flow="a->b",
@@ -35,6 +45,9 @@ class Site:
             positions=self.positions,
             interval=5 * SECOND,
             clock=lambda: self.now,
+            memory=DocumentStore(
+                self._database, "a->b", "mirror_group", GroupMemory
+            ),
         )
 
     def read(
@@ -233,3 +246,24 @@ def test_time_in_which_nobody_looked_is_no_time_without_members(
         site.worker.step()
     site.now += timedelta(minutes=10)
     assert site.verdict().health is Health.UNKNOWN
+
+
+def test_a_restart_of_the_agent_does_not_forget_that_it_had_members() -> None:
+    site = Site("group")
+    site.read({("x", 0): 7})
+    site.restart()
+    site.read({("x", 0): 7}, members=())
+    site.read_on(timedelta(hours=1), members=())
+    assert site.verdict().health is Health.CRITICAL
+    assert "has had no members" in site.verdict().reason
+
+
+def test_what_others_write_to_the_target_is_not_copied_again() -> None:
+    """Nobody copies: producers have failed over."""
+    for members, again in (MEMBERS, True), ((), False):
+        site = Site()
+        site.read({("x", 0): 7}, members=members)
+        site.worker._loop.set(  # noqa: SLF001
+            SplitLoop(since=NOON, partitions=1, written=500)
+        )
+        assert ("copies them again" in site.verdict().reason) is again

@@ -8,12 +8,18 @@ from datetime import datetime, timedelta
 from ..domain.cluster_view import ClusterView, FlowView
 from ..domain.mirror_traits import MirrorTraits
 from ..domain.report import seconds
-from ..domain.tasks.group import GroupTasks, SplitLoop, SplitLoopDetector
+from ..domain.tasks.group import (
+    GroupMemory,
+    GroupTasks,
+    SplitLoop,
+    SplitLoopDetector,
+)
 from ..domain.tasks.model import TasksObservation
 from ..exceptions import SourceError
 from ..kafka.admin import Cluster
 from ..kafka.errors import TIMEOUT
 from ..kafka.groups import SourceGroup, read_source_group
+from ..state.documents import DocumentStore
 from ..threads import Latest
 from .mirror_state import PAUSED, MirrorState
 from .read_positions import ReadPositions
@@ -44,6 +50,8 @@ class SourceGroupWorker:
         How often.
     clock
         Gives the time.
+    memory
+        Where is kept what a restart of the agent must not forget.
     merged
         Returns of a source topic whether other flows write to its target
         topic as well.
@@ -67,6 +75,7 @@ class SourceGroupWorker:
         positions: MirrorState,
         interval: timedelta,
         clock: Callable[[], datetime],
+        memory: DocumentStore[GroupMemory],
         merged: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self.name = f"mirror group {flow}"
@@ -79,6 +88,8 @@ class SourceGroupWorker:
         self._source = source
         self._positions = positions
         self._clock = clock
+        self._memory = memory
+        self._had_members = memory.load().had_members
         self._detector = SplitLoopDetector(merged)
         self._loop: Latest[SplitLoop | None] = Latest(None)
         self._seen: Latest[GroupTasks | None] = Latest(None)
@@ -98,6 +109,8 @@ class SourceGroupWorker:
         ------
         SourceError
             Raised if it cannot be read.
+        StateError
+            Raised if what must be kept cannot be; it is with the next step.
         """
         at = self._clock()
         try:
@@ -120,6 +133,9 @@ class SourceGroupWorker:
         self._positions.catch_up(self._group, 0)
         self._positions.expect(self.name, self._clock() + self._longest)
         self.up = True
+        if found.members and not self._had_members:
+            self._memory.save(GroupMemory(had_members=True))
+            self._had_members = True
 
     def close(self) -> None:
         """Do nothing: the cluster's connections end with the process."""
@@ -196,8 +212,7 @@ class SourceGroupWorker:
             since=at if before is None or changed else before.since,
             members=members,
             always_members=self._traits.always_members,
-            had_members=bool(members)
-            or (before is not None and before.had_members),
+            had_members=bool(members) or self._had_members,
             rebalances=len(self._changes),
             expired=gone,
         )

@@ -12,6 +12,7 @@ from ..domain.position.tracker import PositionTracker
 from ..domain.record_matching import MatcherState
 from ..domain.schemas.model import SchemasState
 from ..domain.skips.balance import BalanceState, BalanceTracker, TopicsAtRest
+from ..domain.tasks.group import GroupMemory
 from ..domain.tasks.model import Restarts
 from ..domain.topics import Selection, compile_pattern
 from ..exceptions import ConfigError
@@ -565,6 +566,9 @@ def _to_source_group(
         positions=parts.positions,
         interval=around.interval,
         clock=around.clock,
+        memory=DocumentStore(
+            around.database, flow.name, "mirror_group", GroupMemory
+        ),
         merged=cache(Selection(include=flow.topics.merged).matches),
     )
 

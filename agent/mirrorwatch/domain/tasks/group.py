@@ -8,6 +8,7 @@ from ..cluster_view import FlowView, TopicPartition
 from ..report import CheckFinding, Evidence, Health, agree, counted, seconds
 
 __all__ = [
+    "GroupMemory",
     "GroupTasks",
     "SplitLoop",
     "SplitLoopDetector",
@@ -120,6 +121,14 @@ class SplitLoopDetector:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class GroupMemory:
+    """What is kept of a mirror's group over restarts of the agent."""
+
+    had_members: bool = False
+    """Whether it ever had members: then it does not run without any."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class GroupTasks:
     """The consumer group with which a mirror reads its source."""
 
@@ -145,7 +154,7 @@ class GroupTasks:
     """Whether the mirror's consumers always join the group."""
 
     had_members: bool
-    """Whether it ever had members while the agent looked."""
+    """Whether it ever had members while an agent looked."""
 
     rebalances: int = 0
     """How often its members changed within the last hour."""
@@ -183,7 +192,9 @@ def find_group(
         The time.
     """
     lasted = now - group.since
-    if group.loop is not None:
+    # Without members it copies nothing: others write to the target.
+    copies = bool(group.members) or not group.always_members
+    if group.loop is not None and copies:
         yield _loop(group.loop, group.title, now)
     if group.rebalances > USUAL_REBALANCES:
         yield CheckFinding(
