@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from selenium.webdriver import Chrome
@@ -12,8 +13,9 @@ from selenium.webdriver.support.ui import Select
 
 from mirrorwatch.clock import utc_now
 from mirrorwatch.domain.audit.flow_result import TopicTally
-from mirrorwatch.domain.lag.model import LagStatus
-from mirrorwatch.ports import AgentState
+from mirrorwatch.domain.lag.model import LagObservation, LagStatus, TopicLag
+from mirrorwatch.domain.report import Health
+from mirrorwatch.ports import AgentState, Report
 from tests.support.audit import a_night, an_audit
 from tests.support.builders import FLOW, a_canary, a_partition, a_report
 from tests.support.page import (
@@ -147,6 +149,44 @@ def test_the_first_lines_say_which_topics_are_late_and_when_they_lose(
         wait_for(browser, ".lead-topics", "may expire at any moment")
         assert text(browser, ".loss-time") == "Now"
         assert "beyond the source's retention" in text(browser, ".loss-words")
+
+
+def an_old_survey(topics: list[TopicLag], age: timedelta) -> Report:
+    """Return a tick that is new, with topics that were listed before."""
+    tick = a_tick_with_topics(topics, {"lag": Health.UNKNOWN})
+    seen = tuple(
+        replace(fact, at=tick.at - age)
+        if isinstance(fact, LagObservation)
+        else fact
+        for fact in tick.observations
+    )
+    return replace(tick, observations=seen)
+
+
+def test_the_first_lines_say_how_old_it_is_what_they_say_of_topics(
+    browser: Chrome,
+) -> None:
+    stage = Stage()
+    stage.tick(an_old_survey(many_topics(behind=0), timedelta(minutes=10)))
+    with serve_stage(stage) as server:
+        browser.get(server.url)
+        wait_for(browser, ".topics-state", "as of 10 min ago")
+        assert text(browser, ".lead-topics").startswith(
+            f"As of 10 min ago: no lag on {MANY:,} topics · "
+            "3 d until loss if replication stopped then"
+        )
+        # What was urgent is still said.
+        overdue = a_topic("old", records=1, seconds=9e5, status=STOPPED)
+        stage.tick(an_old_survey([overdue], timedelta(minutes=20)))
+        come_back(browser)
+        wait_for(browser, ".lead-topics", "As of 20 min ago: 1 of 1 topic")
+        assert "may expire at any moment" in text(browser, ".lead-topics")
+        # A survey that is new has no age.
+        stage.tick(an_old_survey(many_topics(behind=0), timedelta(seconds=1)))
+        come_back(browser)
+        wait_for(browser, ".lead-topics", "if replication stops now")
+        assert text(browser, ".lead-topics").startswith("no lag on ")
+        assert complaints(browser) == []
 
 
 def test_all_topics_are_shown_when_the_keyboard_asks_for_them(

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from mirrorwatch.config.audit import to_trigger
 from mirrorwatch.domain.audit.result import AuditFinding, AuditResult
 from mirrorwatch.domain.report import Health
-from mirrorwatch.exceptions import StateError
+from mirrorwatch.exceptions import AuditError, StateError
+from mirrorwatch.sources.audit import job
 from mirrorwatch.sources.audit.worker import Schedule
 from mirrorwatch.state import Database
-from mirrorwatch.state.audits import write_audit
+from mirrorwatch.state.audits import read_audit, write_audit
 from tests.sources.audit.agent import DAY, HOUR, MINUTE, Agent, diary_of
 from tests.support.audit import NIGHT, a_count, a_finding, a_finished, a_result
 from tests.support.watch import wait_until
@@ -399,6 +400,140 @@ def test_a_broken_result_is_unknown_until_a_good_one_comes(
     agent.look(NIGHT + 2 * HOUR)
     assert agent.verdict().health is Health.UNKNOWN
     assert agent.run(NIGHT + DAY) == "finished"
+    assert agent.verdict().health is Health.OK
+
+
+def unreadable(monkeypatch: pytest.MonkeyPatch, *runs: str) -> list[str]:
+    """Let results not be read; returns what was tried."""
+    tried = []
+
+    def read(folder: Path, name: str) -> object:
+        tried.append(name)
+        if name in runs:
+            raise AuditError(f"Cannot read {name}: Stale file handle")
+        return read_audit(folder, name)
+
+    monkeypatch.setattr(job, "read_audit", read)
+    return tried
+
+
+def test_a_result_that_could_not_be_read_for_a_moment_is_read_later(
+    tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = Agent(tmp_path, database, act=None, now=NIGHT)
+    found = a_result(a_finding(), at=NIGHT)
+    write_audit(tmp_path / "out", a_finished(found))
+    unreadable(monkeypatch, found.id)
+    agent.look(NIGHT + MINUTE)
+    assert agent.verdict().health is Health.UNKNOWN
+    monkeypatch.undo()
+    agent.look(NIGHT + HOUR)
+    assert agent.verdict().health is Health.CRITICAL
+
+
+def test_a_result_that_cannot_be_read_is_unknown_however_many_are_newer(
+    tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = Agent(tmp_path, database, act=None, now=NIGHT)
+    old = a_result(a_finding(), at=NIGHT)
+    write_audit(tmp_path / "out", a_finished(old))
+    unreadable(monkeypatch, old.id)
+    assert see(agent, a_result(at=NIGHT + DAY)) is Health.UNKNOWN
+    told = agent.verdict().reason
+    assert "An earlier audit result cannot be read: " in told
+    assert old.id in told
+    # Also by one that is started then.
+    later = Agent(tmp_path, database, act=None, now=NIGHT + DAY + HOUR)
+    assert later.verdict().reason == told
+    shutil.rmtree(tmp_path / "out" / "runs" / old.id)
+    later.look(NIGHT + DAY + 2 * HOUR)
+    assert later.verdict().health is Health.OK
+
+
+def test_a_result_that_cannot_be_read_is_tried_once_with_every_look(
+    tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = Agent(tmp_path, database, act=None, now=NIGHT)
+    result = a_result(at=NIGHT)
+    write_audit(tmp_path / "out", a_finished(result))
+    tried = unreadable(monkeypatch, result.id)
+    for second in range(60):
+        agent.look(NIGHT + MINUTE + second * MINUTE / 60)
+        assert agent.verdict().health is Health.UNKNOWN
+    assert tried == [result.id] * 4
+    monkeypatch.undo()
+    # One that was read is not read again.
+    tried = unreadable(monkeypatch)
+    agent.look(NIGHT + HOUR)
+    agent.look(NIGHT + 2 * HOUR)
+    assert tried == [result.id]
+    assert agent.verdict().health is Health.OK
+
+
+def test_a_piece_that_could_not_be_read_for_a_moment_is_not_forgotten(
+    tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = Agent(tmp_path, database, act=None, now=NIGHT)
+    first = replace(a_result(a_finding(), at=NIGHT), more=True)
+    second = replace(a_result(at=NIGHT + MINUTE), id=f"{first.id}-2")
+    write_audit(tmp_path / "out", a_finished(first))
+    unreadable(monkeypatch, first.id)
+    agent.look(NIGHT + MINUTE)
+    # Not even while the other one is all that can be read.
+    assert see(agent, second) is Health.UNKNOWN
+    monkeypatch.undo()
+    agent.look(NIGHT + HOUR)
+    assert agent.verdict().health is Health.CRITICAL, agent.verdict().reason
+
+
+@pytest.mark.parametrize(
+    "windows",
+    [
+        [
+            replace(
+                a_result(at=NIGHT + DAY + n * MINUTE, nightly=False),
+                id=f"adhoc-{n}",
+            )
+            for n in range(1, 150)
+        ],
+        [
+            replace(
+                a_result(at=NIGHT + DAY + n * MINUTE),
+                id=f"nightly-2026-11-22-part{n:08x}",
+                partial=True,
+            )
+            for n in range(1, 50)
+        ],
+    ],
+    ids=["windows", "named-topics"],
+)
+def test_many_windows_since_hide_no_night_from_an_agent_that_was_down(
+    tmp_path: Path, database: Database, windows: list[AuditResult]
+) -> None:
+    write_audit(tmp_path / "out", a_finished(a_result(at=NIGHT)))
+    agent = Agent(tmp_path, database, act=None, now=NIGHT + HOUR)
+    assert agent.verdict().health is Health.OK
+    # While it is down, a night finds a loss, and somebody looks into it.
+    found = a_result(a_finding(), at=NIGHT + DAY)
+    write_audit(tmp_path / "out", a_finished(found))
+    for window in windows:
+        write_audit(tmp_path / "out", a_finished(window))
+    again = Agent(tmp_path, database, act=None, now=NIGHT + DAY + HOUR)
+    assert again.verdict().health is Health.CRITICAL, again.verdict().reason
+
+
+def test_an_agent_that_starts_reads_no_more_nights_than_it_needs(
+    tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nights = [a_result(at=NIGHT + n * DAY) for n in range(30)]
+    for n, night in enumerate(nights):
+        write_audit(tmp_path / "out", a_finished(night))
+        file = tmp_path / "out" / "runs" / night.id / "result.json"
+        os.utime(file, (n, n))
+    tried = unreadable(monkeypatch)
+    agent = Agent(tmp_path, database, act=None, now=NIGHT + 29 * DAY + HOUR)
+    agent.look(NIGHT + 29 * DAY + 2 * HOUR)
+    assert tried == [night.id for night in nights[:9:-1]]
     assert agent.verdict().health is Health.OK
 
 

@@ -198,8 +198,11 @@ def why_not_read(folder: str, *, is_local: bool) -> str | None:
 
 
 FIRST = 20
-"""Newest runs that are read when the agent starts: what is older is either
-known from before, or of no concern any more."""
+"""Newest whole nights that are read when the agent starts: what is older is
+either known from before, or of no concern any more."""
+
+MOST = 100
+"""Runs that are read then at most: parts and pieces of nights are many."""
 
 Version = tuple[int, int]
 """Time of the last change, and size."""
@@ -212,8 +215,8 @@ class ResultsSeen:
     results: tuple[AuditResult, ...] = ()
     """Results of nightly audits, in no order."""
 
-    problem: str | None = None
-    """Why the newest result cannot be read."""
+    problems: tuple[str, ...] = ()
+    """Why results cannot be read, the newest first."""
 
 
 class ResultFolder:
@@ -228,12 +231,15 @@ class ResultFolder:
     -----
     Results of every audit are there, whatever ran it: the agent, another one,
     or a cluster. So there is one truth, and it survives the agent.
+
+    One that cannot be read is tried again with every look: a mounted folder
+    may fail for a moment, and a change of rights changes no version.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._listed: dict[str, Version] | None = None
         self._known: dict[str, Version] | None = None
-        self._problem: str | None = None
 
     def look(self) -> ResultsSeen:
         """Return what is new.
@@ -243,35 +249,38 @@ class ResultFolder:
         AuditError
             Raised if the folder cannot be read.
         """
-        versions = self._list()
+        versions = self._listed = self._list()
         newest_first = sorted(
             versions, key=lambda r: versions[r], reverse=True
         )
-        known = self._known
-        new = newest_first[:FIRST]
-        if known is not None:
-            new = [r for r in newest_first if known.get(r) != versions[r]]
-        self._known = versions
-        if new[:1] == newest_first[:1]:
-            self._problem = None
-        results = []
-        for run in new:
-            try:
-                audit = read_audit(self._folder, run)
-            except AuditError as e:
-                # Others are newer if it is not the first: they count.
-                if run == newest_first[0]:
-                    self._problem = (
-                        f"The latest audit result cannot be read: {e}"
+        before = self._known or {}
+        is_start = self._known is None
+        known = {}
+        results: list[AuditResult] = []
+        problems: list[str] = []
+        for run in newest_first:
+            is_old = is_start and _is_enough(results, problems)
+            if not is_old and before.get(run) != versions[run]:
+                try:
+                    audit = read_audit(self._folder, run)
+                except AuditError as e:
+                    is_latest = run == newest_first[0]
+                    which = "The latest" if is_latest else "An earlier"
+                    problems.append(
+                        f"{which} audit result cannot be read: {e}"
                     )
-                continue
-            if audit is not None and audit.result.nightly:
-                results.append(audit.result)
-        return ResultsSeen(tuple(results), self._problem)
+                    continue
+                if audit is None:
+                    continue  # deleted since it was listed
+                if audit.result.nightly:
+                    results.append(audit.result)
+            known[run] = versions[run]
+        self._known = known
+        return ResultsSeen(tuple(results), tuple(problems))
 
     def has_result(self, run: str) -> bool:
         """Return whether the result of a run was there at the last look."""
-        return self._known is None or run in self._known
+        return self._listed is None or run in self._listed
 
     def has_report(self, run: str) -> bool:
         """Return whether a run left a report for people."""
@@ -286,6 +295,8 @@ class ResultFolder:
         found = {}
         try:
             for folder in (self._folder / "runs").iterdir():
+                if folder.name.startswith("adhoc-"):
+                    continue  # a window that somebody asked for, no night
                 try:
                     facts = (folder / "result.json").stat()
                 except (FileNotFoundError, NotADirectoryError):
@@ -299,3 +310,11 @@ class ResultFolder:
                 "user read permission on the folder audit.out"
             ) from e
         return found
+
+
+def _is_enough(
+    results: Sequence[AuditResult], problems: Sequence[str]
+) -> bool:
+    """Return whether what was read has the last night of every flow."""
+    whole = [r for r in results if not (r.more or r.partial or r.of_flow)]
+    return len(whole) >= FIRST or len(results) + len(problems) >= MOST

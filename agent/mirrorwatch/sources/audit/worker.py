@@ -495,7 +495,7 @@ class AuditWorker:
         try:
             self._look = self._folder.look()
         except AuditError as e:
-            self._look = ResultsSeen(problem=str(e))
+            self._look = ResultsSeen(problems=(str(e),))
         # Kept until it is stored: the folder shows a new result only once.
         self._news += self._look.results
         for flow in self._stores:
@@ -576,7 +576,6 @@ class AuditWorker:
     def _publish(self) -> None:
         now = self._clock.label()
         attempt = self._starter.attempt if self._starter is not None else None
-        unreadable = self._look.problem
         self._published = tuple(
             AuditObservation(
                 flow=flow,
@@ -587,7 +586,7 @@ class AuditWorker:
                 report=self._reports.get(flow),
                 problems=(
                     *self._problems,
-                    *((unreadable,) if unreadable else ()),
+                    *self._look.problems,
                     *(_yet_to_come(run) for run in known.ahead),
                 ),
             )

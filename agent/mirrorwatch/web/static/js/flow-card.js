@@ -109,7 +109,7 @@ export class FlowCard {
 
   /** Shows what was last told of its topics; nothing if that was nothing. */
   showTopics(seen, now, staleAfter) {
-    setText(this.find(".lead-topics"), headline(seen));
+    setText(this.find(".lead-topics"), headline(seen, now, staleAfter));
     this.topics.show(seen, this.flow.verdicts, now, staleAfter);
   }
 

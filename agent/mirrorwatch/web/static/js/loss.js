@@ -1,22 +1,26 @@
 // In sentences: how late a flow's topics are, and how long until loss.
 
 import { age, count, counted, waited } from "./format.js";
+import { asOf } from "./part.js";
 
 // Less than this share of what is kept is gone: the time runs already.
 const RUNNING = 0.99;
 
-/** The line that answers at a glance, below the flow's verdict. */
-export function headline(seen) {
+/** The line that answers at a glance, below the flow's verdict. It begins with
+    its age, once that is more than a few ticks. */
+export function headline(seen, now, staleAfter) {
   if (seen === undefined) return "";
   if (seen.observed_at === null) return "Topics have not been listed yet.";
+  const old = asOf(seen.observed_at, now, staleAfter);
   const words = [lateness(seen)];
   const gone = missing(seen.totals);
   if (gone) words.push(`${count(gone)} ${records(gone)} missing`);
   if (seen.unknown_partitions) {
     words.push(`${counted(seen.unknown_partitions, "partition")} unknown`);
   }
-  if (seen.time_to_loss) words.push(shortLoss(seen));
-  return words.join(" · ");
+  if (seen.time_to_loss) words.push(shortLoss(seen, old));
+  const told = words.join(" · ");
+  return old ? `A${old.slice(1)}: ${told}` : told;
 }
 
 function lateness({ topics, totals, unknown_partitions: unknown, problems }) {
@@ -32,12 +36,12 @@ function lateness({ topics, totals, unknown_partitions: unknown, problems }) {
     : `no lag on ${counted(totals.topics, "topic")}`;
 }
 
-function shortLoss({ time_to_loss: first, waiting_time_to_loss: waiting }) {
+function shortLoss({ time_to_loss: first, waiting_time_to_loss: waiting }, old) {
   const isRunning = waiting && waiting.share < RUNNING;
   const next = isRunning ? waiting : first;
   if (isOver(next)) return "records that are not copied may expire at any moment";
   return isRunning ? `records that are not copied expire in ${about(next)}`
-    : `${about(next)} until loss if replication stops now`;
+    : `${about(next)} until loss if replication ${old ? "stopped then" : "stops now"}`;
 }
 
 /** The time itself, in large. */
