@@ -257,7 +257,10 @@ def view(
     side = None
     if target_end is not None:
         ends = {("summit.t", 0): target_end}
-        side = ClusterView(alias="ldf", id="", at=at, topics={}, ends=ends)
+        topics = {
+            "summit.t": TopicFacts(id="d", partitions=1, replication_factor=1)
+        }
+        side = ClusterView(alias="ldf", id="", at=at, topics=topics, ends=ends)
     return FlowView(
         flow="f",
         at=at,
@@ -362,6 +365,119 @@ def test_a_group_without_a_start_has_none_after_an_election(
         found = verdict(site)
         known = hides == "leader"
         assert found.health is (Health.CRITICAL if known else health)
+
+
+@pytest.mark.parametrize("seen_before", [True, False])
+def test_a_topic_that_is_gone_at_the_target_leaves_no_start(
+    site: Site, seen_before: bool
+) -> None:
+    """It answers, and lists it no more; or the agent starts after that."""
+    site.copied["t", 0] = CopiedPartition(copies=OffsetMap([(0, 0, 9)]))
+    site.checkpoint("g", 4, 4)
+    for minute in range(60):
+        site.groups["g"]["t", 0] = 5 + minute % 4
+        site.now = NOON + timedelta(minutes=minute)
+        seen = copied_view(site.now)
+        assert seen.target is not None
+        is_there = seen_before and minute < 3
+        target = (
+            replace(seen.target, ends={("summit.t", 0): 9})
+            if is_there
+            else replace(seen.target, topics={}, ends={}, starts={})
+        )
+        site.failover.take(replace(seen, target=target))
+        found = verdict(site)
+    assert found.health is Health.CRITICAL, found.reason
+    assert found.reason.endswith(": the target has no such partition")
+    # It is recreated, and has no leader: the end of before is not its end.
+    site.now = NOON + timedelta(minutes=60)
+    site.failover.take(hidden_view("leader", site.now))
+    found = verdict(site)
+    assert found.health is Health.UNKNOWN
+    assert found.reason == (
+        "The target reports no log end of 1 partition, such as summit.t[0]: "
+        "whether 1 consumer group has a start there is not known"
+    )
+    # Gone again over a restart, it is unknown until it has been for long.
+    site.worker = site.start()
+    healths = []
+    for minute in range(61, 65):
+        site.now = NOON + timedelta(minutes=minute)
+        site.failover.take(hidden_view("topic", site.now))
+        healths.append(verdict(site).health)
+    assert healths == [Health.UNKNOWN] * 2 + [Health.CRITICAL] * 2
+    site.failover.take(view(9, at=site.now))
+    assert verdict(site).health is Health.OK
+
+
+def hidden_view(hides: str, at: datetime) -> FlowView:
+    """Return a view of a target that does not say where its topic ends."""
+    seen = view(9, at=at)
+    assert seen.target is not None
+    (facts,) = seen.target.topics.values()
+    topics: dict[str, dict[str, TopicFacts]] = {
+        "topic": {},
+        "partition": {"summit.t": replace(facts, partitions=0)},
+        "leader": {"summit.t": facts},
+    }
+    target = replace(seen.target, topics=topics[hides], ends={})
+    return replace(seen, target=target)
+
+
+def test_a_partition_that_is_gone_at_the_target_leaves_no_start(
+    site: Site,
+) -> None:
+    """It was recreated there with fewer partitions."""
+    site.groups["g"] = {("t", 1): 5}
+    site.copied["t", 1] = CopiedPartition(copies=OffsetMap([(0, 0, 9)]))
+    for minute in range(15):
+        site.groups["g"]["t", 1] = 5 + minute % 4
+        site.now = NOON + timedelta(minutes=minute)
+        site.failover.take(view(9, at=site.now))
+        found = verdict(site)
+    assert found.health is Health.CRITICAL
+    assert "on t[1]" in found.reason
+    assert found.reason.endswith(": the target has no such partition")
+
+
+@pytest.mark.parametrize("hides", ["topic", "partition", "leader"])
+def test_what_the_target_hides_for_a_while_keeps_its_start(
+    site: Site, hides: str
+) -> None:
+    """Brokers with old metadata answer, between others; or the partition has
+    no leader for an hour.
+    """
+    site.copied["t", 0] = CopiedPartition(copies=OffsetMap([(0, 0, 9)]))
+    for step in range(240):
+        site.groups["g"]["t", 0] = 5 + step % 4
+        site.now = NOON + step * timedelta(seconds=15)
+        is_seen = step == 0 if hides == "leader" else step % 4 == 0
+        site.failover.take(
+            view(9, at=site.now) if is_seen else hidden_view(hides, site.now)
+        )
+        found = verdict(site)
+        assert found.health is Health.OK, found.reason
+        (seen,) = site.failover.observe(site.now)
+        assert seen.missing == ()
+
+
+def test_a_topic_that_a_lost_target_did_not_list_at_once_is_there(
+    site: Site,
+) -> None:
+    """Nor did it just before it was lost: its brokers were started."""
+    site.copied["t", 0] = CopiedPartition(copies=OffsetMap([(0, 0, 9)]))
+    site.failover.take(view(9))
+    assert verdict(site).health is Health.OK
+    for minute in range(1, 40):
+        site.now = NOON + timedelta(minutes=minute)
+        site.failover.take(
+            hidden_view("topic", site.now)
+            if minute in {1, 30}
+            else view(9 if minute > 30 else None, at=site.now)
+        )
+        assert verdict(site).health is Health.OK
+        (seen,) = site.failover.observe(site.now)
+        assert seen.missing == ()
 
 
 def test_groups_that_no_broker_lists_may_have_no_start(site: Site) -> None:

@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+from mirrorwatch.domain.failover.recovery import RecoveryState
 from mirrorwatch.domain.failover.translation import GroupOffset, GroupState
 from mirrorwatch.domain.offsets import OffsetMap
 from mirrorwatch.domain.skips.partition import PartitionState
 from mirrorwatch.domain.skips.tracker import SkipTracker
 from mirrorwatch.state import Database
+from mirrorwatch.state.documents import DocumentStore, from_json
 from mirrorwatch.state.failover import GroupStore
 from mirrorwatch.state.skips import SkipsStore
 from tests.support.builders import FLOW, NOON
@@ -46,3 +48,13 @@ def test_the_map_of_copies_is_kept_with_its_partition(tmp_path: Path) -> None:
     loaded = SkipsStore(database, FLOW.name).load().states["t", 0]
     assert list(loaded.copies) == runs
     database.close()
+
+
+def test_of_which_topics_a_time_is_proved_is_kept_with_it() -> None:
+    state = RecoveryState(complete_until=NOON, topics=("t", "u"))
+    store = DocumentStore(Database(None), "f", "recovery", RecoveryState)
+    store.save(state)
+    assert store.load() == state
+    # An older agent knew of none.
+    old = f'{{"complete_until":"{NOON.isoformat()}","holes":[]}}'
+    assert from_json(RecoveryState, old) == RecoveryState(complete_until=NOON)

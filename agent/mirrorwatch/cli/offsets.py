@@ -5,7 +5,7 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -20,11 +20,10 @@ from ..config import Config, FlowConfig
 from ..domain.cluster_view import TopicPartition
 from ..domain.failover.translation import (
     CopiedPartition,
-    GroupOffset,
     GroupState,
     Start,
     StartOffset,
-    translate,
+    translate_safely,
 )
 from ..domain.offsets import OffsetRange
 from ..domain.report import seconds
@@ -289,7 +288,7 @@ def _translate(
                 group=group.group,
                 read_at=group.read_at,
                 starts=[
-                    _translate_one(o, copied[o.topic, o.partition])
+                    translate_safely(o, copied[o.topic, o.partition])
                     for o in group.offsets
                 ],
             )
@@ -297,22 +296,6 @@ def _translate(
         ],
         left=left if planned else {},
         problems=asked.problems,
-    )
-
-
-def _translate_one(place: GroupOffset, copied: CopiedPartition) -> Start:
-    """Return where a group starts in one partition.
-
-    While nothing is known of the target's log, it may have lost the records
-    there, or have been recreated.
-    """
-    found = translate(place, copied)
-    if copied.end is not None:
-        return found
-    return replace(
-        found,
-        chosen=found.chosen and replace(found.chosen, missed=None),
-        others=tuple(replace(other, missed=None) for other in found.others),
     )
 
 

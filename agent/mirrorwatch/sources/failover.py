@@ -31,9 +31,9 @@ from ..domain.failover.translation import (
     GroupOffset,
     Start,
     merge,
-    translate,
+    translate_safely,
 )
-from ..domain.report import seconds
+from ..domain.report import agree, counted, seconds
 from ..state.documents import DocumentStore, FirstSeenStore
 from ..state.failover import GroupStore, SourceEndStore
 from ..threads import Latest
@@ -57,8 +57,8 @@ Copied = Callable[
 
 
 LISTED_FOR = timedelta(minutes=1)
-"""How long a topic that is not listed is taken to be there: a broker that has
-just started may not know it."""
+"""How long a topic or partition that is not listed is taken to be there: a
+broker that has just started may not know it."""
 
 
 class ListedNames:
@@ -142,6 +142,10 @@ class FailoverSource:
         self._listed = ListedNames()
         self._target_ends: Mapping[TopicPartition, int] = {}
         self._target_starts: Mapping[TopicPartition, int] = {}
+        self._unlisted: Mapping[TopicPartition, datetime] = {}
+        """Partitions that groups need and the target does not list, and since
+        when."""
+
         self._seen = Latest[FailoverObservation | None](None)
         kept = store.load()
         self._kept = {name: found.offsets for name, found in kept.items()}
@@ -272,7 +276,10 @@ class FailoverSource:
                 "Log end offsets were last read "
                 f"{seconds(reading.at - target.at)} ago: mirrorwatch hangs"
             )
-            view = None
+            target = None
+        if target is None:
+            # When it is back, its brokers may just have started.
+            self._unlisted = {}
         seen = replace(
             self._seen.get()
             or FailoverObservation(flow=self._flow, at=reading.at),
@@ -283,8 +290,8 @@ class FailoverSource:
             unasked=len(reading.listed - reading.asked),
             problems=tuple(dict.fromkeys(p for p in problems if p)),
         )
-        if view is not None and view.target is not None and names:
-            starts = list(self._start(view, names))
+        if target is not None and names:
+            starts = list(self._start(target, names))
             missing, old, changes = self._tracker.look(
                 starts, reading.at, self._excluded
             )
@@ -309,6 +316,7 @@ class FailoverSource:
                     ]
                 ),
                 starts_total=len(starts),
+                problems=(*seen.problems, *_find_unknown(starts, names)),
             )
         elif self._seen.get() is None and not seen.problems:
             return  # nothing was judged yet
@@ -322,19 +330,23 @@ class FailoverSource:
         return whole_at is not None and reading.at - whole_at <= STALE
 
     def _start(
-        self, view: FlowView, names: Mapping[str, str]
+        self, target: ClusterView, names: Mapping[str, str]
     ) -> Iterator[tuple[str, Start]]:
         """Yield where each group would start, by partition."""
-        copied = self._copied(
-            {(o.topic, o.partition) for g in self._kept.values() for o in g}
+        places = {
+            (o.topic, o.partition) for g in self._kept.values() for o in g
+        }
+        copied = self._copied(places)
+        known = set(names.values())
+        absent = self._find_absent(
+            target, {(names[t], p) for t, p in places if t in names}
         )
-        known, target = set(names.values()), view.target
         # What has no leader now has the start and the end that it had.
         ends = self._target_ends = _replaced(
-            self._target_ends, {} if target is None else target.ends, known
+            self._target_ends, target.ends, known, absent
         )
         starts = self._target_starts = _replaced(
-            self._target_starts, {} if target is None else target.starts, known
+            self._target_starts, target.starts, known, absent
         )
         source = self._source.get()
         source_starts = {} if source is None else source.starts
@@ -349,9 +361,25 @@ class FailoverSource:
                     copied.get(key, CopiedPartition()),
                     start=starts.get(copy),
                     end=ends.get(copy),
+                    absent=copy in absent,
                     source_start=source_starts.get(key),
                 )
-                yield group, translate(each, known_copies)
+                yield group, translate_safely(each, known_copies)
+
+    def _find_absent(
+        self, target: ClusterView, copies: Iterable[TopicPartition]
+    ) -> AbstractSet[TopicPartition]:
+        """Return the partitions that the target has not listed for long."""
+        self._unlisted = {
+            copy: self._unlisted.get(copy, target.at)
+            for copy in copies
+            if not _is_listed(copy, target)
+        }
+        return {
+            copy
+            for copy, since in self._unlisted.items()
+            if target.at - since > LISTED_FOR
+        }
 
     def _excluded(self, group: str) -> bool:
         """Return whether the mirror emits no checkpoints of a group."""
@@ -391,13 +419,48 @@ def _replaced(
     before: Mapping[TopicPartition, int],
     now: Mapping[TopicPartition, int],
     topics: Container[str],
+    absent: Container[TopicPartition],
 ) -> Mapping[TopicPartition, int]:
     """Return offsets as they are now, and those of before where none is known
-    now, of topics that are still there.
+    now, of topics that are carried and partitions that are still there.
     """
     if before.keys() <= now.keys():
         return now  # nearly always: all have a leader
-    return {p: o for p, o in before.items() if p[0] in topics} | dict(now)
+    return {
+        place: offset
+        for place, offset in before.items()
+        if place[0] in topics and place not in absent
+    } | dict(now)
+
+
+def _is_listed(copy: TopicPartition, target: ClusterView) -> bool:
+    topic, partition = copy
+    facts = target.topics.get(topic)
+    return facts is not None and partition < facts.partitions
+
+
+def _find_unknown(
+    starts: Iterable[tuple[str, Start]], names: Mapping[str, str]
+) -> Iterator[str]:
+    """Yield a sentence about the starts of which it is not known what they
+    miss, if there are any.
+    """
+    unknown = [
+        (group, start.place)
+        for group, start in starts
+        if start.chosen and start.chosen.missed is None
+    ]
+    if unknown:
+        groups = len({group for group, _ in unknown})
+        copies = sorted({(names[p.topic], p.partition) for _, p in unknown})
+        topic, partition = copies[0]
+        yield (
+            f"The target reports no log end of "
+            f"{counted(len(copies), 'partition')}, such as "
+            f"{topic}[{partition}]: whether "
+            f"{counted(groups, 'consumer group')} {agree(groups, 'have')} a "
+            "start there is not known"
+        )
 
 
 def _select(reading: GroupReading, names: Mapping[str, str]) -> Offsets:

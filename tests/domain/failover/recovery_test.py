@@ -33,13 +33,16 @@ PLACE = ("t", 0)
 
 
 class Site:
-    """Topics of one partition each, and a mirror of them."""
+    """Topics and a mirror of them."""
 
     def __init__(self) -> None:
         self.now = self.said = NOON - TICK
         self.written = {PLACE: 100}
         self.copied = {PLACE: 100}
         self.ids = {"t": ("s1", "d1")}
+        self.partitions = 1
+        """Of each topic."""
+
         self.syncs: dict[TopicPartition, tuple[int, int]] = {PLACE: (99, 99)}
         self.committed: dict[TopicPartition, int] = {}
         self.facts = CopyFacts()
@@ -91,7 +94,9 @@ class Site:
                 at=self.now,
                 topics={
                     topic: TopicFacts(
-                        id=ids[n], partitions=1, replication_factor=1
+                        id=ids[n],
+                        partitions=self.partitions,
+                        replication_factor=1,
                     )
                     for topic, ids in self.ids.items()
                 },
@@ -345,7 +350,87 @@ def test_a_restart_before_the_first_look_forgets_nothing(site: Site) -> None:
     whole = site.tick().at
     site.restart()
     site.restart()
-    assert site.tracker.to_state().complete_until == whole
+    kept = site.tracker.to_state()
+    assert (kept.complete_until, kept.topics) == (whole, ("t",))
+
+
+def test_an_old_topic_that_is_included_at_a_restart_is_not_complete(
+    site: Site,
+) -> None:
+    """Topics are included by the configuration, which is read at a start."""
+    site.tick()
+    site.restart()
+    site.add("u", 5000, 0)  # written for weeks, and never copied
+    point = site.tick()
+    assert (point.records, point.topic) == (5000, "u")
+    assert point.complete_until is None
+    assert point.seconds(site.now) is None
+    # Another restart does not make it complete, copies do.
+    site.restart()
+    assert site.tick().complete_until is None
+    site.copied["u", 0], site.committed["u", 0] = 5000, 5000
+    assert site.tick().complete_until == site.now
+
+
+@pytest.mark.parametrize("written", [0, 50])
+def test_a_topic_that_waits_for_nothing_is_included_without_a_gap(
+    site: Site, written: int
+) -> None:
+    """It is empty, or MirrorMaker has copied all of it."""
+    whole = site.tick().at
+    site.restart()
+    site.add("u", written, written)
+    site.committed["u", 0] = written
+    assert site.tick().complete_until == site.now
+    site.restart()
+    # From then on it is as any other.
+    site.written["u", 0] = written + 10
+    point = site.tick()
+    assert (point.topic, point.records) == ("u", 10)
+    assert point.complete_until == whole + TICK
+
+
+def test_new_partitions_are_complete_until_the_agent_stopped(
+    site: Site,
+) -> None:
+    """The topic was carried: what they hold was written since."""
+    whole = site.tick().at
+    site.restart()
+    site.partitions = 2
+    site.written["t", 1], site.copied["t", 1] = 7, 0
+    point = site.tick()
+    assert (point.partition, point.records) == (1, 7)
+    assert point.complete_until == whole
+
+
+def test_a_topic_that_is_not_included_any_more_is_new_when_it_is_again(
+    site: Site,
+) -> None:
+    site.add("u", 50, 50)
+    site.committed["u", 0] = 50
+    site.tick()
+    site.restart()
+    ids = site.ids.pop("u")
+    site.tick()
+    site.restart()
+    site.ids["u"] = ids
+    site.written["u", 0] = 90
+    point = site.tick()
+    assert (point.records, point.complete_until) == (40, None)
+
+
+def test_what_an_older_agent_kept_is_not_said_of_any_topic(
+    site: Site,
+) -> None:
+    """It did not keep of which topics it is, so none is known to be complete
+    until what waits is copied.
+    """
+    site.tick()
+    site.tracker = RecoveryTracker(replace(site.tracker.to_state(), topics=()))
+    site.written[PLACE] = 110
+    assert site.tick().complete_until is None
+    site.copied[PLACE] = 110
+    assert site.tick().complete_until == site.now
 
 
 def test_a_new_topic_is_complete_until_it_was_made(site: Site) -> None:

@@ -269,7 +269,18 @@ class FailoverTracker:
             what is to be remembered.
         """
         missing = {_name(g, s): (g, s) for g, s in starts if not s.chosen}
-        changes = self._first.update(self._conditions(missing), now)
+        unknown = {
+            _name(g, s)
+            for g, s in starts
+            if s.chosen and s.chosen.missed is None
+        }
+
+        def is_unseen(condition: str) -> bool:
+            return condition.removesuffix(_MOVED) in unknown
+
+        changes = self._first.update(
+            self._conditions(missing, is_unseen), now, unseen=is_unseen
+        )
         old = dict(self._find_old(starts, now))
         before, self._old = (
             self._old,
@@ -301,10 +312,12 @@ class FailoverTracker:
         )
 
     def _conditions(
-        self, missing: Mapping[str, tuple[str, Start]]
+        self,
+        missing: Mapping[str, tuple[str, Start]],
+        is_unseen: Callable[[str], bool],
     ) -> Iterator[str]:
         before, self._committed = self._committed, {}
-        moved, self._moved = self._moved, set()
+        moved, self._moved = self._moved, set(filter(is_unseen, self._moved))
         for name, (_, start) in missing.items():
             committed = start.place.committed
             first = before.get(name)

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from ..cluster_view import FlowView, PartitionView, TopicPartition
@@ -129,6 +129,10 @@ class RecoveryState:
 
     complete_until: datetime | None = None
     """Until when the flow was complete, as last proved."""
+
+    topics: tuple[str, ...] = ()
+    """Source topics that the flow carried then: of no other is it proved. An
+    older agent kept none."""
 
     holes: tuple[Hole, ...] = ()
     """Where copies are gone."""
@@ -421,6 +425,10 @@ class RecoveryTracker:
     def __init__(self, kept: RecoveryState) -> None:
         self._partitions: dict[TopicPartition, _PartitionRecovery] = {}
         self._kept = kept
+        self._carried = frozenset(kept.topics)
+        """Topics of which the time that was kept before a restart is
+        proved."""
+
         self._holes = {(h.topic, h.partition): h for h in kept.holes}
         self._recreated = {(r.topic, r.partition): r for r in kept.recreated}
         self._gone: dict[
@@ -506,6 +514,10 @@ class RecoveryTracker:
             missing=missing_records,
             unknown=unknown,
         )
+        # Both at once: another thread may just put together what is kept.
+        self._kept = RecoveryState(
+            complete_until=least[0], topics=tuple(view.names)
+        )
 
     def is_void(
         self, place: TopicPartition, upstream: int, written_at: datetime
@@ -536,8 +548,8 @@ class RecoveryTracker:
             return self._kept
         # Copied at once: surveys go on in another thread.
         partitions = list(self._partitions.items())
-        return RecoveryState(
-            complete_until=self.point.complete_until,
+        return replace(
+            self._kept,
             holes=tuple(
                 Hole(
                     topic=topic,
@@ -608,11 +620,13 @@ class RecoveryTracker:
         """Return until when a partition that was not seen before is complete.
 
         One that has just been made has no older record; one that the flow
-        has just begun to carry may have.
+        has just begun to carry may have. After a restart it is not known
+        which it is.
         """
-        if self._at is None:
-            return self._kept.complete_until
         topic, partition = place
+        if self._at is None:
+            is_carried = topic in self._carried
+            return self._kept.complete_until if is_carried else None
         is_made = self._topics.get(topic, 0) <= partition
         return self._at if is_made else None
 

@@ -1,7 +1,7 @@
 """Where consumer groups start at the target after a failover."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -17,6 +17,7 @@ __all__ = [
     "StartOffset",
     "merge",
     "translate",
+    "translate_safely",
 ]
 
 
@@ -188,6 +189,22 @@ def translate(place: GroupOffset, copied: CopiedPartition) -> Start:
         chosen=chosen,
         others=tuple(each for each in found if each is not chosen),
         problem=None if chosen else _problem(place, found, copied, bounds),
+    )
+
+
+def translate_safely(place: GroupOffset, copied: CopiedPartition) -> Start:
+    """Return where a group starts in one partition, as `translate` does.
+
+    While nothing is known of the target's log, it may have lost the records
+    there, or have been recreated: what would be missed is not known.
+    """
+    found = translate(place, copied)
+    if copied.end is not None:
+        return found
+    return replace(
+        found,
+        chosen=found.chosen and replace(found.chosen, missed=None),
+        others=tuple(replace(other, missed=None) for other in found.others),
     )
 
 
