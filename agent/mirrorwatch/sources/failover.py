@@ -350,6 +350,7 @@ class FailoverSource:
                     start=starts.get(copy),
                     end=ends.get(copy),
                     source_start=source_starts.get(key),
+                    source_end=self._ends.get(key),
                 )
                 yield group, translate(each, known_copies)
 
