@@ -21,7 +21,7 @@ from mirrorwatch.domain.skips.tracker import SkipTracker
 from mirrorwatch.exceptions import SourceError
 from mirrorwatch.kafka.admin import Cluster
 from mirrorwatch.state import Database
-from mirrorwatch.state.failover import GroupStore
+from mirrorwatch.state.failover import GroupStore, SourceEndStore
 from mirrorwatch.state.position import PositionStore
 from mirrorwatch.state.skips import SkipsStore
 from tests.support.dead_sites import two_dead_sites
@@ -219,6 +219,62 @@ def test_markers_at_the_end_are_not_left_to_copy(
     assert (found["offset"], found["repeated"], found["exact"]) == (
         (50, 0, True) if is_empty else (10, 40, False)
     )
+
+
+@pytest.mark.parametrize(
+    ("kept", "is_empty", "status"),
+    [
+        (50, None, 0),  # by what the agent read last
+        (51, None, 3),
+        (50, True, 0),  # the source answers: a marker follows
+        (50, False, 3),
+    ],
+)
+def test_what_expired_after_it_was_read_is_not_missed(
+    config: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kept: int,
+    is_empty: bool | None,
+    status: int,
+) -> None:
+    """A mirror that writes in transactions: all of its copies have expired."""
+    database = Database(config.parent / "state.db")
+    state = PartitionState(
+        topic="t", partition=0, source_id="s", copies=OffsetMap([(0, 0, 50)])
+    )
+    tracker = SkipTracker(states={("t", 0): state}, changed={("t", 0)})
+    tracker.marked = True
+    SkipsStore(database, FLOW).save(tracker)
+    place = PartitionPosition(reached=50)
+    positions = PositionState(places={("t", 0): place})
+    PositionStore(database, FLOW).save(positions, [("t", 0)])
+    SourceEndStore(database, FLOW).save({("t", 0): kept}, [], utc_now())
+    offset = GroupOffset(topic="t", partition=0, committed=50)
+    GroupStore(database, FLOW).save({"a": (offset,)}, [], utc_now())
+    database.close()
+    ends = {"summit": {("t", 0): 51}, "ldf": {("summit.t", 0): 52}}
+    starts = {"summit": {("t", 0): 0}, "ldf": {("summit.t", 0): 52}}
+    module = "mirrorwatch.cli.offsets"
+    monkeypatch.setattr(
+        f"{module}.list_topics",
+        lambda _: SimpleNamespace(partitions={"t": 1, "summit.t": 1}),
+    )
+    monkeypatch.setattr(
+        f"{module}.read_ends", lambda cluster, _: ends[cluster.alias]
+    )
+    monkeypatch.setattr(
+        f"{module}.read_starts", lambda cluster, _: starts[cluster.alias]
+    )
+    monkeypatch.setattr(
+        f"{module}.RangeReader.find_empty",
+        lambda _, wanted: {p for p, span in wanted if is_empty and len(span)},
+    )
+    planned = [] if is_empty is None else ["--planned"]
+    result = run(config, "--group", "a", "--json", *planned)
+    assert result.exit_code == status, result.output
+    (group,) = json.loads(result.stdout)["groups"]
+    (found,) = group["partitions"]
+    assert found["offset"] == (None if status else 52)
 
 
 def test_a_topic_that_is_not_at_the_target_has_no_start(

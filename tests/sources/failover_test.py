@@ -336,8 +336,40 @@ def test_a_start_that_expired_at_the_target_is_none(site: Site) -> None:
         found = judge({("summit.t", 0): 50} if minute < 20 else {}, 0)
     assert found.health is Health.CRITICAL
     assert "21 records that it has not read have expired" in found.reason
-    # The source does not hold them either.
-    assert judge({}, 40).health is Health.OK
+    # The source does not hold some of them, and then none of them.
+    found = judge({}, 40)
+    assert found.health is Health.CRITICAL
+    assert "10 records that it has not read have expired" in found.reason
+    assert judge({}, 50).health is Health.OK
+
+
+def test_a_group_that_has_read_all_needs_no_copy(site: Site) -> None:
+    """A mirror that writes in transactions: its last marker has expired."""
+    site.copied["t", 0] = CopiedPartition(
+        copies=OffsetMap([(4, 7, 1)]), marked=True
+    )
+    seen = copied_view(NOON)
+    assert seen.target is not None
+    place = ("summit.t", 0)
+    target = replace(seen.target, ends={place: 9}, starts={place: 9})
+    site.failover.take(replace(seen, target=target))
+    assert verdict(site).health is Health.OK
+    # It has one more to read, which may have been copied.
+    assert seen.source is not None
+    source = replace(seen.source, ends={("t", 0): 6})
+    for minute in range(12):
+        site.now = NOON + timedelta(minutes=minute)
+        site.failover.take(
+            replace(
+                seen,
+                at=site.now,
+                source=replace(source, at=site.now),
+                target=replace(target, at=site.now),
+            )
+        )
+        found = verdict(site)
+    assert found.health is Health.WARNING
+    assert "up to 1 record that it has not read may have" in found.reason
 
 
 @pytest.mark.parametrize("hides", ["leader", "topic"])

@@ -33,7 +33,7 @@ from ..kafka.admin import Cluster, list_topics
 from ..kafka.offsets import find_first_since, read_ends, read_starts
 from ..kafka.reader import RangeReader
 from ..state import Database
-from ..state.failover import GroupStore
+from ..state.failover import GroupStore, SourceEndStore
 from ..state.position import PositionStore
 from ..state.skips import SkipsStore
 from .options import (
@@ -174,6 +174,9 @@ class _Kept:
     positions: Mapping[TopicPartition, int]
     """Next source offset that may be copied, as far as it is proved."""
 
+    source_ends: Mapping[TopicPartition, int]
+    """Ends of the source."""
+
     @classmethod
     def load(
         cls, database: Database, flow: str, wanted: Sequence[str]
@@ -201,6 +204,7 @@ class _Kept:
                 .load()
                 .places.items()
             },
+            source_ends=SourceEndStore(database, flow).load().ends,
         )
 
 
@@ -269,6 +273,9 @@ def _translate(
             end=end,
             absent=place in asked.absent,
             source_start=asked.source_starts.get(place),
+            source_end=kept.positions.get(place, 0)
+            if place in asked.empty
+            else asked.source.get(place, kept.source_ends.get(place)),
             at_time=asked.at_time.get(place),
         )
         left[place] = (

@@ -363,6 +363,7 @@ class FailoverSource:
                     end=ends.get(copy),
                     absent=copy in absent,
                     source_start=source_starts.get(key),
+                    source_end=self._ends.get(key),
                 )
                 yield group, translate_safely(each, known_copies)
 

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from mirrorwatch.domain.failover.translation import (
     CopiedPartition,
     GroupOffset,
@@ -34,6 +36,15 @@ def chosen(start: Start) -> tuple[str, int, int | None, int | None, bool]:
     assert found is not None, start.problem
     assert start.problem is None
     return found.by, found.offset, found.repeated, found.missed, found.exact
+
+
+def is_safe(place: GroupOffset, copied: CopiedPartition) -> bool:
+    """Return whether a group has a start that misses nothing, which is the
+    log start.
+    """
+    found = translate(place, copied).chosen
+    assert found is None or (found.offset, found.missed) == (copied.start, 0)
+    return found is not None
 
 
 def test_syncs_lead_further_than_a_checkpoint_which_says_by_how_much() -> None:
@@ -156,25 +167,53 @@ def test_what_a_group_has_read_may_expire_at_the_target() -> None:
     copied = CopiedPartition(copies=COPIES, start=200, end=465)
     start = translate(at(200, (150, 150)), copied)
     assert chosen(start) == (Method.SYNC, 200, 0, 0, True)
-    # All has expired, and how much it had read is known by the last sync.
-    whole = CopiedPartition(copies=OffsetMap([(0, 0, 96)]), start=99, end=99)
+    # All has expired, and the group has read all that the source holds.
+    whole = CopiedPartition(
+        copies=OffsetMap([(0, 0, 96)]), start=99, end=99, source_end=99
+    )
     start = translate(at(99, (96, 96)), whole)
     assert chosen(start) == (Method.SYNC, 99, 0, 0, False)
     for others in (replace(whole, noisy=True), replace(whole, marked=True)):
         assert chosen(translate(at(99), others))[:4] == (Method.SYNC, 99, 0, 0)
     # A checkpoint alone does not show what the group had read after it.
-    start = translate(at(99, (96, 96)), CopiedPartition(start=99, end=99))
+    alone = replace(whole, copies=None)
+    start = translate(at(99, (96, 96)), alone)
     assert chosen(start) == (Method.CHECKPOINT, 99, None, 0, False)
+    # The source holds one more, which may be among what has expired.
+    for each in (whole, alone):
+        for end in (100, None):
+            start = translate(at(99, (96, 96)), replace(each, source_end=end))
+            assert start.chosen is None
+            assert start.problem == (
+                "Up to 3 records that it has not read may have expired at "
+                "the target, where the log starts at offset 99"
+            )
+    # It had not been read when the source was lost, but a sync shows it.
+    copies = OffsetMap([(0, 0, 96), (99, 98, 1)])
+    start = translate(at(99), replace(whole, copies=copies))
+    assert start.chosen is None
 
 
 def test_what_expired_at_the_source_too_is_not_missed_at_the_target() -> None:
     copied = CopiedPartition(
-        copies=COPIES, start=200, end=465, source_start=171
+        copies=COPIES, start=200, end=465, source_start=200
     )
     start = translate(at(170), copied)
     assert chosen(start) == (Method.SYNC, 200, 0, 0, True)
-    start = translate(at(170), replace(copied, source_start=170))
+    # The source holds some of what expired at the target.
+    start = translate(at(170), replace(copied, source_start=171))
     assert start.chosen is None
+    assert start.others[0].missed == 29
+    assert start.problem is not None
+    assert start.problem.startswith("29 records that it has not read have")
+    start = translate(at(170), replace(copied, source_start=170))
+    assert start.others[0].missed == 30
+    # Or it is not known how much: its first copy is between two syncs.
+    start = translate(
+        at(170), replace(copied, start=362, end=465, source_start=360)
+    )
+    (by_sync,) = start.others
+    assert (by_sync.missed, by_sync.exact) == (3, False)
 
 
 def test_a_time_is_compared_with_the_others() -> None:
@@ -216,3 +255,137 @@ def test_checkpoints_join_the_offsets_of_their_partitions() -> None:
     found = merge([at(10)], [at(None, (9, 8))])
     assert found == (at(10, (9, 8)),)
     assert merge([], [at(None, (9, 8))]) == (at(None, (9, 8)),)
+
+
+def test_a_checkpoint_does_not_save_what_expired_before_the_log_start() -> (
+    None
+):
+    """The agent began after the group stopped: it knows one newer sync."""
+    copied = CopiedPartition(
+        copies=OffsetMap([(5000, 5000, 1)]),
+        start=3000,
+        end=5001,
+        source_start=0,
+    )
+    # The group is where its checkpoint is: 96 to 2999 it has not read.
+    start = translate(at(96, (96, 96)), copied)
+    assert start.chosen is None or start.chosen.missed != 0
+    # The same without any sync, as with merged topics.
+    bare = CopiedPartition(start=3000, end=5001, source_start=0)
+    start = translate(at(96, (96, 96)), bare)
+    assert start.chosen is None or start.chosen.missed != 0
+    assert start.problem == (
+        "Up to 2,904 records that it has not read may have expired at the "
+        "target, where the log starts at offset 3000"
+    )
+
+
+def test_a_checkpoint_holds_where_nothing_unread_has_expired() -> None:
+    copied = CopiedPartition(
+        copies=OffsetMap([(5000, 5000, 1)]),
+        start=3000,
+        end=5001,
+        source_start=0,
+        source_end=5001,
+    )
+    bare = replace(copied, copies=None)
+    for each in (copied, bare):
+        # Its checkpoint is at the log start.
+        start = translate(at(3000, (3000, 3000)), each)
+        assert chosen(start) == (Method.CHECKPOINT, 3000, None, 0, False)
+    # Its checkpoint is old, and it has read all that the source holds.
+    start = translate(at(5001, (96, 96)), bare)
+    assert chosen(start) == (Method.CHECKPOINT, 3000, None, 0, False)
+    # What it has not read has expired at the source: all, or up to a sync.
+    for each in (
+        replace(bare, source_start=5001),
+        replace(copied, source_start=5000),
+    ):
+        for committed in (96, None):
+            start = translate(at(committed, (96, 96)), each)
+            assert chosen(start) == (Method.CHECKPOINT, 3000, None, 0, False)
+
+
+def a_marked_mirror(kind: str, start: int) -> CopiedPartition:
+    """Return a mirror that commits each hundred records, exactly once."""
+    copies = OffsetMap()
+    for number in range(51):
+        copies.add(100 * number, 101 * number)
+    return CopiedPartition(
+        copies=copies,
+        start=start,
+        end=5051,
+        source_start=0,
+        source_end=5001,
+        marked=kind == "marked",
+        noisy=kind == "noisy",
+    )
+
+
+@pytest.mark.parametrize("kind", ["marked", "noisy"])
+def test_markers_hide_no_record_that_expired_unread(kind: str) -> None:
+    copied = a_marked_mirror(kind, start=4000)
+    # Copies of 2,050 to about 3,960 have expired at the target only.
+    start = translate(at(2050), copied)
+    assert start.chosen is None or start.chosen.missed != 0
+
+
+@pytest.mark.parametrize("kind", ["marked", "noisy"])
+def test_markers_may_expire_where_a_group_has_read_all(kind: str) -> None:
+    # The log starts at the copy of its next record, whose sync is known.
+    copied = a_marked_mirror(kind, start=4040)
+    assert is_safe(at(4000), copied)
+    # What it has not read below that has expired at the source, too.
+    assert is_safe(at(2050), replace(copied, source_start=4000))
+    assert not is_safe(at(2050), replace(copied, source_start=3999))
+    # The group is at the end, behind which there is a marker yet.
+    ended = replace(copied, start=5052, end=5052)
+    assert is_safe(at(5001), ended)
+    assert not is_safe(at(5001), replace(ended, source_end=5002))
+
+
+def test_what_others_write_makes_no_start_unsafe() -> None:
+    """A group has not read the newest copies, among nine times as many
+    records of others.
+    """
+    copies = OffsetMap([(100 * n, 1000 * n, 1) for n in range(51)])
+    copied = CopiedPartition(
+        copies=copies, noisy=True, start=45_000, end=50_001, source_start=0
+    )
+    assert is_safe(at(4500), copied)
+    assert not is_safe(at(4499), copied)
+
+
+def test_what_may_have_expired_unread_between_two_syncs_is_no_safe_start() -> (
+    None
+):
+    # Ten of 101 to 199 were dropped; the first ones, for all that is known.
+    copied = CopiedPartition(
+        copies=OffsetMap([(0, 0, 101), (200, 190, 1)]),
+        start=145,
+        end=191,
+        source_start=0,
+    )
+    # The copy of 150 is then at 140, and 150 to 154 have expired.
+    start = translate(at(150), copied)
+    assert start.chosen is None or start.chosen.missed != 0
+    # It is safe once these have expired at the source, or at the next sync.
+    held = replace(copied, source_start=200)
+    assert chosen(translate(at(150), held))[:4] == (Method.SYNC, 145, 5, 0)
+    held = replace(copied, start=190)
+    assert chosen(translate(at(200), held))[:4] == (Method.SYNC, 190, 0, 0)
+
+
+def test_one_record_that_expired_at_the_source_takes_no_others_along() -> None:
+    copied = CopiedPartition(
+        copies=OffsetMap([(0, 0, 5000)]),
+        start=3000,
+        end=5000,
+        source_start=11,  # it holds 11 to 4999; the target 3000 to 4999
+    )
+    start = translate(at(10), copied)
+    assert start.chosen is None or start.chosen.missed != 0
+    assert start.others[0].missed == 2989
+    # All that has expired at the target has at the source, too.
+    held = replace(copied, source_start=3000)
+    assert chosen(translate(at(10), held))[:4] == (Method.SYNC, 3000, 0, 0)

@@ -94,6 +94,10 @@ class CopiedPartition:
     source_start: int | None = None
     """Log start of the source; `None` if it is not known."""
 
+    source_end: int | None = None
+    """End of the source as last read, after the target's; `None` if it is not
+    known."""
+
     absent: bool = False
     """Whether the target answered and has no such partition."""
 
@@ -256,21 +260,15 @@ class _Bounds:
     -----
     A start that has expired at the target becomes the log start there. What
     the group had not read before that is missed, unless the source does not
-    hold it either: then the group has lost it, wherever it is.
+    hold it either: then the group has lost it, wherever it is. The log start
+    is safe only if it is proved that nothing is missed.
     """
 
     def __init__(self, committed: int | None, copied: CopiedPartition) -> None:
         self._committed, self._copied = committed, copied
-        start = (
-            None
-            if committed is None or copied.copies is None
-            else copied.copies.start(
-                committed,
-                copied.end,
-                marked=copied.marked,
-                shared=copied.shared,
-            )
-        )
+        start = None
+        if committed is not None:
+            start = self._find(committed, marked=copied.marked)
         self.low = None if start is None else start.offset
         self.repeated = None if start is None else start.repeated
         self.exact = (
@@ -283,38 +281,86 @@ class _Bounds:
         self.missed = self.expired = 0
         """Offsets that the group would miss at most, and at least."""
 
-        if start is not None and start.offset < (copied.start or 0):
-            self._begin_at_log_start(start)
+        if committed is not None and start is not None:
+            self._begin_at_log_start(committed, start)
         if start is not None and start.repeated == UNKNOWN:
             self.repeated = None
 
-    def _begin_at_log_start(self, start: SafeStart) -> None:
+    def _find(self, committed: int, *, marked: bool) -> SafeStart | None:
         copied = self._copied
-        assert copied.start is not None  # noqa: S101 - the caller looked
-        assert copied.copies is not None  # noqa: S101 - it gave the start
-        gone = copied.start - start.offset
+        if copied.copies is None:
+            return None
+        return copied.copies.start(
+            committed, copied.end, marked=marked, shared=copied.shared
+        )
+
+    def _begin_at_log_start(self, committed: int, start: SafeStart) -> None:
+        copied = self._copied
+        gone = (copied.start or 0) - start.offset
+        if gone <= 0:
+            return
         self.low, self.is_log_start = copied.start, True
         self.repeated = max(0, start.repeated - gone)
-        if self._had_expired():
+        self.missed = self._most_expired(committed, start.offset)
+        if not self.missed:
             return
+        held = self._find_held(committed) or start
+        self.exact = self.exact and held.exact
         if copied.noisy or copied.marked:
             # Of these, only a copy that is known is one for sure.
+            assert copied.copies is not None  # noqa: S101 - it gave the start
             self.expired = int(
-                copied.copies.is_solid(start.offset, start.offset + 1)
+                copied.copies.is_solid(held.offset, held.offset + 1)
             )
         else:
-            self.expired = max(0, gone - start.repeated)
-        self.missed = gone if self.expired else 0
+            self.expired = max(0, self.missed - held.repeated)
 
-    def _had_expired(self) -> bool:
-        """Return whether the next record of the group has expired at the
-        source.
+    def _first_held(self, committed: int) -> int:
+        """Return the first source offset that a group has yet to read and
+        that has not expired.
         """
-        start = self._copied.source_start
+        return max(committed, self._copied.source_start or 0)
+
+    def _find_held(self, committed: int) -> SafeStart | None:
+        """Return from where on the target has what a group has yet to read,
+        as far as the source holds it.
+
+        What others wrote between two syncs is not taken for copies of a
+        mirror that rewound: else no start would be proved beside them.
+        """
+        copied = self._copied
+        return self._find(
+            self._first_held(committed), marked=copied.marked or copied.noisy
+        )
+
+    def _most_expired(self, committed: int, offset: int) -> int:
+        """Return how many records a group misses at most at the target's log
+        start: 0 only if that is proved.
+
+        Parameters
+        ----------
+        committed
+            Source offset of the next record that it has to read.
+        offset
+            Target offset from which it misses nothing.
+        """
+        if self._has_read_all(self._first_held(committed)):
+            return 0
+        held = self._find_held(committed)
+        if held is not None:
+            offset = max(offset, held.offset)
+        return max(0, (self._copied.start or 0) - offset)
+
+    def _has_read_all(self, first: int) -> bool:
+        """Return whether the source holds nothing from an offset on, and no
+        sync shows a copy of such.
+        """
+        copied = self._copied
+        ends = (start + length for start, _, length in copied.copies or ())
         return (
-            start is not None
-            and self._committed is not None
-            and self._committed < start
+            copied.source_end is not None
+            and first >= max(ends, default=0)
+            and first >= copied.source_end
         )
 
     def judge(self, by: Method, offset: int, why: str) -> StartOffset:
@@ -361,7 +407,8 @@ class _Bounds:
         """Return what a start at a checkpoint would cost.
 
         MirrorMaker translates so that nothing is missed (since 3.5), so a
-        checkpoint holds by itself as long as the group has not gone back.
+        checkpoint holds by itself as long as the group has not gone back and
+        nothing behind it has expired.
         """
         why = f"Checkpoint of source offset {upstream}"
         found = self.judge(Method.CHECKPOINT, downstream, why)
@@ -388,13 +435,19 @@ class _Bounds:
                 why=f"{why}. The group is at {committed}: its offsets were "
                 "reset to before it",
             )
+        missed = self._most_expired(
+            upstream if committed is None else committed, downstream
+        )
         return StartOffset(
             by=Method.CHECKPOINT,
             offset=max(downstream, self._copied.start or 0),
             repeated=None,
-            missed=0,
+            missed=missed,
             exact=False,
-            why=f"{why}. No offset sync shows how many records are read twice",
+            why=f"{why}. It has expired at the target"
+            if missed
+            else f"{why}. No offset sync shows how many records are read "
+            "twice",
         )
 
     def _copied_before(self, upstream: int, downstream: int) -> int:
@@ -418,13 +471,8 @@ def _problem(
     copied: CopiedPartition,
     bounds: _Bounds,
 ) -> str:
-    if bounds.expired:
-        at_least = "" if bounds.exact else "at least "
-        return (
-            f"{at_least}{counted(bounds.expired, 'record')} that it has not "
-            f"read {agree(bounds.expired, 'have')} expired at the target, "
-            f"where the log starts at offset {copied.start}"
-        ).capitalize()
+    if problem := _what_expired(found, copied, bounds):
+        return problem
     if any(copied.end is not None and s.offset > copied.end for s in found):
         return (
             f"Its offset is beyond the target's end ({copied.end}): the topic "
@@ -442,6 +490,29 @@ def _problem(
     return (
         f"There is no checkpoint, and offset {place.committed} is before the "
         "first offset sync that is known"
+    )
+
+
+def _what_expired(
+    found: Sequence[StartOffset], copied: CopiedPartition, bounds: _Bounds
+) -> str | None:
+    where = f"at the target, where the log starts at offset {copied.start}"
+    if bounds.expired:
+        at_least = "" if bounds.exact else "at least "
+        return (
+            f"{at_least}{counted(bounds.expired, 'record')} that it has not "
+            f"read {agree(bounds.expired, 'have')} expired {where}"
+        ).capitalize()
+    most = [
+        s.missed
+        for s in found
+        if s.missed and copied.start and s.offset == copied.start
+    ]
+    if not most:
+        return None
+    return (
+        f"Up to {counted(min(most), 'record')} that it has not read may have "
+        f"expired {where}"
     )
 
 
