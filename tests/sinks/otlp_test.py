@@ -156,6 +156,20 @@ def test_an_error_says_what_to_correct(status: int, advice: str) -> None:
     assert "pl4nted" not in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("status", "busy"), [(429, True), (503, True), (500, False)]
+)
+def test_a_collector_that_is_busy_is_told_from_one_that_fails(
+    status: int, *, busy: bool
+) -> None:
+    with answering(Answer(status=status)) as answer:
+        outlet = OtlpOutlet(to_otlp_access(config_of(answer.url)))
+        with pytest.raises(SinkError) as caught:
+            outlet.send(to_batch(a_full_report()))
+        outlet.close()
+    assert caught.value.busy is busy
+
+
 def test_over_tls_only_a_known_authority_is_believed(tmp_path: Path) -> None:
     ca, other = tmp_path / "ca.pem", tmp_path / "other.pem"
     certified(other)

@@ -84,11 +84,12 @@ class Bench:
             ),
             most_fresh=most_fresh,
         )
+        self.backoff = Backoff(clock=self.clock, jitter=lambda: 0.5)
         self.sink = QueuedSink(
             self.outlet,
             encode=self.outlet.encode,
             queue=self.queue,
-            backoff=Backoff(clock=self.clock, jitter=lambda: 0.5),
+            backoff=self.backoff,
             clock=self.clock,
             logger=structlog.get_logger(),
         )

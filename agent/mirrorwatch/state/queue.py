@@ -343,6 +343,11 @@ class DeliveryQueue:
     While the past is drained, a batch that is just put goes before it. If the
     oldest one fails, the newest is tried: if that is taken, each time, the
     oldest itself must be what the server fails on.
+
+    A server that limits requests, or is unavailable, says so. That counts
+    against no batch, and the oldest is tried again before the newest: else the
+    newest would use up the limit each time. Only if the oldest fails ten times
+    in a row so is the newest tried.
     """
 
     def __init__(
@@ -367,6 +372,7 @@ class DeliveryQueue:
         self._failed: Rows | None = None
         self._suspect = 0
         self._tries = 0
+        self._busy = 0
         self._lock = RLock()
 
     @property
@@ -468,6 +474,7 @@ class DeliveryQueue:
             if taken is None or self._closed:
                 return 0
             self._away = False
+            busy, self._busy = self._busy, 0
             if rows is None:
                 if self._fresh and self._fresh[0] is taken:
                     self._fresh.popleft()
@@ -475,13 +482,21 @@ class DeliveryQueue:
             self._remove(rows)
             failed, self._failed = self._failed, None
             if failed is not None and failed.first < rows.first:
-                return self._suspect_of(failed)
+                if busy < MOST_TRIES:
+                    return self._suspect_of(failed)
+                return 0
             if not self._overtakes:
                 self._tries = 0
             return 0
 
-    def put_back(self) -> None:
-        """Keep the batch that was taken, and all others, for later."""
+    def put_back(self, *, busy: bool = False) -> None:
+        """Keep the batch that was taken, and all others, for later.
+
+        Parameters
+        ----------
+        busy
+            Whether the server gives a reason of its own, whatever it was sent.
+        """
         with self._lock:
             try:
                 self._save()
@@ -489,8 +504,12 @@ class DeliveryQueue:
             finally:
                 self._taken = self._rows = None
                 self._away, self._untried = True, False
+            self._busy = self._busy + 1 if busy else 0
             if self._failed is None:
-                self._failed = None if self._overtakes else rows
+                again = self._overtakes or 0 < self._busy < MOST_TRIES
+                self._failed = None if again else rows
+            elif busy:
+                return
             elif rows is not None and rows.first > self._failed.first:
                 # Others fail as well: that is the server's own trouble.
                 self._failed, self._tries = None, 0
