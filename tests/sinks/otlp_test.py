@@ -4,6 +4,8 @@ messages.
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -122,6 +124,36 @@ def test_what_a_collector_misses_it_gets_when_it_is_back(
     assert sink.lost_points == 0
     assert "answered 503" in str(logs)
     assert SECRET not in str(logs)
+
+
+def times_of(bodies: list[bytes]) -> list[int]:
+    """Return the time of each request's first point."""
+    found = []
+    for body in bodies:
+        metric = parse(body)[0]
+        kind = getattr(metric, str(metric.WhichOneof("data")))
+        found.append(kind.data_points[0].time_unix_nano)
+    return found
+
+
+@pytest.mark.parametrize("status", [503, 500])
+def test_a_collector_gets_the_points_of_an_outage_in_their_order(
+    tmp_path: Path, status: int
+) -> None:
+    answer = Answer(status=status)
+    report = a_full_report()
+    with (
+        answering(answer),
+        agent_of(tmp_path / "state.db", answer.url) as sink,
+    ):
+        for tick in range(8):
+            at = report.at + tick * timedelta(seconds=5)
+            sink.publish(replace(report, at=at))
+        until(lambda: sink.up is False)
+        answer.status, answer.bodies = 200, []
+        until(lambda: sink.spooled_points == 0)
+        times = times_of(answer.bodies)
+    assert times == sorted(times), [t - times[0] for t in times]
 
 
 def test_points_that_a_collector_drops_are_counted_and_not_sent_again(

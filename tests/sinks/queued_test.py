@@ -584,6 +584,21 @@ def test_a_limit_on_size_gets_small_requests_again() -> None:
     assert bench.sink.lost_points == 0
 
 
+def test_in_order_a_server_that_asks_to_be_left_alone_is() -> None:
+    class Refusing(FakeOutlet):
+        def send(self, batch: Batch, timeout: timedelta) -> None:
+            if batch.points > 1:
+                raise SinkRejectedError("bad point", sink=self.name)
+            asked = timedelta(seconds=100)
+            raise SinkError("429", sink=self.name, retry_after=asked)
+
+    bench = Bench(outlet=Refusing(points=2), in_order=True)
+    bench.publish(3)
+    for _ in range(2 * MOST_TRIES):
+        bench.step()
+        assert bench.backoff.remaining_seconds >= 100
+
+
 def test_who_asked_to_be_left_alone_is_after_a_success_too() -> None:
     clock = FakeClock()
     backoff = Backoff(clock=clock, jitter=always(0.5))

@@ -126,6 +126,10 @@ class Backoff:
         self._asked = min(granted, LONGEST_PAUSE_SECONDS)
         self._until = self._clock() + pause
 
+    def cut_short(self) -> None:
+        """End this pause; the next one is still longer."""
+        self._until = self._clock()
+
     def succeed(self) -> None:
         """Begin again with the shortest pause.
 
@@ -564,7 +568,8 @@ class DeliveryWorker:
         if not busy or self._backoff.is_longest:
             self._batch_size.fail()
         self._up = False
-        self._queue.put_back(busy=busy)
+        if self._queue.put_back(busy=busy) and asked is None:
+            self._backoff.cut_short()
 
 
 class QueuedSink(DeliveryWorker):
