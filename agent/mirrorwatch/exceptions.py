@@ -233,6 +233,9 @@ class SinkError(MirrorwatchError):
         Name of the sink.
     retry_after
         How long the server asks to be left alone, if it does.
+    busy
+        Whether the server gives a reason of its own, whatever it was sent. It
+        does if it asks to be left alone.
     """
 
     def __init__(
@@ -241,10 +244,12 @@ class SinkError(MirrorwatchError):
         *,
         sink: str,
         retry_after: timedelta | None = None,
+        busy: bool = False,
     ) -> None:
         super().__init__(message)
         self.sink = sink
         self.retry_after = retry_after
+        self.busy = busy or retry_after is not None
 
     def to_logging_context(self) -> dict[str, Any]:
         return super().to_logging_context() | {"sink": self.sink}

@@ -25,6 +25,7 @@ import httpx
 from .exceptions import ConfigError
 
 __all__ = [
+    "BUSY",
     "HttpAddress",
     "UnusableAnswerError",
     "bounded_client",
@@ -171,6 +172,11 @@ def read_beginning(answer: httpx.Response, most_bytes: int) -> str:
     except httpx.TransportError:
         pass  # what came is as good as anything
     return body[:most_bytes].decode(errors="replace")
+
+
+BUSY = {429, 503}
+"""Statuses with which a server limits requests, or is unavailable: they say
+nothing of what it was sent."""
 
 
 def read_retry_after(answer: httpx.Response) -> timedelta | None:

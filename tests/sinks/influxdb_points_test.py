@@ -168,6 +168,27 @@ def test_only_data_that_is_refused_for_good_is_given_up(
     assert type(caught.value) is kind
 
 
+@pytest.mark.parametrize(
+    ("status", "headers", "busy"),
+    [
+        (429, {}, True),
+        (503, {}, True),
+        (500, {"Retry-After": "1"}, True),
+        (500, {}, False),
+        (404, {}, False),
+    ],
+)
+def test_a_server_that_is_busy_is_told_from_one_that_fails(
+    status: int, headers: dict[str, str], *, busy: bool
+) -> None:
+    with (
+        answering(Answer(status, headers=headers)) as server,
+        pytest.raises(SinkError) as caught,
+    ):
+        send_batch(server.url)
+    assert caught.value.busy is busy
+
+
 PROXIES = [
     b"<html><h1>400 Bad Request</h1>nginx</html>",
     b'{"message": "Bad Request"}',  # AWS API Gateway, Kong

@@ -4,6 +4,8 @@ messages.
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -124,6 +126,36 @@ def test_what_a_collector_misses_it_gets_when_it_is_back(
     assert SECRET not in str(logs)
 
 
+def times_of(bodies: list[bytes]) -> list[int]:
+    """Return the time of each request's first point."""
+    found = []
+    for body in bodies:
+        metric = parse(body)[0]
+        kind = getattr(metric, str(metric.WhichOneof("data")))
+        found.append(kind.data_points[0].time_unix_nano)
+    return found
+
+
+@pytest.mark.parametrize("status", [503, 500])
+def test_a_collector_gets_the_points_of_an_outage_in_their_order(
+    tmp_path: Path, status: int
+) -> None:
+    answer = Answer(status=status)
+    report = a_full_report()
+    with (
+        answering(answer),
+        agent_of(tmp_path / "state.db", answer.url) as sink,
+    ):
+        for tick in range(8):
+            at = report.at + tick * timedelta(seconds=5)
+            sink.publish(replace(report, at=at))
+        until(lambda: sink.up is False)
+        answer.status, answer.bodies = 200, []
+        until(lambda: sink.spooled_points == 0)
+        times = times_of(answer.bodies)
+    assert times == sorted(times), [t - times[0] for t in times]
+
+
 def test_points_that_a_collector_drops_are_counted_and_not_sent_again(
     tmp_path: Path,
 ) -> None:
@@ -154,6 +186,20 @@ def test_an_error_says_what_to_correct(status: int, advice: str) -> None:
             outlet.send(to_batch(a_full_report()))
         outlet.close()
     assert "pl4nted" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("status", "busy"), [(429, True), (503, True), (500, False)]
+)
+def test_a_collector_that_is_busy_is_told_from_one_that_fails(
+    status: int, *, busy: bool
+) -> None:
+    with answering(Answer(status=status)) as answer:
+        outlet = OtlpOutlet(to_otlp_access(config_of(answer.url)))
+        with pytest.raises(SinkError) as caught:
+            outlet.send(to_batch(a_full_report()))
+        outlet.close()
+    assert caught.value.busy is busy
 
 
 def test_over_tls_only_a_known_authority_is_believed(tmp_path: Path) -> None:

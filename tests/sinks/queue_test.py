@@ -12,7 +12,13 @@ from structlog.testing import capture_logs
 
 from mirrorwatch.exceptions import SinkError
 from mirrorwatch.state import Database
-from mirrorwatch.state.queue import Batch, DeliveryQueue, DurableQueue, Rows
+from mirrorwatch.state.queue import (
+    MOST_TRIES,
+    Batch,
+    DeliveryQueue,
+    DurableQueue,
+    Rows,
+)
 from tests.support.isolation import Bench, kept_bytes
 from tests.support.sink_process import FakeOutlet
 
@@ -366,6 +372,86 @@ def test_only_failures_without_a_break_skip_a_batch() -> None:
         bench.publish()
         bench.step()
     assert bench.sink.lost_points == 0
+
+
+def test_in_order_a_batch_that_alone_fails_is_skipped() -> None:
+    outlet = Poisoned()
+    bench = Bench(outlet=outlet, in_order=True)
+    for _ in range(3 * MOST_TRIES):
+        bench.publish()
+        bench.step()
+    bench.drain()
+    published = [f"{n:04}" for n in range(3 * MOST_TRIES) if n != 1]
+    assert outlet.sent == published
+    assert (bench.sink.spooled_points, bench.sink.lost_points) == (0, 1)
+    assert bench.database.set_aside == {"queue": 1}
+
+
+@pytest.mark.parametrize("poison", ["0001", "0007", "0010", "0049"])
+def test_in_order_one_among_many_that_wait_is_skipped_alone(
+    poison: str,
+) -> None:
+    outlet = Poisoned()
+    outlet.poison = poison
+    bench = Bench(outlet=outlet, in_order=True)
+    outlet.down = True
+    bench.publish(50)
+    bench.step()
+    outlet.down = False
+    for _ in range(10):
+        bench.publish()
+        bench.step()
+    bench.drain()
+    published = [f"{n:04}" for n in range(60)]
+    assert outlet.sent == [name for name in published if name != poison]
+    assert bench.sink.lost_points == 1
+
+
+@pytest.mark.parametrize("failures", range(1, 4 * MOST_TRIES))
+def test_in_order_an_outage_of_any_length_changes_no_order(
+    failures: int,
+) -> None:
+    outlet = Poisoned()
+    outlet.poison = ""
+    outlet.down = True
+    bench = Bench(outlet=outlet, in_order=True)
+    bench.publish(3)
+    for _ in range(failures):
+        bench.publish()
+        bench.step()
+    while not bench.backoff.remaining_seconds:
+        bench.sink.step()
+    outlet.down = False  # in a pause
+    bench.drain()
+    assert outlet.sent == [f"{n:04}" for n in range(bench.published)]
+    assert bench.sink.lost_points == 0
+
+
+def test_in_order_what_waits_alone_is_not_overtaken_later() -> None:
+    outlet = Poisoned()
+    outlet.poison = ""
+    outlet.down = True
+    bench = Bench(outlet=outlet, in_order=True)
+    bench.publish()
+    for _ in range(3 * MOST_TRIES):
+        bench.step()
+    bench.publish()
+    outlet.down = False
+    bench.drain()
+    assert outlet.sent == ["0000", "0001"]
+
+
+def test_in_order_a_server_that_is_busy_skips_none() -> None:
+    outlet = Poisoned()
+    bench = Bench(outlet=outlet, in_order=True)
+    outlet.error = SinkError("429", sink="fake", busy=True)
+    bench.publish(3)
+    for _ in range(10 * MOST_TRIES):
+        bench.step()
+    assert outlet.sent == []
+    outlet.error, outlet.poison = None, ""
+    bench.drain()
+    assert outlet.sent == ["0000", "0001", "0002"]
 
 
 def test_what_is_sent_in_order_never_overtakes() -> None:

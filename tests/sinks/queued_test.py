@@ -453,3 +453,160 @@ def test_a_server_that_refuses_everything_is_not_up_but_not_away() -> None:
     bench.publish()
     bench.sink.step()
     assert bench.sink.up is True
+
+
+TICK = 5.0
+
+
+class Limited(FakeOutlet):
+    """Takes one request in a time, and may say when the next one may come."""
+
+    def __init__(self, seconds: float, *, says_when: bool = True) -> None:
+        super().__init__(points=150)  # of a tick, as a small site has
+        self.seconds = seconds
+        self.says_when = says_when
+        self.now: Callable[[], float] = lambda: 0.0
+        self.free_at = 0.0
+        self.poison = ""
+        """A point on which the server fails."""
+
+    def send(self, batch: Batch, timeout: timedelta) -> None:
+        left = self.free_at - self.now()
+        if left > 0:
+            asked = timedelta(seconds=left) if self.says_when else None
+            raise SinkError(
+                "429",
+                sink=self.name,
+                retry_after=asked,
+                busy=not self.says_when,
+            )
+        self.free_at = self.now() + self.seconds
+        if self.poison in batch.body.decode().split("\n"):
+            raise SinkError("500", sink=self.name)
+        super().send(batch, timeout)
+
+
+def a_limited_bench(outlet: Limited) -> Bench:
+    """Return a bench whose server is back after an outage of five minutes."""
+    bench = Bench(limit=10**5, outlet=outlet)
+    outlet.now = bench.clock
+    outlet.error = AWAY
+    bench.publish(60)
+    bench.sink.step()
+    outlet.error = None
+    bench.clock.now += 60
+    return bench
+
+
+def tick(bench: Bench, ticks: int) -> None:
+    """Publish every 5 s, and send what waits as soon as the sink may."""
+    for _ in range(ticks):
+        bench.publish()
+        end = bench.clock.now + TICK
+        while bench.sink.spooled_points:
+            due = bench.clock.now + bench.backoff.remaining_seconds
+            if due >= end:
+                break
+            bench.clock.now = due
+            bench.sink.step()
+            bench.clock.now += 0.02
+        bench.clock.now = max(bench.clock.now, end)
+
+
+@pytest.mark.parametrize("seconds", [0.3, 1.0, 2.0, 4.0])
+@pytest.mark.parametrize("says_when", [True, False])
+def test_a_server_that_limits_requests_loses_nothing(
+    seconds: float, *, says_when: bool
+) -> None:
+    bench = a_limited_bench(Limited(seconds, says_when=says_when))
+    tick(bench, 200)
+    assert bench.sink.spooled_points == 0
+    assert bench.sink.lost_points == 0
+
+
+def test_a_server_that_takes_few_requests_gets_large_ones() -> None:
+    bench = a_limited_bench(Limited(30))
+    tick(bench, 200)
+    waiting = bench.sink.spooled_points / bench.outlet.points
+    assert waiting <= 2 * 30 / TICK
+    assert bench.sink.lost_points == 0
+
+
+def test_a_bad_batch_is_skipped_where_requests_are_limited() -> None:
+    outlet = Limited(2)
+    outlet.poison = "0007.3"
+    bench = a_limited_bench(outlet)
+    tick(bench, 200)
+    assert bench.sink.spooled_points == 0
+    assert bench.sink.lost_points == outlet.points
+    assert len(set(outlet.sent)) == (bench.published - 1) * outlet.points
+
+
+def test_a_refused_point_blocks_nothing_where_requests_are_limited() -> None:
+    outlet = Limited(2)
+    outlet.strict, outlet.bad = True, {"0007.3"}
+    bench = a_limited_bench(outlet)
+    tick(bench, 200)
+    assert bench.sink.spooled_points == 0
+    assert bench.sink.lost_points == outlet.points
+
+
+def test_a_server_that_is_busy_with_one_batch_takes_the_newest() -> None:
+    class Busy(FakeOutlet):
+        def send(self, batch: Batch, timeout: timedelta) -> None:
+            if "0001" in batch.body.decode().split("\n"):
+                raise SinkError("503", sink=self.name, busy=True)
+            super().send(batch, timeout)
+
+    bench = Bench(outlet=Busy())
+    for _ in range(400):
+        bench.publish()
+        bench.step()
+    assert bench.sink.lost_points == 0
+    newest = NOON + timedelta(seconds=400 - 2 * MOST_TRIES)
+    assert bench.outlet.sent[-1] > f"{newest:%M%S}"
+
+
+def test_a_limit_on_size_gets_small_requests_again() -> None:
+    class Narrow(FakeOutlet):
+        def send(self, batch: Batch, timeout: timedelta) -> None:
+            if batch.points > 500:
+                raise SinkError("429", sink=self.name, busy=True)
+            super().send(batch, timeout)
+
+    bench = Bench(limit=10**5, outlet=Narrow(points=100))
+    bench.outlet.error = AWAY
+    bench.publish(50)
+    bench.step()
+    bench.outlet.error = None
+    bench.drain()
+    assert len(bench.outlet.sent) == 50 * 100
+    assert bench.sink.lost_points == 0
+
+
+def test_in_order_a_server_that_asks_to_be_left_alone_is() -> None:
+    class Refusing(FakeOutlet):
+        def send(self, batch: Batch, timeout: timedelta) -> None:
+            if batch.points > 1:
+                raise SinkRejectedError("bad point", sink=self.name)
+            asked = timedelta(seconds=100)
+            raise SinkError("429", sink=self.name, retry_after=asked)
+
+    bench = Bench(outlet=Refusing(points=2), in_order=True)
+    bench.publish(3)
+    for _ in range(2 * MOST_TRIES):
+        bench.step()
+        assert bench.backoff.remaining_seconds >= 100
+
+
+def test_who_asked_to_be_left_alone_is_after_a_success_too() -> None:
+    clock = FakeClock()
+    backoff = Backoff(clock=clock, jitter=always(0.5))
+    for asked, granted in [(2, 2), (600, 30)]:
+        backoff.fail(timedelta(seconds=asked))
+        clock.now += 1000
+        backoff.succeed()
+        assert backoff.remaining_seconds == granted
+        clock.now += 1000
+        backoff.succeed()
+        assert backoff.remaining_seconds == 0

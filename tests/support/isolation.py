@@ -65,6 +65,8 @@ class Bench:
         How many batches may wait in memory.
     outlet
         What it sends to.
+    in_order
+        Whether no batch may overtake another.
     """
 
     def __init__(
@@ -74,6 +76,8 @@ class Bench:
         path: Path | None = None,
         most_fresh: int = 3,
         outlet: FakeOutlet | None = None,
+        *,
+        in_order: bool = False,
     ) -> None:
         self.outlet = outlet or FakeOutlet(points=points)
         self.clock = FakeClock()
@@ -83,12 +87,14 @@ class Bench:
                 self.database, "fake", most_bytes=limit * kept_bytes("0000")
             ),
             most_fresh=most_fresh,
+            in_order=in_order,
         )
+        self.backoff = Backoff(clock=self.clock, jitter=lambda: 0.5)
         self.sink = QueuedSink(
             self.outlet,
             encode=self.outlet.encode,
             queue=self.queue,
-            backoff=Backoff(clock=self.clock, jitter=lambda: 0.5),
+            backoff=self.backoff,
             clock=self.clock,
             logger=structlog.get_logger(),
         )

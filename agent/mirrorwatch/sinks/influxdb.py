@@ -22,6 +22,7 @@ from ..domain.metrics import Histogram
 from ..domain.samples import Sampler, samples
 from ..exceptions import ConfigError, SinkError, SinkRejectedError
 from ..http import (
+    BUSY,
     UnusableAnswerError,
     bounded_client,
     read_beginning,
@@ -285,7 +286,9 @@ class InfluxDbClient:
             points = int(dropped[1]) if dropped else None
             return SinkRejectedError(message, sink=NAME, points=points)
         asked = read_retry_after(answer)
-        return SinkError(message, sink=NAME, retry_after=asked)
+        return SinkError(
+            message, sink=NAME, retry_after=asked, busy=status in BUSY
+        )
 
 
 def _read_error(text: str) -> tuple[str, bool]:

@@ -16,7 +16,7 @@ from ..domain.notices.model import Line, NoticeMessage, NotificationState
 from ..domain.notices.notifier import Notifier
 from ..domain.notices.text import Links, to_message
 from ..exceptions import ConfigError, SinkError, SinkRejectedError, StateError
-from ..http import bounded_client, read_beginning, read_retry_after
+from ..http import BUSY, bounded_client, read_beginning, read_retry_after
 from ..ports import Report
 from ..state import Database
 from ..state.documents import DocumentStore, from_json
@@ -260,7 +260,9 @@ class WebhookReceiver:
         if status in REFUSED:
             raise SinkRejectedError(text, sink=self.name)
         asked = read_retry_after(answer)
-        raise SinkError(text, sink=self.name, retry_after=asked)
+        raise SinkError(
+            text, sink=self.name, retry_after=asked, busy=status in BUSY
+        )
 
     def close(self) -> None:
         """Let go of the connection."""

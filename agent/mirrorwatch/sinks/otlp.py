@@ -20,7 +20,7 @@ from .. import __version__
 from ..domain.metrics import LATENCY_BUCKETS, Histogram, MetricType, Sample
 from ..domain.samples import Sampler, samples
 from ..exceptions import ConfigError, SinkError, SinkRejectedError
-from ..http import bounded_client, describe_failure, read_retry_after
+from ..http import BUSY, bounded_client, describe_failure, read_retry_after
 from ..ports import Report
 from ..state.queue import Batch
 
@@ -157,7 +157,9 @@ class OtlpOutlet:
         if status in REFUSED:
             return SinkRejectedError(text, sink=NAME)
         asked = read_retry_after(answer)
-        return SinkError(text, sink=NAME, retry_after=asked)
+        return SinkError(
+            text, sink=NAME, retry_after=asked, busy=status in BUSY
+        )
 
 
 def _count_rejected(body: bytes) -> int:

@@ -94,14 +94,18 @@ class Backoff:
         self._clock = clock
         self._jitter = jitter
         self._length = 0.0
+        self._asked = 0.0
         self._until = 0.0
 
     @property
     def remaining_seconds(self) -> float:
         """How long not to try; zero when there is no pause."""
-        if not self._length:
-            return 0.0
         return max(0.0, self._until - self._clock())
+
+    @property
+    def is_longest(self) -> bool:
+        """Whether pauses no longer grow."""
+        return self._length >= LONGEST_PAUSE_SECONDS
 
     def fail(self, asked: timedelta | None = None) -> None:
         """Begin a pause, longer than the one before.
@@ -119,11 +123,24 @@ class Backoff:
         if granted > pause:
             # Who was given the same time must not return together.
             pause = granted + FIRST_PAUSE_SECONDS * self._jitter()
+        self._asked = min(granted, LONGEST_PAUSE_SECONDS)
         self._until = self._clock() + pause
 
+    def cut_short(self) -> None:
+        """End this pause; the next one is still longer."""
+        self._until = self._clock()
+
     def succeed(self) -> None:
-        """Begin again with the shortest pause."""
-        self._length = 0.0
+        """Begin again with the shortest pause.
+
+        Notes
+        -----
+        Where the server had asked to be left alone, it is once more, as one
+        that limits requests would refuse the next one. Half a minute is
+        enough for that: one that was away is back.
+        """
+        self._until = self._clock() + self._asked
+        self._length = self._asked = 0.0
 
 
 LEAST_POINTS = 100
@@ -249,6 +266,10 @@ def split_and_retry(
             refused.append(
                 RefusedPoints(points=part.points, name=part.name, error=e)
             )
+        except SinkError as e:
+            # If the whole was refused before, a limit is not the only reason.
+            e.busy = e.busy and part is batch
+            raise
         else:
             splits = 0
     return tuple(refused)
@@ -509,7 +530,7 @@ class DeliveryWorker:
             refused = split_and_retry(self._outlet, batch, self._send_timeout)
         except SinkError as e:
             self._crashes = 0
-            self._put_back(e.retry_after)
+            self._put_back(e.retry_after, busy=e.busy)
             self._log.unavailable(e)
             return
         except BaseException:
@@ -538,11 +559,17 @@ class DeliveryWorker:
         elif not self._queue.suspects:
             self._log.available(self.spooled_points, self.lost_points)
 
-    def _put_back(self, asked: timedelta | None = None) -> None:
-        self._up = False
+    def _put_back(
+        self, asked: timedelta | None = None, *, busy: bool = False
+    ) -> None:
         self._backoff.fail(asked)
-        self._batch_size.fail()
-        self._queue.put_back()
+        # Where requests are limited, small ones would be more of them; what
+        # lasts may be a limit on their size.
+        if not busy or self._backoff.is_longest:
+            self._batch_size.fail()
+        self._up = False
+        if self._queue.put_back(busy=busy) and asked is None:
+            self._backoff.cut_short()
 
 
 class QueuedSink(DeliveryWorker):

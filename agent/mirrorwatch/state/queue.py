@@ -326,7 +326,7 @@ class DeliveryQueue:
     most_fresh
         How many may wait in memory while the state file cannot be written.
     in_order
-        Whether none may overtake another, whatever fails.
+        Whether none may overtake another, unless that one alone fails.
 
     Raises
     ------
@@ -343,6 +343,15 @@ class DeliveryQueue:
     While the past is drained, a batch that is just put goes before it. If the
     oldest one fails, the newest is tried: if that is taken, each time, the
     oldest itself must be what the server fails on.
+
+    A server that limits requests, or is unavailable, says so. That counts
+    against no batch, and the oldest is tried again before the newest: else the
+    newest would use up the limit each time. After ten such failures in a row
+    the newest is tried.
+
+    In order, the oldest must fail ten times in a row before another is tried,
+    and that is the next one: any other would be early. It is tried at once:
+    after a pause the server may be back, and would have taken the oldest.
     """
 
     def __init__(
@@ -367,6 +376,8 @@ class DeliveryQueue:
         self._failed: Rows | None = None
         self._suspect = 0
         self._tries = 0
+        self._busy = 0
+        self._failures = 0
         self._lock = RLock()
 
     @property
@@ -468,6 +479,7 @@ class DeliveryQueue:
             if taken is None or self._closed:
                 return 0
             self._away = False
+            busy, self._busy = self._busy, 0
             if rows is None:
                 if self._fresh and self._fresh[0] is taken:
                     self._fresh.popleft()
@@ -475,13 +487,26 @@ class DeliveryQueue:
             self._remove(rows)
             failed, self._failed = self._failed, None
             if failed is not None and failed.first < rows.first:
-                return self._suspect_of(failed)
+                if busy < MOST_TRIES:
+                    return self._suspect_of(failed)
+                return 0
             if not self._overtakes:
-                self._tries = 0
+                self._tries = self._failures = 0
             return 0
 
-    def put_back(self) -> None:
-        """Keep the batch that was taken, and all others, for later."""
+    def put_back(self, *, busy: bool = False) -> bool:
+        """Keep the batch that was taken, and all others, for later.
+
+        Parameters
+        ----------
+        busy
+            Whether the server gives a reason of its own, whatever it was sent.
+
+        Returns
+        -------
+        bool
+            Whether to try another one at once.
+        """
         with self._lock:
             try:
                 self._save()
@@ -489,11 +514,15 @@ class DeliveryQueue:
             finally:
                 self._taken = self._rows = None
                 self._away, self._untried = True, False
+            self._busy = self._busy + 1 if busy else 0
+            if rows is None:
+                return False
             if self._failed is None:
-                self._failed = None if self._overtakes else rows
-            elif rows is not None and rows.first > self._failed.first:
+                return self._note_failure(rows, busy=busy)
+            if rows.first > self._failed.first and not busy:
                 # Others fail as well: that is the server's own trouble.
-                self._failed, self._tries = None, 0
+                self._failed, self._tries, self._failures = None, 0, 0
+            return False
 
     def close(self) -> int:
         """Write down what is in memory. Nothing is touched any more.
@@ -518,14 +547,33 @@ class DeliveryQueue:
     def _next(self, most_points: int) -> tuple[Rows, Batch] | None:
         # One or two are not yet the past.
         overtakes = self._untried and self._durable.batches > 2
+        overtakes = overtakes and not self._in_order
         self._untried = self._overtakes = False
-        failed = self._failed
-        if not self._in_order and (failed is not None or overtakes):
-            newest = self._durable.newest()
-            if newest and (failed is None or newest[0].first > failed.last):
-                self._overtakes = failed is None
-                return newest
-        return self._durable.oldest(1 if self._tries else most_points)
+        behind = self._failed or (NO_ROWS if overtakes else None)
+        if behind and (newer := self._newer(behind)):
+            self._overtakes = self._failed is None
+            return newer
+        alone = self._tries or self._failures
+        return self._durable.oldest(1 if alone else most_points)
+
+    def _newer(self, rows: Rows) -> tuple[Rows, Batch] | None:
+        """Return what is tried in place of rows: the next, or the newest."""
+        if self._in_order:
+            return self._durable.oldest(1, begin=rows.last + 1)
+        newest = self._durable.newest()
+        return newest if newest and newest[0].first > rows.last else None
+
+    def _note_failure(self, rows: Rows, *, busy: bool) -> bool:
+        """Decide whether another is tried next; return whether at once."""
+        if not self._in_order:
+            if not self._overtakes and not 0 < self._busy < MOST_TRIES:
+                self._failed = rows
+            return False
+        self._failures += not busy
+        if busy or self._failures < MOST_TRIES or not self._newer(rows):
+            return False
+        self._failed = rows
+        return not self._tries
 
     def _suspect_of(self, failed: Rows) -> int:
         """Note that others were taken; return the points that are skipped."""
@@ -534,7 +582,7 @@ class DeliveryQueue:
         self._tries += 1
         if self._tries < MOST_TRIES or failed.first != failed.last:
             return 0
-        self._tries = 0
+        self._tries = self._failures = 0
         return self._durable.skip(failed.first)
 
     def _remove(self, rows: Rows) -> None:

@@ -133,29 +133,31 @@ def make_metric_sinks(
     StateError
         Raised if the state file cannot be used.
     """
-    for outlet, encode, spool in _metric_servers(config):
+    for outlet, encode, spool, in_order in _metric_servers(config):
         durable = DurableQueue(database, outlet.name, most_bytes=spool.limit)
         yield QueuedSink(
             outlet,
             encode=partial(encode, sampler=sampler),
-            queue=DeliveryQueue(durable),
+            queue=DeliveryQueue(durable, in_order=in_order),
             logger=logger,
         )
 
 
 def _metric_servers(
     config: SinksConfig,
-) -> Iterator[tuple[Outlet, Callable[..., Batch], SpoolConfig]]:
+) -> Iterator[tuple[Outlet, Callable[..., Batch], SpoolConfig, bool]]:
+    """Yield servers, and whether each needs its points in order."""
     if config.influxdb is not None:
         # Its library costs 20 MB of memory.
         from ..sinks import influxdb  # noqa: PLC0415
         from .influxdb import to_access  # noqa: PLC0415
 
         outlet = influxdb.InfluxDbOutlet(to_access(config.influxdb))
-        yield outlet, influxdb.to_batch, config.influxdb.spool
+        yield outlet, influxdb.to_batch, config.influxdb.spool, False
     if config.otlp is not None:
         access = to_otlp_access(config.otlp)
-        yield OtlpOutlet(access), to_otlp_batch, config.otlp.spool
+        # Prometheus takes no sample older than the newest of its series.
+        yield OtlpOutlet(access), to_otlp_batch, config.otlp.spool, True
 
 
 def to_otlp_access(config: OtlpConfig) -> OtlpAccess:
