@@ -22,7 +22,7 @@ from mirrorwatch.domain.audit.result import FinishedAudit
 from mirrorwatch.exceptions import AuditError
 
 from .checkpoint import checkpointed
-from .compare.audit import digest_side, judge
+from .compare.audit import digest_side, judge, of_pairs
 from .compare.digests import (
     UNTIMED,
     as_digested,
@@ -210,11 +210,7 @@ class AuditJob:
             plan, carry = self._hashed_alike(run, plan, carry)
         for attempt in count(1):
             # A digest may hold pairs that turned out to be unreadable later.
-            only = sf.broadcast(named(source.sparkSession, plan.pairs))
-            sides = [
-                side.join(only, [*PAIR], "left_semi")
-                for side in (source, target)
-            ]
+            sides = [of_pairs(side, plan.pairs) for side in (source, target)]
             try:
                 judged = judge(
                     self._tools,
@@ -233,6 +229,8 @@ class AuditJob:
                 if attempt > 1:
                     plan = self._without(run, plan, SIDES, _retained)
         with self._tools.progress.stage("Keeping what was found"):
+            if judged.plan is not plan:
+                self._save_rest(run, judged.plan)
             if keeps:
                 store.save_carry(plan.id, judged.carry)
             audit = judged.audit

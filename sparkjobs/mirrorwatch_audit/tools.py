@@ -141,8 +141,9 @@ class Planner(Protocol):
         """
         ...
 
-    def recheck(self, plan: Plan) -> tuple[Unverifiable, ...]:
-        """Return what is no longer there, once everything was read.
+    def recheck(self, plan: Plan) -> tuple[Plan, tuple[Unverifiable, ...]]:
+        """Return the plan without what has no leader, and what is no longer
+        there, once everything was read.
 
         Raises
         ------
@@ -184,7 +185,7 @@ class SitePlanner:
     def renew(self, plan: Plan) -> Plan:
         return renew(self._config, plan)
 
-    def recheck(self, plan: Plan) -> tuple[Unverifiable, ...]:
+    def recheck(self, plan: Plan) -> tuple[Plan, tuple[Unverifiable, ...]]:
         return recheck(self._config, plan, self._clock)
 
 

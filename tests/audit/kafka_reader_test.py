@@ -156,8 +156,8 @@ class Frozen:
     def renew(self, plan: Plan) -> Plan:
         return plan
 
-    def recheck(self, plan: Plan) -> tuple[Unverifiable, ...]:
-        return ()
+    def recheck(self, plan: Plan) -> tuple[Plan, tuple[Unverifiable, ...]]:
+        return plan, ()
 
 
 def pair(

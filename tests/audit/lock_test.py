@@ -261,7 +261,7 @@ def test_one_that_hung_keeps_nothing_over_what_another_found_meanwhile(
     left: dict[Path, int] = {}
     recheck = site.recheck
 
-    def hang(_: Plan) -> tuple[Unverifiable, ...]:
+    def hang(plan: Plan) -> tuple[Plan, tuple[Unverifiable, ...]]:
         """Come back after another ran the same night to its end."""
         monkeypatch.setattr(site, "recheck", recheck)
         os.utime(tmp_path / "audit.lock", (1, 1))
@@ -271,7 +271,7 @@ def test_one_that_hung_keeps_nothing_over_what_another_found_meanwhile(
             other.store = RunStore(spark, str(tmp_path), by_another)
             other.night()
         left.update(kept(tmp_path))
-        return ()
+        return plan, ()
 
     monkeypatch.setattr(site, "recheck", hang)
     with leased(files) as still_held:

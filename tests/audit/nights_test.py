@@ -93,8 +93,8 @@ class Log:
         at = FROZEN_AT + timedelta(days=self.days, minutes=request.piece)
         return a_plan(a_pair(source=(start, end)), at=at, more=end < self.end)
 
-    def recheck(self, plan: Plan) -> tuple[Unverifiable, ...]:
-        return ()
+    def recheck(self, plan: Plan) -> tuple[Plan, tuple[Unverifiable, ...]]:
+        return plan, ()
 
 
 class Kept:

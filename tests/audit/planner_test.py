@@ -18,6 +18,8 @@ from mirrorwatch.domain.audit.plan import (
     AuditedEnd,
     AuditedEnds,
     AuditSpan,
+    CopyProfile,
+    Plan,
     Request,
     SharedTopic,
     Unverifiable,
@@ -313,6 +315,7 @@ class LogsNow:
     start: int | None = 0
     end: int | None = 10
     id: str = ""
+    topic: str = "a"
 
     def starts(
         self, partitions: Iterable[TopicPartition]
@@ -332,7 +335,7 @@ class LogsNow:
     @property
     def topics(self) -> dict[str, TopicFacts]:
         facts = TopicFacts(id=self.id, partitions=1, replication_factor=1)
-        return {"a": facts}
+        return {self.topic: facts}
 
 
 @pytest.mark.parametrize("side", ["source", "target"])
@@ -358,11 +361,112 @@ def test_what_is_no_longer_there_at_both_ends_is_noticed(
     there["summit" if side == "source" else "ldf"] = now
     monkeypatch.setattr(planner, "AuditedSites", lambda _: nullcontext(there))
     plan = make_plan(make_pair((0, 10), (0, 10)))
-    gaps = planner.recheck(Config.model_construct(clusters={}, flows=()), plan)
+    config = Config.model_construct(clusters={}, flows=())
+    rest, gone = planner.recheck(config, plan, sleep=lambda _: None)
+    gaps = (*rest.unverifiable, *gone)
+    # What has no leader is left to the next night.
+    assert rest.pairs == (() if reason == "leader" else plan.pairs)
     assert [reason is not None and reason in gap.reason for gap in gaps] == (
         [] if reason is None else [True]
     )
     assert all(side in gap.reason for gap in gaps)
+
+
+class LogsLater:
+    """Clusters that change while they are asked again."""
+
+    def __init__(self, **now: LogsNow) -> None:
+        self.sites = {"summit": LogsNow(), "ldf": LogsNow()} | now
+        self.later: dict[int, dict[str, LogsNow]] = {}
+        self.waited: list[float] = []
+
+    def sleep(self, seconds: float) -> None:
+        self.waited.append(seconds)
+        self.sites |= self.later.get(len(self.waited), {})
+
+    def recheck(
+        self, plan: Plan, monkeypatch: pytest.MonkeyPatch
+    ) -> tuple[Plan, list[str]]:
+        sites = nullcontext(self.sites)
+        monkeypatch.setattr(planner, "AuditedSites", lambda _: sites)
+        config = Config.model_construct(clusters={}, flows=())
+        rest, gone = planner.recheck(config, plan, sleep=self.sleep)
+        return rest, [gap.reason for gap in gone]
+
+
+MISSING = [LogsNow(end=None), LogsNow(start=None), LogsNow(topic="other")]
+"""No leader, or no topic."""
+
+
+@pytest.mark.parametrize("alias", ["summit", "ldf"])
+@pytest.mark.parametrize("missing", MISSING)
+def test_what_was_missing_for_a_moment_is_there(
+    monkeypatch: pytest.MonkeyPatch, alias: str, missing: LogsNow
+) -> None:
+    logs = LogsLater(**{alias: missing})
+    logs.later[2] = {alias: LogsNow()}
+    plan = make_plan(make_pair((0, 10), (0, 10)))
+    rest, gone = logs.recheck(plan, monkeypatch)
+    assert rest is plan
+    assert gone == []
+    assert len(logs.waited) == 2
+
+
+def test_what_stays_missing_is_asked_for_during_a_minute(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan = replace(make_plan(make_pair((0, 10), (0, 10))), more=True)
+    logs = LogsLater(ldf=LogsNow(topic="other"))
+    # There is nothing to audit any more.
+    rest, gone = logs.recheck(plan, monkeypatch)
+    assert rest is plan
+    assert gone == ["the topic at the target was deleted during the audit"]
+    assert sum(logs.waited) == 60
+
+    logs = LogsLater(ldf=LogsNow(end=None))
+    rest, gone = logs.recheck(plan, monkeypatch)
+    assert (rest.pairs, rest.more, gone) == ((), False, [])
+    (gap,) = rest.unverifiable
+    assert gap.reason == (
+        "a partition at the target lost its leader during the audit"
+    )
+    assert sum(logs.waited) == 60
+
+
+def test_a_topic_of_which_one_partition_has_no_leader_is_left_out_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its copies may be in any of them."""
+    copies = CopyProfile(partitions=False)
+    empty = make_pair((0, 0), (0, 0), partition=1, copies=copies)
+    plan = make_plan(make_pair((0, 10), (0, 10), copies=copies), empty)
+    rest, gone = LogsLater(summit=LogsNow(end=None)).recheck(plan, monkeypatch)
+    assert (rest.pairs, gone) == ((), [])
+    assert {gap.partition for gap in rest.unverifiable} == {None}
+
+
+@pytest.mark.parametrize(
+    ("now", "reason"),
+    [
+        (LogsNow(end=9), "the log at the target was truncated"),
+        (LogsNow(start=1), "expired at the target"),
+        (LogsNow(id="other"), "the topic at the target was deleted"),
+    ],
+)
+def test_what_was_seen_once_holds_whatever_comes_back(
+    monkeypatch: pytest.MonkeyPatch, now: LogsNow, reason: str
+) -> None:
+    """A truncated log may have grown by then."""
+    logs = LogsLater(summit=LogsNow(end=None), ldf=now)
+    logs.later[1] = {"summit": LogsNow(), "ldf": LogsNow()}
+    plan = make_plan(make_pair((0, 10), (0, 10)))
+    rest, gone = logs.recheck(plan, monkeypatch)
+    assert rest is plan
+    assert gone == [f"{reason} during the audit"]
+    # Nothing is asked for again but what is missing.
+    alone = LogsLater(ldf=now)
+    assert alone.recheck(plan, monkeypatch)[1] == gone
+    assert alone.waited == []
 
 
 @pytest.mark.parametrize(
@@ -411,7 +515,7 @@ def test_a_target_that_was_truncated_and_has_grown_since_is_noticed(
         }
     )
     assert pair.flow == config.flows[0].name
-    gaps = planner.recheck(config, plan)
+    _, gaps = planner.recheck(config, plan)
     assert [gap.reason for gap in gaps] == [
         "the log at the target was truncated during the audit"
     ] * is_found
@@ -427,7 +531,7 @@ def test_what_is_gone_of_a_merged_topic_is_gone_for_all_its_flows(
     (one,) = pair.sources
     merged = replace(pair, sources=(one, replace(one, flow="other")))
     config = Config.model_construct(clusters={}, flows=())
-    gaps = planner.recheck(config, make_plan(merged))
+    _, gaps = planner.recheck(config, make_plan(merged))
     assert [(gap.flow, gap.topic) for gap in gaps] == [
         (pair.flow, "a"),
         ("other", "a"),

@@ -64,7 +64,7 @@ class OneSite:
     def renew(self, plan: Plan) -> Plan:
         raise AssertionError
 
-    def recheck(self, plan: Plan) -> tuple[Unverifiable, ...]:
+    def recheck(self, plan: Plan) -> tuple[Plan, tuple[Unverifiable, ...]]:
         raise AssertionError
 
 

@@ -159,7 +159,7 @@ def test_nights_join_without_a_gap_while_the_mirror_copies(
                 assert pair.sources[0].span.start == audited.get(partition, 0)
                 assert len(pair.span) > 0
                 audited[partition] = pair.sources[0].span.end
-            assert recheck(config_of(lab), plan) == ()
+            assert recheck(config_of(lab), plan) == (plan, ())
             ends = ends_after(plan, ends)
 
 
@@ -227,7 +227,8 @@ def test_what_expired_is_unverifiable_before_and_after_reading(
 ) -> None:
     before = freeze_night(lab, AuditedEnds(), EXPIRING)
     lab.delete_records(EXPIRING, {0: 10})
-    (gap,) = recheck(config_of(lab), before)
+    rest, (gap,) = recheck(config_of(lab), before)
+    assert rest is before
     assert (gap.topic, gap.partition) == (EXPIRING, 0)
     assert "expired at the source" in gap.reason
 

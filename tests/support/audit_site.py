@@ -78,8 +78,8 @@ class Site:
     def renew(self, plan: Plan) -> Plan:
         return plan if self.later is None else replace(plan, pairs=self.later)
 
-    def recheck(self, plan: Plan) -> tuple[Unverifiable, ...]:
-        return self.gone
+    def recheck(self, plan: Plan) -> tuple[Plan, tuple[Unverifiable, ...]]:
+        return plan, self.gone
 
     @property
     def tools(self) -> Tools:

@@ -1,8 +1,10 @@
 """Freezes what an audit compares, before anything is read."""
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Literal
 
 from ..clock import utc_now
 from ..config import Config, FlowConfig
@@ -760,9 +762,22 @@ TRUNCATED = "the log at the {side} was truncated during the audit"
 LOST_LEADER = "a partition at the {side} lost its leader during the audit"
 
 
+PATIENCE = timedelta(minutes=1)
+"""How long a topic or a leader that is missing is asked for: a broker is taken
+for dead after 9 s, or after 18 s with ZooKeeper, and only then do its
+partitions get other leaders."""
+
+PAUSE = timedelta(seconds=5)
+"""Between two questions for them."""
+
+
 def recheck(
-    config: Config, plan: Plan, clock: Callable[[], datetime] = utc_now
-) -> tuple[Unverifiable, ...]:
+    config: Config,
+    plan: Plan,
+    clock: Callable[[], datetime] = utc_now,
+    *,
+    sleep: Callable[[float], object] = time.sleep,
+) -> tuple[Plan, tuple[Unverifiable, ...]]:
     """Find what is no longer retained, once everything was read.
 
     Parameters
@@ -773,9 +788,14 @@ def recheck(
         What was compared.
     clock
         Gives the time.
+    sleep
+        Waits for a number of seconds.
 
     Returns
     -------
+    Plan
+        The plan itself, or one without pairs of which a partition has no
+        leader: the next night begins where this one did, and compares them.
     tuple of Unverifiable
         Pairs, by their flow, topic and partition, of which a log start moved
         past the first offset to compare, or its end before the last one (an
@@ -788,21 +808,28 @@ def recheck(
     ------
     SourceError
         Raised if a cluster cannot be asked.
+
+    Notes
+    -----
+    For a topic or a leader that is missing it asks again, for a minute. All
+    else is believed at once: a log that was truncated may have grown by the
+    next question.
     """
-    wanted: dict[str, set[TopicPartition]] = {}
-    for pair in plan.pairs:
-        for log in _logs_read(pair):
-            wanted.setdefault(log.cluster, set()).add(log.topic_partition)
-    topics: dict[str, Mapping[str, TopicFacts]] = {}
-    starts: dict[str, Mapping[TopicPartition, int]] = {}
-    ends: dict[str, Mapping[TopicPartition, int]] = {}
+    proved: dict[int, _Loss] = {}
+    missing: dict[int, _Loss] = {}
+    asked = dict(enumerate(plan.pairs))
     with AuditedSites(config) as sites:
-        for alias, partitions in sorted(wanted.items()):
-            # Starts first: those of a recreated topic are then noticed.
-            site = sites[alias]
-            starts[alias] = site.starts(partitions)
-            ends[alias] = site.ends(partitions, read_committed=False)
-            topics[alias] = site.describe().topics
+        for attempt in range(1 + PATIENCE // PAUSE):
+            if attempt:
+                sleep(PAUSE.total_seconds())
+            now = _read_logs(asked.values(), sites)
+            missing = {}
+            for n, pair in asked.items():
+                for loss in _find_losses(pair, now):
+                    (missing if loss.missing else proved).setdefault(n, loss)
+            asked = {n: plan.pairs[n] for n in missing}
+            if not asked:
+                break
         compared = {s.flow for pair in plan.pairs for s in pair.sources}
         mirrors = {
             flow.name: MirrorReader(flow, sites, clock)
@@ -810,27 +837,57 @@ def recheck(
             if flow.name in compared
         }
         overwritten = _find_overwritten(plan, mirrors)
-    found = (
-        Unverifiable(
+    truncated = _Loss(TRUNCATED.format(side="target"))
+    losses = dict.fromkeys(overwritten, truncated) | proved | missing
+    leaderless: list[PartitionPair] = []
+    waiting: list[Unverifiable] = []
+    gone: list[Unverifiable] = []
+    for n, loss in sorted(losses.items()):
+        pair = plan.pairs[n]
+        if loss.missing == "leader":
+            leaderless.append(pair)
+            waiting += _lost(pair, loss)
+        else:
+            gone += _lost(pair, loss)
+    if leaderless:
+        plan = _without(plan, leaderless, waiting)
+    return plan, tuple(dict.fromkeys(gone))
+
+
+def _lost(pair: PartitionPair, loss: "_Loss") -> Iterator[Unverifiable]:
+    # What was found of a merged one is of a source's flow, or of all.
+    for flow, topic in (
+        (pair.flow, pair.topic),
+        *((source.flow, source.topic) for source in pair.sources),
+    ):
+        yield Unverifiable(
             flow=flow,
             topic=topic,
             # The copies of the others may have been in this one.
             partition=pair.partition if pair.copies.partitions else None,
-            reason=reason,
+            reason=loss.reason,
         )
-        for n, pair in enumerate(plan.pairs)
-        if (
-            reason := _find_reason(pair, topics, starts, ends)
-            or (TRUNCATED.format(side="target") if n in overwritten else None)
-        )
-        is not None
-        # What was found of a merged one is of a source's flow, or of all.
-        for flow, topic in (
-            (pair.flow, pair.topic),
-            *((source.flow, source.topic) for source in pair.sources),
-        )
+
+
+def _without(
+    plan: Plan, pairs: Iterable[PartitionPair], gaps: Iterable[Unverifiable]
+) -> Plan:
+    """Return a plan without pairs, and without the other partitions of topics
+    that are compared as one.
+    """
+    names = {_name(pair) for pair in pairs}
+    return replace(
+        plan,
+        pairs=tuple(p for p in plan.pairs if _name(p) not in names),
+        unverifiable=tuple(dict.fromkeys((*plan.unverifiable, *gaps))),
+        # The next piece of this night could fail alike, without an end.
+        more=False,
     )
-    return tuple(dict.fromkeys(found))
+
+
+def _name(pair: PartitionPair) -> tuple[str, str, int | None]:
+    partition = pair.partition if pair.copies.partitions else None
+    return pair.flow, pair.target_topic, partition
 
 
 def _find_overwritten(
@@ -898,23 +955,58 @@ def _logs_read(pair: PartitionPair) -> Iterator[Log]:
         )
 
 
-def _find_reason(
-    pair: PartitionPair,
-    topics: Mapping[str, Mapping[str, TopicFacts]],
-    starts: Mapping[str, Mapping[TopicPartition, int]],
-    ends: Mapping[str, Mapping[TopicPartition, int]],
-) -> str | None:
-    """Return why what was found of a pair is void."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _LogsNow:
+    """Clusters after everything was read, by alias."""
+
+    topics: Mapping[str, Mapping[str, TopicFacts]]
+    starts: Mapping[str, Mapping[TopicPartition, int]]
+    ends: Mapping[str, Mapping[TopicPartition, int]]
+
+
+def _read_logs(
+    pairs: Iterable[PartitionPair], sites: AuditedSites
+) -> _LogsNow:
+    wanted: dict[str, set[TopicPartition]] = {}
+    for pair in pairs:
+        for log in _logs_read(pair):
+            wanted.setdefault(log.cluster, set()).add(log.topic_partition)
+    topics: dict[str, Mapping[str, TopicFacts]] = {}
+    starts: dict[str, Mapping[TopicPartition, int]] = {}
+    ends: dict[str, Mapping[TopicPartition, int]] = {}
+    for alias, partitions in sorted(wanted.items()):
+        # Starts first: those of a recreated topic are then noticed.
+        site = sites[alias]
+        starts[alias] = site.starts(partitions)
+        ends[alias] = site.ends(partitions, read_committed=False)
+        topics[alias] = site.describe().topics
+    return _LogsNow(topics=topics, starts=starts, ends=ends)
+
+
+@dataclass(frozen=True, slots=True)
+class _Loss:
+    """Why a log cannot be judged any more."""
+
+    reason: str
+    """In words for a person."""
+
+    missing: Literal["topic", "leader"] | None = None
+    """What was not there, and may come back."""
+
+
+def _find_losses(pair: PartitionPair, now: _LogsNow) -> Iterator[_Loss]:
+    """Yield why what was found of a pair is void, for each of its logs."""
     for log in _logs_read(pair):
-        topic = topics[log.cluster].get(log.topic_partition[0])
-        if topic is None or topic.id != log.topic_id:
-            return DELETED.format(side=log.side)
-        start = starts[log.cluster].get(log.topic_partition)
-        end = ends[log.cluster].get(log.topic_partition)
-        if start is None or end is None:
-            return LOST_LEADER.format(side=log.side)
-        if end < log.retained.end:
-            return TRUNCATED.format(side=log.side)
-        if start > log.retained.start:
-            return EXPIRED.format(side=log.side)
-    return None
+        topic = now.topics[log.cluster].get(log.topic_partition[0])
+        start = now.starts[log.cluster].get(log.topic_partition)
+        end = now.ends[log.cluster].get(log.topic_partition)
+        if topic is None:
+            yield _Loss(DELETED.format(side=log.side), "topic")
+        elif topic.id != log.topic_id:
+            yield _Loss(DELETED.format(side=log.side))
+        elif start is None or end is None:
+            yield _Loss(LOST_LEADER.format(side=log.side), "leader")
+        elif end < log.retained.end:
+            yield _Loss(TRUNCATED.format(side=log.side))
+        elif start > log.retained.start:
+            yield _Loss(EXPIRED.format(side=log.side))

@@ -75,10 +75,16 @@ from .digests import (
     stretches,
 )
 
-__all__ = ["JudgedAudit", "audit", "digest_side", "judge"]
+__all__ = ["JudgedAudit", "audit", "digest_side", "judge", "of_pairs"]
 
 
 _Stretches = dict[PairName, dict[tuple[str, str], list[AuditSpan]]]
+
+
+def of_pairs(digest: DataFrame, pairs: Iterable[PartitionPair]) -> DataFrame:
+    """Return what a digest holds of some pairs."""
+    names = sf.broadcast(named(digest.sparkSession, pairs))
+    return digest.join(names, [*PAIR], "left_semi")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -107,8 +113,7 @@ class Sides:
         to look into.
         """
         read = self.source if side == "source" else self.target
-        names = named(read.sparkSession, self.group.pairs)
-        local_rows = read.join(sf.broadcast(names), [*PAIR], "left_semi")
+        local_rows = of_pairs(read, self.group.pairs)
         if self.group.compacted:
             return local_rows
         left = carried(
@@ -431,6 +436,9 @@ NOTHING = AuditedEnds()
 class JudgedAudit:
     """What two digests say."""
 
+    plan: Plan
+    """What was compared: without what has no leader any more."""
+
     audit: FinishedAudit
     """What was found."""
 
@@ -478,33 +486,47 @@ def judge(
         Raised if a cluster cannot be asked.
     """
     read = tools.clock()
-    plan = tools.planner.renew(plan)
-    doing = tools.progress.stage("Comparing")
-    with doing, translated("Cannot compare"):
-        found = compare(
-            tools.read,
-            plan,
-            source,
-            target,
-            carry=carry,
-            keys=tools.settings.keys,
-            renew=tools.planner.renew,
-        )
-        readings = [reading_of(source), reading_of(target)]
-        hours = hours_of(plan, source, target)
-    with tools.progress.stage("Looking whether anything expired meanwhile"):
-        gone = tools.planner.recheck(plan)
+    gone: dict[Unverifiable, None] = {}
+    while True:
+        renewed = tools.planner.renew(plan)
+        doing = tools.progress.stage("Comparing")
+        with doing, translated("Cannot compare"):
+            found = compare(
+                tools.read,
+                renewed,
+                source,
+                target,
+                carry=carry,
+                keys=tools.settings.keys,
+                renew=tools.planner.renew,
+            )
+            readings = [reading_of(source), reading_of(target)]
+            hours = hours_of(renewed, source, target)
+        with tools.progress.stage(
+            "Looking whether anything expired meanwhile"
+        ):
+            rest, void = tools.planner.recheck(renewed)
+        gone |= dict.fromkeys(void)
+        if rest is renewed:
+            break
+        # Again without it: what was left of it, too, waits for the next night.
+        names = {name(pair) for pair in rest.pairs}
+        pairs = tuple(pair for pair in plan.pairs if name(pair) in names)
+        plan = replace(rest, pairs=pairs)
+        source, target = of_pairs(source, pairs), of_pairs(target, pairs)
     ended = tools.clock()
     speed = Speed(
         records=sum(reading.records for reading in readings),
         bytes=sum(reading.bytes for reading in readings),
         reading=read - began,
         total=ended - began,
-        covered=_covered(plan, before, readings),
+        covered=_covered(renewed, before, readings),
     )
-    result = _result(plan, found, gone, readings, began=began, ended=ended)
+    result = _result(
+        renewed, found, [*gone], readings, began=began, ended=ended
+    )
     audit = FinishedAudit(result=result, speed=speed)
-    return JudgedAudit(audit=audit, hours=hours, carry=found.carry)
+    return JudgedAudit(plan=plan, audit=audit, hours=hours, carry=found.carry)
 
 
 def _result(

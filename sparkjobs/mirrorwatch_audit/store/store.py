@@ -56,6 +56,9 @@ ended keeps its own."""
 VERSION = "schema_version"
 """Column of every table."""
 
+_WHOLE = "_SUCCESS"
+"""What Spark's committer puts beside a table that is whole."""
+
 _PATTERN, _ESCAPED = re.compile(r"[\\{}\[\]*?]"), r"\\\g<0>"
 """What Hadoop takes for a part of a pattern, and how it does not."""
 
@@ -133,6 +136,8 @@ class HadoopFolder:
         with translated(failing or f"Cannot write {self._at(name)}"):
             if VERSION not in table.columns:
                 table = table.withColumn(VERSION, sf.lit(SCHEMA_VERSION))
+            # First, or what Spark has deleted in part would pass for whole.
+            self.delete(f"{name}/{_WHOLE}")
             table.write.mode("overwrite").parquet(self._at(name))
 
     def read_table(
@@ -171,7 +176,7 @@ class HadoopFolder:
     def is_whole(self, name: str) -> bool:
         """Return whether a table was written to its end."""
         with translated(f"Cannot read {self._at(name)}"):
-            files, path = self._hadoop(f"{name}/_SUCCESS")
+            files, path = self._hadoop(f"{name}/{_WHOLE}")
             return bool(files.exists(path))
 
     def size_bytes(self, name: str) -> int:
@@ -359,9 +364,29 @@ class RunStore:
         self._ended: dict[str, EndedRun] | None = None
 
     def save_plan(self, run: FrozenRun) -> None:
-        """Keep what a run compares, so that a run after a kill does too."""
-        name = f"runs/{run.plan.id}/plan"
-        self._writable().write_text(name, to_versioned(run))
+        """Keep what a run compares, so that a run after a kill does too.
+
+        Notes
+        -----
+        Spark deletes what was there before it writes, so on a full disk a
+        plan is lost. The next one has other ranges: digests of the old one
+        are deleted before it is kept, and those that are there are always of
+        the plan beside them. For the same reason nothing is written where
+        the plan has not changed.
+        """
+        name, text = f"runs/{run.plan.id}", to_versioned(run)
+        kept = self._folder.read_texts(f"{name}/plan")
+        if kept == [text]:
+            return
+        if not kept:
+            self._writable().delete(f"{name}/digests")
+            # A local file system does not say that it failed.
+            if self._folder.folders(f"{name}/digests"):
+                raise AuditError(
+                    f"Cannot delete {self._folder.url}/{name}/digests, which "
+                    "are of a plan that was lost"
+                )
+        self._writable().write_text(f"{name}/plan", text)
 
     def plan(self, run: str) -> FrozenRun | None:
         """Return what a run compares; `None` if it never began."""
