@@ -200,12 +200,13 @@ def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
         return found[0].at_rest() if found else TopicsAtRest()
 
     def empty_until() -> Mapping[TopicPartition, int]:
-        """Return up to where no data follows positions, as far as known."""
-        others = foreign()
+        """Return up to where no data follows positions that are proved: it is
+        kept, and a position that is counted back may be too high.
+        """
         return {
             partition: offset
             for lag in lags
-            for partition, offset in lag.empty_until(others).items()
+            for partition, offset in lag.empty_until(proved=True).items()
         }
 
     reader = PositionWorker(

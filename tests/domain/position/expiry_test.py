@@ -635,3 +635,84 @@ def test_markers_that_were_passed_are_no_records() -> None:
     world.target["t"].ends[0] = 300
     world.tick(3)
     assert world.resets == ()
+
+
+def test_a_marker_that_was_seen_before_a_restart_is_no_record() -> None:
+    world = World.settled()
+    world.source["t"].ends[0] = 101
+    world.empty_until = {("t", 0): 101}
+    world.tick()
+    world.restart()
+    world.empty_until = {}
+    world.source["t"].starts[0] = 101
+    world.tick(60)
+    assert world.resets == ()
+
+
+@pytest.mark.parametrize("seen", [False, True])
+def test_what_expired_during_a_restart_is_lost_if_it_was_seen_to_wait(
+    seen: bool,
+) -> None:
+    world = World.settled()
+    if seen:
+        world.source["t"].ends[0] = 110
+        world.tick()
+    world.restart()
+    world.source["t"] = Log("s1", {0: 110}, {0: 110})
+    world.tick(60)
+    reset = world.reset()
+    assert (reset.first, reset.end) == (100, 110)
+    if seen:
+        assert world.verdict().health is Health.CRITICAL
+        assert "10 records expired" in world.verdict().reason
+    else:
+        assert world.verdict().health is Health.WARNING
+        assert "Up to 10 records may have" in world.verdict().reason
+
+
+def test_markers_of_a_truncated_log_hide_no_loss() -> None:
+    world = World.settled()
+    world.source["t"].ends[0] = 110
+    world.empty_until = {("t", 0): 110}
+    world.tick(2)
+    world.empty_until = {}
+    world.source["t"].ends[0] = 100
+    world.tick()
+    world.source["t"].ends[0] = 108
+    world.tick()
+    world.source["t"].starts[0] = 108
+    world.tick(2)
+    assert (world.reset().first, world.reset().end) == (100, 108)
+    assert world.verdict().health is Health.CRITICAL
+
+
+def test_a_record_that_expired_behind_a_marker_is_lost() -> None:
+    world = World.settled()
+    world.source["t"].ends[0] = 102  # a marker, and a record behind it
+    world.empty_until = {("t", 0): 101}
+    world.tick(20)
+    world.source["t"] = Log("s1", {0: 103}, {0: 102})
+    world.target["t"].ends[0] = 101
+    world.sync(102, 100)
+    world.tick(3)
+    assert (world.reset().first, world.reset().end) == (101, 102)
+    assert world.verdict().health is Health.CRITICAL
+
+
+def test_a_marker_that_was_passed_just_before_it_expired_is_no_record() -> (
+    None
+):
+    world = World.settled()
+    world.source["t"].ends[0] = 101  # the marker of the last transaction
+    world.empty_until = {("t", 0): 101}
+    world.tick(20)
+    world.source["t"].ends[0] = 102  # a record, as log starts are not read yet
+    world.target["t"].ends[0] = 101
+    world.sync(101, 100)
+    world.empty_until = {}
+    world.tick(2)
+    world.source["t"].starts[0] = 101
+    world.tick(2)
+    assert world.verdict().health is not Health.CRITICAL, (
+        world.verdict().reason
+    )

@@ -338,13 +338,15 @@ class PartitionPosition:
         Notes
         -----
         Never below what is proved: that is a minute and a hundred records
-        old where the mirror was killed.
+        old where the mirror was killed. Markers that follow are behind it.
         """
-        if self.reached is None:
-            return None
-        if target_end is None:
-            return self.proved
-        return max(self.proved, self.origin_of(target_end) or 0)
+        if self.reached is None or target_end is None:
+            return self.reached
+        return max(self.reached, self.origin_of(target_end) or 0)
+
+    def begin_at(self, position: int) -> None:
+        """Take where the mirror is, with other records behind it."""
+        self.reached, self.empty_until = position, 0
 
 
 Pin = tuple[str, str]

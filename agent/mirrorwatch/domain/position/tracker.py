@@ -40,7 +40,7 @@ class PositionInputs:
     """Ids of the mirror's own topics, by kind."""
 
     empty_until: Mapping[TopicPartition, int] = field(default_factory=dict)
-    """Up to where no data follows positions, by partition."""
+    """Up to where no data follows proved positions, by partition."""
 
     from_end: bool = False
     """Whether a mirror without a position begins at the end."""
