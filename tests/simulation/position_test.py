@@ -674,3 +674,23 @@ def test_what_nobody_saw_before_it_expired_is_in_doubt() -> None:
         assert world.oracle.lost() == 5
         assert health(world, "position") is Health.WARNING
         assert "Up to 6 records may have expired" in reason(world, "position")
+
+
+@pytest.mark.parametrize("passes", [False, True])
+def test_what_a_filter_dropped_may_expire(passes: bool) -> None:
+    with running(
+        "f",
+        "a",
+        flow=filtered_flow("f"),
+        mirror=MirrorSettings(tells_transforms=True),
+    ) as world:
+        world.mirror.drops = lambda name, *_: name == "f"
+        world.run(10 * MINUTE)
+        assert health(world, "retention") is Health.OK
+        world.expire("f", 0, 500)  # what skips cannot judge yet is kept
+        if passes:
+            world.mirror.drops = lambda *_: False
+        world.run(5 * MINUTE)
+        assert Health.CRITICAL not in healths(world, "position"), reason(
+            world, "position"
+        )

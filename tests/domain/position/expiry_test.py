@@ -716,3 +716,40 @@ def test_a_marker_that_was_passed_just_before_it_expired_is_no_record() -> (
     assert world.verdict().health is not Health.CRITICAL, (
         world.verdict().reason
     )
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_what_a_filter_dropped_is_not_lost_and_what_is_behind_it_is(
+    expiry_world: World, restarts: bool
+) -> None:
+    expiry_world.dropped = {("t", 0): (100, 250)}
+    expiry_world.tick()
+    if restarts:
+        expiry_world.restart()
+    expiry_world.dropped = {}
+    overrun(expiry_world, 250)
+    assert expiry_world.resets == ()
+    overrun(expiry_world, 260)
+    assert (expiry_world.reset().first, expiry_world.reset().end) == (250, 260)
+    assert expiry_world.verdict().health is Health.CRITICAL
+
+
+@pytest.mark.parametrize(("end", "lost"), [(250, 0), (240, 10)])
+def test_a_filter_that_passes_a_record_again_leaves_out_what_it_dropped(
+    end: int, lost: int
+) -> None:
+    world = World.settled()
+    world.source["t"].ends[0] = 250
+    world.dropped = {("t", 0): (100, end)}
+    world.tick(2)
+    passed(world, 250, 250, 1)
+    world.tick(3)
+    assert sum(reset.count for reset in world.resets) == lost
+
+
+def test_what_was_dropped_behind_another_position_hides_no_loss(
+    expiry_world: World,
+) -> None:
+    expiry_world.dropped = {("t", 0): (150, 250)}
+    overrun(expiry_world, 250)
+    assert expiry_world.reset().count == 150

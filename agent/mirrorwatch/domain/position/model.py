@@ -271,7 +271,8 @@ class PartitionPosition:
     """When it wrote that; what it wrote before counts no more."""
 
     empty_until: int = 0
-    """Up to here, only markers or emptied offsets follow the position."""
+    """Up to here, only markers or emptied offsets follow the position, or
+    what a transform dropped on purpose."""
 
     copies_end: int | None = None
     """End at the target when nothing had been committed or synced for so long

@@ -56,6 +56,8 @@ class PositionBeyond:
     """When the last sync was written: the next one says where it is."""
 
 
+NOTHING = 0, 0
+
 Spot = tuple[ResetKind | None, TopicPartition]
 """What has to stand for some time; `None` is that the topic is away."""
 
@@ -116,7 +118,10 @@ class OutOfRangePositions:
     """When the ends of logs fell, and ends at the target before."""
 
     def look(
-        self, view: FlowView, empty_until: Mapping[TopicPartition, int]
+        self,
+        view: FlowView,
+        empty_until: Mapping[TopicPartition, int],
+        dropped: Mapping[TopicPartition, tuple[int, int]],
     ) -> None:
         """Find positions outside of the log.
 
@@ -126,6 +131,8 @@ class OutOfRangePositions:
             What was seen.
         empty_until
             Up to where no data follows proved positions, by partition.
+        dropped
+            First offset and end of what a transform drops on purpose.
         """
         since, self._since = self._since, {}
         lowest, self._lowest = self._lowest, {}
@@ -145,6 +152,9 @@ class OutOfRangePositions:
             reached = self._see(key, place, seen, view.at)
             inside = reached is not None and start <= reached <= end
             known = empty_until.get(key, 0)
+            first, until = dropped.get(key, NOTHING)
+            if first <= place.proved:
+                known = max(known, until)
             if reached is not None and known > place.empty_until:
                 place.empty_until = known
                 self.state.touched.add(key)
