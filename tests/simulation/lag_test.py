@@ -16,6 +16,7 @@ from tests.simulation.scenarios import (
     reason,
     restart,
     running,
+    transact,
 )
 from tests.simulation.world import CANARY, World
 
@@ -382,3 +383,38 @@ def test_a_log_that_is_shortened_by_time_is_not_taken_for_full(
         else:
             assert health(world, "retention") is Health.CRITICAL
             assert "estimated" in reason(world, "retention")
+
+
+def test_a_marker_that_expired_before_the_agent_came_is_no_lag() -> None:
+    with World(1, interval=30) as world:
+        world.source.create("a", 1)
+        world.source.create("x", 1)
+        world.traffic("a", per_second=2)
+        world.mirror.start()
+        world.run(5 * MINUTE)
+        transact(world, "x", 5)
+        world.run(5 * MINUTE)
+        world.expire("x", 0, 0)  # retention empties the idle log
+        world.agent.start()
+        world.run(20 * MINUTE)
+        assert world.oracle.lost() == 0
+        assert health(world, "lag") is Health.OK, reason(world, "lag")
+        assert health(world, "retention") is Health.OK
+
+
+def test_what_expired_unread_in_a_transactional_topic_is_no_lag() -> None:
+    with running("a") as world:
+        world.source.create("x", 1)
+        world.run(12 * MINUTE)
+        transact(world, "x", 5)
+        world.run(2 * MINUTE)
+        world.mirror.kill()
+        transact(world, "x", 5)
+        world.run(5 * MINUTE)
+        world.expire("x", 0, 0)
+        world.run(MINUTE)
+        world.mirror.start()
+        world.run(10 * MINUTE)
+        assert world.oracle.lost() == 5
+        assert health(world, "lag") is Health.OK, reason(world, "lag")
+        assert health(world, "position") is Health.CRITICAL

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mirrorwatch.domain.report import Health
-from tests.simulation.cluster import Log, Record
+from tests.simulation.cluster import Kind, Log, Record
 from tests.simulation.mirrormaker import MirrorSettings
 from tests.simulation.world import World
 
@@ -34,6 +34,7 @@ __all__ = [
     "reason",
     "restart",
     "running",
+    "transact",
 ]
 
 MINUTE, HOUR = 60.0, 3600.0
@@ -192,3 +193,13 @@ def drop_thirds(world: World, filtered: str, other: str, at: int) -> None:
 
 def filtered_flow(*patterns: object) -> dict[str, Any]:
     return {"topics": {"filtered": list(patterns)}}
+
+
+def transact(world: World, topic: str, records: int) -> None:
+    """Write a committed transaction: its marker is the last offset."""
+    log = world.source.log(topic, 0)
+    assert log is not None
+    now = world.source.milliseconds()
+    for _ in range(records):
+        log.append(Record(None, b"in a transaction", now))
+    log.append(Record(None, None, now, Kind.MARKER))

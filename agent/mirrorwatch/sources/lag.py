@@ -349,13 +349,17 @@ class LagWorker:
         return list(found.values())
 
     def empty_until(
-        self, foreign: Container[TopicPartition] = ()
+        self,
+        foreign: Container[TopicPartition] = (),
+        *,
+        proved: bool = False,
     ) -> Mapping[TopicPartition, int]:
         """Return up to where no data follows positions, where any was read;
-        of partitions with foreign records, where the position is proved.
+        of partitions with foreign records, or of all, where the position is
+        proved.
         """
         with self._lock:
-            return self._tracker.empty_until(foreign)
+            return self._tracker.empty_until(foreign, proved=proved)
 
     def patience(self) -> timedelta:
         """Return how long a position that is estimated may take until it is

@@ -40,6 +40,9 @@ class PositionWorker:
         What the mirror says of itself.
     empty_until
         Says up to where no data follows positions, by partition.
+    dropped
+        Returns what a transform seems to have dropped on purpose at the ends
+        of source partitions.
     foreign
         Returns the source partitions at whose copies others write, too, or
         two tasks of the mirror.
@@ -66,6 +69,7 @@ class PositionWorker:
         store: PositionStore,
         positions: MirrorState,
         empty_until: Callable[[], Mapping[TopicPartition, int]],
+        dropped: Callable[[], Mapping[TopicPartition, tuple[int, int]]] = dict,
         foreign: Callable[[], AbstractSet[TopicPartition]] = frozenset,
         first_copies: Callable[
             [], Mapping[TopicPartition, tuple[str, int]]
@@ -82,6 +86,7 @@ class PositionWorker:
         self._store = store
         self._positions = positions
         self._empty_until = empty_until
+        self._dropped = dropped
         self._foreign = foreign
         self._first_copies = first_copies
         self._balance = balance
@@ -107,6 +112,7 @@ class PositionWorker:
         news = PositionInputs(
             homes=self._positions.homes(),
             empty_until=self._empty_until(),
+            dropped=self._dropped(),
             foreign=self._foreign(),
             first_copies=self._first_copies(),
             from_end=any(c.starts_at_end for c in connectors),

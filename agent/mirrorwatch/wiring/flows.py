@@ -73,13 +73,8 @@ def wire_lag(parts: FlowParts, around: WiringContext) -> WiredParts:
     flow = parts.config
 
     def dropped() -> dict[TopicPartition, int]:
-        """Return where a filter drops what waits, as the skips found."""
-        return {
-            place: end
-            for watch in parts.listeners
-            if isinstance(watch, SkipsWorker)
-            for place, (_, end) in watch.missing().dropped.items()
-        }
+        """Return up to where a filter drops what waits."""
+        return {place: end for place, (_, end) in _find_dropped(parts).items()}
 
     def known() -> set[str]:
         """Return topics that were listed before, or that have copies."""
@@ -110,6 +105,16 @@ def wire_lag(parts: FlowParts, around: WiringContext) -> WiredParts:
     )
     parts.listeners.append(watch)
     return WiredParts(workers=(watch,), sources=(watch,))
+
+
+def _find_dropped(parts: FlowParts) -> dict[TopicPartition, tuple[int, int]]:
+    """Return what a filter drops of what waits, as the skips found."""
+    return {
+        place: span
+        for watch in parts.listeners
+        if isinstance(watch, SkipsWorker)
+        for place, span in watch.missing().dropped.items()
+    }
 
 
 def _class_finder(patterns: Mapping[str, str]) -> Callable[[str], str]:
@@ -201,12 +206,13 @@ def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
         return found[0].at_rest() if found else TopicsAtRest()
 
     def empty_until() -> Mapping[TopicPartition, int]:
-        """Return up to where no data follows positions, as far as known."""
-        others = foreign()
+        """Return up to where no data follows positions that are proved: it is
+        kept, and a position that is counted back may be too high.
+        """
         return {
             partition: offset
             for lag in lags
-            for partition, offset in lag.empty_until(others).items()
+            for partition, offset in lag.empty_until(proved=True).items()
         }
 
     reader = PositionWorker(
@@ -229,6 +235,7 @@ def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
         store=store,
         positions=parts.positions,
         empty_until=empty_until,
+        dropped=partial(_find_dropped, parts),
         foreign=foreign,
         first_copies=first_copies,
         balance=at_rest,

@@ -507,6 +507,74 @@ def test_markers_at_the_end_are_no_lag() -> None:
     assert (wanted.position, wanted.end) == (101, 103)
 
 
+def test_what_expired_unread_is_no_lag_and_is_not_proved_to_be_empty() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=110, committed=100, start=110))
+    assert list(tracker.wanted()) == []  # nothing can be read there
+    lag = only(tracker.take(a_view(9000, end=110, committed=100, start=110)))
+    assert (lag.records, lag.status) == (0, LagStatus.EVEN)
+    # What comes behind it does wait, and markers before that do not.
+    lag = only(tracker.take(a_view(9005, end=112, committed=100, start=110)))
+    assert (lag.records, lag.position, lag.stuck) == (2, 100, timedelta())
+    lag = only(tracker.take(a_view(9010, end=112, committed=100, start=110)))
+    (wanted,) = tracker.wanted()
+    assert (wanted.position, wanted.end) == (110, 112)
+    tracker.resolve([FirstRecord(wanted, 111, NOON)])
+    lag = only(tracker.take(a_view(9015, end=112, committed=100, start=110)))
+    assert (lag.records, lag.position) == (1, 100)
+    assert tracker.empty_until() == {}
+
+
+def test_markers_before_what_expired_unread_stay_proved() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=105, committed=100))
+    (wanted,) = tracker.wanted()
+    tracker.resolve([FirstRecord(wanted, 102, NOON)])
+    tracker.take(a_view(5, end=105, committed=100, start=104))
+    (wanted,) = tracker.wanted()
+    tracker.resolve([FirstRecord(wanted, None)])
+    assert only(tracker.take(a_view(10, end=105, committed=100))).records == 0
+    assert tracker.empty_until() == {("t", 0): 102}
+
+
+def test_a_stopped_mirror_stays_stopped_as_what_waits_expires() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=100, committed=100))
+    tracker.take(a_view(5, end=110, committed=100))
+    tracker.take(a_view(7200, end=111, committed=100))
+    lag = only(tracker.take(a_view(7205, end=111, committed=100, start=110)))
+    assert (lag.records, lag.seconds) == (1, 5)
+    assert (lag.status, lag.stuck) == (
+        LagStatus.STOPPED,
+        timedelta(seconds=7200),
+    )
+    # Once all of it has expired, what comes next has not waited since then.
+    tracker.take(a_view(7300, end=111, committed=100, start=111))
+    lag = only(tracker.take(a_view(7305, end=112, committed=100, start=111)))
+    assert (lag.status, lag.stuck) == (LagStatus.MOVING, timedelta())
+
+
+def test_what_follows_a_position_that_is_counted_back_is_not_proved() -> None:
+    # Copies that two tasks made make the mirror seem further on.
+    tracker = a_tracker()
+    view = a_view(0, end=111, committed=100, sync=(99, 99), copied=110)
+    tracker.take(view)
+    (wanted,) = tracker.wanted()
+    tracker.resolve([FirstRecord(wanted, None)])
+    assert tracker.empty_until() == {("t", 0): 111}
+    assert tracker.empty_until(proved=True) == {}
+
+
+def test_markers_that_were_truncated_leave_room_for_records() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=101, committed=100))
+    (wanted,) = tracker.wanted()
+    tracker.resolve([FirstRecord(wanted, None)])
+    tracker.take(a_view(5, end=100, committed=100))
+    lag = only(tracker.take(a_view(10, end=101, committed=100)))
+    assert lag.records == 1
+
+
 def test_offsets_without_data_before_the_next_record_do_not_wait() -> None:
     tracker = a_tracker()
     tracker.take(a_view(0, end=100, committed=50))

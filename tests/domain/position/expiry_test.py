@@ -635,3 +635,121 @@ def test_markers_that_were_passed_are_no_records() -> None:
     world.target["t"].ends[0] = 300
     world.tick(3)
     assert world.resets == ()
+
+
+def test_a_marker_that_was_seen_before_a_restart_is_no_record() -> None:
+    world = World.settled()
+    world.source["t"].ends[0] = 101
+    world.empty_until = {("t", 0): 101}
+    world.tick()
+    world.restart()
+    world.empty_until = {}
+    world.source["t"].starts[0] = 101
+    world.tick(60)
+    assert world.resets == ()
+
+
+@pytest.mark.parametrize("seen", [False, True])
+def test_what_expired_during_a_restart_is_lost_if_it_was_seen_to_wait(
+    seen: bool,
+) -> None:
+    world = World.settled()
+    if seen:
+        world.source["t"].ends[0] = 110
+        world.tick()
+    world.restart()
+    world.source["t"] = Log("s1", {0: 110}, {0: 110})
+    world.tick(60)
+    reset = world.reset()
+    assert (reset.first, reset.end) == (100, 110)
+    if seen:
+        assert world.verdict().health is Health.CRITICAL
+        assert "10 records expired" in world.verdict().reason
+    else:
+        assert world.verdict().health is Health.WARNING
+        assert "Up to 10 records may have" in world.verdict().reason
+
+
+def test_markers_of_a_truncated_log_hide_no_loss() -> None:
+    world = World.settled()
+    world.source["t"].ends[0] = 110
+    world.empty_until = {("t", 0): 110}
+    world.tick(2)
+    world.empty_until = {}
+    world.source["t"].ends[0] = 100
+    world.tick()
+    world.source["t"].ends[0] = 108
+    world.tick()
+    world.source["t"].starts[0] = 108
+    world.tick(2)
+    assert (world.reset().first, world.reset().end) == (100, 108)
+    assert world.verdict().health is Health.CRITICAL
+
+
+def test_a_record_that_expired_behind_a_marker_is_lost() -> None:
+    world = World.settled()
+    world.source["t"].ends[0] = 102  # a marker, and a record behind it
+    world.empty_until = {("t", 0): 101}
+    world.tick(20)
+    world.source["t"] = Log("s1", {0: 103}, {0: 102})
+    world.target["t"].ends[0] = 101
+    world.sync(102, 100)
+    world.tick(3)
+    assert (world.reset().first, world.reset().end) == (101, 102)
+    assert world.verdict().health is Health.CRITICAL
+
+
+def test_a_marker_that_was_passed_just_before_it_expired_is_no_record() -> (
+    None
+):
+    world = World.settled()
+    world.source["t"].ends[0] = 101  # the marker of the last transaction
+    world.empty_until = {("t", 0): 101}
+    world.tick(20)
+    world.source["t"].ends[0] = 102  # a record, as log starts are not read yet
+    world.target["t"].ends[0] = 101
+    world.sync(101, 100)
+    world.empty_until = {}
+    world.tick(2)
+    world.source["t"].starts[0] = 101
+    world.tick(2)
+    assert world.verdict().health is not Health.CRITICAL, (
+        world.verdict().reason
+    )
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_what_a_filter_dropped_is_not_lost_and_what_is_behind_it_is(
+    expiry_world: World, restarts: bool
+) -> None:
+    expiry_world.dropped = {("t", 0): (100, 250)}
+    expiry_world.tick()
+    if restarts:
+        expiry_world.restart()
+    expiry_world.dropped = {}
+    overrun(expiry_world, 250)
+    assert expiry_world.resets == ()
+    overrun(expiry_world, 260)
+    assert (expiry_world.reset().first, expiry_world.reset().end) == (250, 260)
+    assert expiry_world.verdict().health is Health.CRITICAL
+
+
+@pytest.mark.parametrize(("end", "lost"), [(250, 0), (240, 10)])
+def test_a_filter_that_passes_a_record_again_leaves_out_what_it_dropped(
+    end: int, lost: int
+) -> None:
+    world = World.settled()
+    world.source["t"].ends[0] = 250
+    world.dropped = {("t", 0): (100, end)}
+    world.tick(2)
+    passed(world, 250, 250, 1)
+    world.tick(3)
+    assert sum(reset.count for reset in world.resets) == lost
+
+
+def test_what_was_dropped_behind_another_position_hides_no_loss(
+    expiry_world: World,
+) -> None:
+    expiry_world.dropped = {("t", 0): (150, 250)}
+    overrun(expiry_world, 250)
+    assert expiry_world.reset().count == 150

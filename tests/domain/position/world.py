@@ -63,6 +63,7 @@ class World:
         self.caught_up = True
         self.homes: dict[str, str | None] = {"offsets": "o1", "syncs": "y1"}
         self.empty_until: dict[Place, int] = {}
+        self.dropped: dict[Place, tuple[int, int]] = {}
         self.foreign: set[Place] = set()
         self.first_copies: dict[Place, tuple[str, int]] = {}
         self.unproved: dict[Place, str] = {}
@@ -155,6 +156,7 @@ class World:
             news = PositionInputs(
                 homes=dict(self.homes),
                 empty_until=self.empty_until,
+                dropped=self.dropped,
                 from_end=self.from_end,
                 foreign=self.foreign,
                 first_copies=self.first_copies,

@@ -82,7 +82,7 @@ class StalledPartition:
     """Its number."""
 
     position: int
-    """Next source offset to be copied."""
+    """Position of the mirror, beyond what needs no copy."""
 
     origin: str
     """What says so."""
@@ -121,7 +121,7 @@ class TopicLag:
     """The partition that is worst, `None` if nothing waits."""
 
     position: int | None = None
-    """Next source offset to be copied there."""
+    """Position there, beyond what needs no copy."""
 
     origin: str = ""
     """What says so: ``committed``, ``sync`` or ``estimate``."""

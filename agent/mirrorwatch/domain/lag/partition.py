@@ -124,6 +124,14 @@ class PartitionLag:
     """Offset up to which no data record follows the position: only markers
     of transactions, or offsets that compaction emptied."""
 
+    lowest: int = 0
+    """Offset below which nothing can be copied any more: the log start, or
+    the first data record behind it. What expired unread is no lag."""
+
+    expired_since: float | None = None
+    """Since when records have waited without a pause, in seconds since 1970,
+    where the first of them expired; `None` if none did."""
+
     head_at: float | None = None
     """Timestamp of the record that is next, in seconds since 1970."""
 
@@ -147,6 +155,8 @@ class PartitionLag:
         end: int,
         now: datetime,
         moved_at: datetime | None = None,
+        *,
+        start: int = 0,
     ) -> None:
         """Take where the mirror and the source are.
 
@@ -161,9 +171,11 @@ class PartitionLag:
         moved_at
             After a time in which nobody could look: when the mirror last
             moved, if it did meanwhile. `None` if there was a look just before.
+        start
+            Log start at the source, if it is known.
         """
         before = self.position
-        if position == before and end == self.end:
+        if position == before and end == self.end and start <= self.lowest:
             return  # most partitions, most of the time
         if before is None or position.offset != before.offset:
             if before is not None and position.offset > before.offset:
@@ -173,13 +185,34 @@ class PartitionLag:
             elif before is not None:
                 self.passed = None
                 self._note_rewind(before, moved_at or now)
-            self.nothing_until, self.head_at, self.read_for = 0, None, None
+            self._forget_head()
+            self.expired_since = None
+        elif end < self.end:
+            self._forget_head()  # truncated: other records may come there
+        self._expire(start)
         self.position, self.end = position, end
+        self.lowest = min(self.lowest, end)
+        if not self.records:
+            self.expired_since = None
         if moved_at is not None and self.ends.last <= self.next_offset:
             # The record that is next came meanwhile: it has to be read.
             self.ends = EndHistory()
         self.ends.see(end, now.timestamp())
         self.ends.pass_(self.next_offset)
+
+    def _forget_head(self) -> None:
+        """Forget what was read behind the position."""
+        self.nothing_until, self.head_at, self.read_for = 0, None, None
+
+    def _expire(self, start: int) -> None:
+        """Take a log start: records below it wait no more."""
+        since = self.waiting_since() if start > self.next_offset else None
+        if since is not None:
+            self.expired_since = self.expired_since or since[0]
+            if self.head_at is not None and self.read_for is not None:
+                self.passed = self.read_for, self.head_at
+            self.head_at = self.read_for = None
+        self.lowest = max(self.lowest, start)
 
     def _note_rewind(self, before: Position, at: datetime) -> None:
         """Take that the position went back: what it has to copy again has
@@ -221,20 +254,28 @@ class PartitionLag:
         """Take what was read; it is void if the position moved meanwhile."""
         if self.next_offset != head.wanted.position:
             return
-        if head.offset is None:
-            self.nothing_until = head.wanted.end
+        until = head.wanted.end if head.offset is None else head.offset
+        if self.lowest > self.reached:
+            # What had expired before it may have been records.
+            self.lowest = until
         else:
-            self.nothing_until = head.offset
+            self.nothing_until = until
+        if head.offset is not None:
             self.read_for = head.offset
         if head.written_at is not None:
             self.head_at = head.written_at.timestamp()
         self.ends.pass_(self.next_offset)
 
     @property
-    def next_offset(self) -> int:
-        """Next source offset to copy, beyond what needs no copy."""
+    def reached(self) -> int:
+        """Where the mirror is, beyond what needs no copy."""
         position = 0 if self.position is None else self.position.offset
         return max(self.nothing_until, position)
+
+    @property
+    def next_offset(self) -> int:
+        """Next source offset to copy: nothing below the log start can be."""
+        return max(self.reached, self.lowest)
 
     @property
     def records(self) -> int:

@@ -377,13 +377,13 @@ def summarize(
         and not any(around.starts.values()),
         status=_status(track, stuck, around),
         partition=worst,
-        position=track.next_offset,
+        position=track.reached,
         origin=track.origin,
         stuck=stuck,
         standing=tuple(
             StalledPartition(
                 partition=p,
-                position=t.next_offset,
+                position=t.reached,
                 origin=t.origin,
                 status=_status(t, stood[p], around),
                 stuck=stood[p],
@@ -428,11 +428,6 @@ def _expiry_age(
             if found is not None:
                 ages.append((max(0.0, now - found[0]), False))
             continue
-        if (
-            left := _left_at_start(track, around.starts.get(partition, 0))
-        ) is not None:
-            ages.append((max(0.0, now - left), False))
-            continue
         if (found := track.waiting_about()) is None:
             continue
         since, _ = found
@@ -450,18 +445,6 @@ def _expiry_age(
     return max(ages, default=(0.0, False))
 
 
-def _left_at_start(track: PartitionLag, start: int) -> float | None:
-    """Return about when the record at the log start was written, in seconds
-    since 1970, where those before it expired uncopied: they wait no more, and
-    it may be much younger. `None` where none did, or that is not known.
-    """
-    if start <= track.next_offset:
-        return None
-    found = track.ends.written_at(start)
-    known = found is not None and not found[1]
-    return track.ends.written_about(start) if known else None
-
-
 def _is_dropped(
     partition: int, track: PartitionLag, around: LagContext
 ) -> bool:
@@ -470,8 +453,10 @@ def _is_dropped(
 
 def _stuck(track: PartitionLag, now: datetime) -> timedelta:
     """Return how long a partition has not moved while records waited."""
-    since = track.waiting_since()
-    waited = 0.0 if since is None else now.timestamp() - since[0]
+    since, waited = track.waiting_since(), 0.0
+    if since is not None:
+        first = min(since[0], track.expired_since or since[0])
+        waited = now.timestamp() - first
     stood = now - track.stands_since
     return max(timedelta(), min(stood, timedelta(seconds=waited)))
 

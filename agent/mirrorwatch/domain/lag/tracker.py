@@ -242,7 +242,10 @@ class LagTracker:
                 self._heads.add(head.wanted.place)
 
     def empty_until(
-        self, foreign: Container[TopicPartition] = ()
+        self,
+        foreign: Container[TopicPartition] = (),
+        *,
+        proved: bool = False,
     ) -> Mapping[TopicPartition, int]:
         """Return up to where no data follows positions, where any was read.
 
@@ -252,14 +255,16 @@ class LagTracker:
             Partitions at whose copies others write, too: what follows a
             position that is counted back from these does not follow the
             mirror's.
+        proved
+            Whether to leave out all positions that are counted back.
         """
         found: dict[TopicPartition, int] = {}
         for place in list(self._heads):
             track = self._tracks.get(place)
             if track is None or not track.nothing_until:
                 self._heads.discard(place)
-            elif (
-                place not in foreign or track.origin != PositionSource.ESTIMATE
+            elif track.origin != PositionSource.ESTIMATE or not (
+                proved or place in foreign
             ):
                 found[place] = track.nothing_until
         return found
@@ -403,7 +408,13 @@ class LagTracker:
             # It may have stopped meanwhile, after what it wrote last.
             self._unread[key] = track
             moved_at = min(max(gap, seen.proved_at or gap), view.at)
-        track.move(position, seen.source_end, view.at, moved_at)
+        track.move(
+            position,
+            seen.source_end,
+            view.at,
+            moved_at,
+            start=seen.log_start,
+        )
         # Of what is not proved it must still be said whether it is.
         track.settled = seen if track.claim.offset is None else None
 

@@ -271,7 +271,8 @@ class PartitionPosition:
     """When it wrote that; what it wrote before counts no more."""
 
     empty_until: int = 0
-    """Up to here, only markers or emptied offsets follow the position."""
+    """Up to here, only markers or emptied offsets follow the position, or
+    what a transform dropped on purpose."""
 
     copies_end: int | None = None
     """End at the target when nothing had been committed or synced for so long
@@ -338,13 +339,15 @@ class PartitionPosition:
         Notes
         -----
         Never below what is proved: that is a minute and a hundred records
-        old where the mirror was killed.
+        old where the mirror was killed. Markers that follow are behind it.
         """
-        if self.reached is None:
-            return None
-        if target_end is None:
-            return self.proved
-        return max(self.proved, self.origin_of(target_end) or 0)
+        if self.reached is None or target_end is None:
+            return self.reached
+        return max(self.reached, self.origin_of(target_end) or 0)
+
+    def begin_at(self, position: int) -> None:
+        """Take where the mirror is, with other records behind it."""
+        self.reached, self.empty_until = position, 0
 
 
 Pin = tuple[str, str]

@@ -255,7 +255,7 @@ class PositionMoves:
         if self.keeps_offsets:
             if position < before:
                 # The copies above are gone, and may expire at the source.
-                place.reached = position
+                place.begin_at(position)
         elif place.upstream is None or self.counted(key):
             return
         else:
@@ -286,7 +286,7 @@ class PositionMoves:
         beyond = self.state.open(ResetKind.BEYOND, *where)
         if beyond is not None:
             self._leave_cut(beyond, sync)
-            place.reached = after
+            place.begin_at(after)
             return True
         if place.reached is None:
             place.reached = after
@@ -385,7 +385,7 @@ class PositionMoves:
         end = self._end_of(where)
         if end is not None and end < reached:
             self._truncate(place, *where, end)
-            place.reached = sync.position
+            place.begin_at(sync.position)
             return
         # Copies that neither a sync nor a commit reported.
         copied = place.origin_of(sync.downstream) or 0
@@ -530,7 +530,7 @@ class PositionMoves:
             end=waiting.first if position < old else old,
             at_least=position > old,
         )
-        place.reached = position
+        place.begin_at(position)
 
     def _rewind(
         self, reached: int | None, topic: str, partition: int, to: int

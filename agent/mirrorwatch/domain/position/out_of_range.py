@@ -56,6 +56,8 @@ class PositionBeyond:
     """When the last sync was written: the next one says where it is."""
 
 
+NOTHING = 0, 0
+
 Spot = tuple[ResetKind | None, TopicPartition]
 """What has to stand for some time; `None` is that the topic is away."""
 
@@ -76,7 +78,8 @@ class OutOfRangePositions:
     state: PositionState
     estimates: bool = True
     fresh: set[TopicPartition] = field(default_factory=set)
-    """Places that were not known before."""
+    """Places of which nobody saw what came last: they were not known before,
+    or nothing waited there when another process saw them last."""
 
     foreign: AbstractSet[TopicPartition] = frozenset()
     """Places with records of others at the target."""
@@ -115,7 +118,10 @@ class OutOfRangePositions:
     """When the ends of logs fell, and ends at the target before."""
 
     def look(
-        self, view: FlowView, empty_until: Mapping[TopicPartition, int]
+        self,
+        view: FlowView,
+        empty_until: Mapping[TopicPartition, int],
+        dropped: Mapping[TopicPartition, tuple[int, int]],
     ) -> None:
         """Find positions outside of the log.
 
@@ -124,7 +130,9 @@ class OutOfRangePositions:
         view
             What was seen.
         empty_until
-            Up to where no data follows positions, by partition.
+            Up to where no data follows proved positions, by partition.
+        dropped
+            First offset and end of what a transform drops on purpose.
         """
         since, self._since = self._since, {}
         lowest, self._lowest = self._lowest, {}
@@ -143,6 +151,13 @@ class OutOfRangePositions:
             start, end = seen.log_start, seen.source_end
             reached = self._see(key, place, seen, view.at)
             inside = reached is not None and start <= reached <= end
+            known = empty_until.get(key, 0)
+            first, until = dropped.get(key, NOTHING)
+            if first <= place.proved:
+                known = max(known, until)
+            if reached is not None and known > place.empty_until:
+                place.empty_until = known
+                self.state.touched.add(key)
             if inside and key not in watched:
                 # Nearly all of them, at every tick.
                 self.fresh.discard(key)
@@ -154,11 +169,6 @@ class OutOfRangePositions:
                 self._expired_of_new(view.at, waiting, key, seen, since)
             if reached is None:
                 continue
-            if reached > end or start > reached:
-                known = empty_until.get(key, 0)
-                if known > place.empty_until:
-                    place.empty_until = known
-                    self.state.touched.add(key)
             if reached > end:
                 self._lowest[key] = min(end, lowest.get(key, end))
                 self._beyond(key, reached, seen, view.at, since)
@@ -196,7 +206,15 @@ class OutOfRangePositions:
                     committed_at=place.committed_at,
                 )
                 place.downstream = None
-                self.state.touched.add(key)
+            # Other records may come at these offsets.
+            place.empty_until = min(place.empty_until, end)
+            self.state.touched.add(key)
+        if (
+            not place.is_seen
+            and place.reached is not None
+            and (place.source_end or 0) <= place.proved
+        ):
+            self.fresh.add(key)
         if (place.source_end, place.target_end) != (end, seen.target_end):
             self.state.moved.add(key)
         place.source_end, place.target_end = end, seen.target_end
@@ -462,7 +480,7 @@ class OutOfRangePositions:
             return place.proved, True  # committed with the records themselves
         if seen.target_end is None or place.downstream is None:
             return place.proved, False
-        found = place.estimate(seen.target_end) or place.proved
+        found = max(place.estimate(seen.target_end) or 0, place.proved)
         if found > seen.source_end:
             # More than the source ever held: others write there.
             return place.proved, False

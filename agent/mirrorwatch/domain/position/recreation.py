@@ -60,7 +60,7 @@ def _start_over(state: PositionState, side: str) -> None:
     if side == "source":
         for place in state.places.values():
             place.reached = place.committed = place.upstream = None
-            place.downstream = None
+            place.downstream, place.empty_until = None, 0
     else:
         for place in state.places.values():
             place.downstream = None
@@ -159,7 +159,8 @@ def _replace(
         if name != topic or (place.reached is None and waiting is None):
             continue
         reached = place.estimate(place.target_end) or 0
-        gone, unseen = max(0, (place.source_end or 0) - reached), False
+        left = (place.source_end or 0) - max(reached, place.empty_until)
+        gone, unseen = max(0, left), False
         if waiting is not None:
             # It may go on where it was in either of the two.
             reached = max(reached, waiting.end or 0)

@@ -40,7 +40,13 @@ class PositionInputs:
     """Ids of the mirror's own topics, by kind."""
 
     empty_until: Mapping[TopicPartition, int] = field(default_factory=dict)
-    """Up to where no data follows positions, by partition."""
+    """Up to where no data follows proved positions, by partition."""
+
+    dropped: Mapping[TopicPartition, tuple[int, int]] = field(
+        default_factory=dict
+    )
+    """First offset and end of what a transform seems to have dropped at the
+    end of a partition, on purpose: it may expire."""
 
     from_end: bool = False
     """Whether a mirror without a position begins at the end."""
@@ -253,7 +259,7 @@ class PositionTracker:
         self._take_commits(view, moves, news)
         self._standing.exact = news.exact
         self._standing.resumes_at_end = news.resumes_at_end
-        self._standing.look(view, news.empty_until)
+        self._standing.look(view, news.empty_until, news.dropped)
         self._take_shortfalls(news.shortfalls, view.at)
         if news.may_resume_at_end and not self._keeps_offsets:
             self._doubt_truncated(view.at)
