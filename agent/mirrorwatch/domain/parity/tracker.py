@@ -1,6 +1,6 @@
 """What has been so without a break, and since when."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -36,6 +36,10 @@ class FirstSeen:
 
     def __init__(self, since: Mapping[Condition, datetime]) -> None:
         self._since = dict(since)
+
+    def __iter__(self) -> Iterator[Condition]:
+        """Yield the conditions that are remembered."""
+        return iter(self._since)
 
     def update(
         self,
