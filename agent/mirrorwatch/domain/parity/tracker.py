@@ -70,6 +70,10 @@ class FirstSeen:
             del self._since[condition]
         return FirstSeenChanges(began, ended)
 
+    def get(self, condition: Condition) -> datetime | None:
+        """Return when a condition was first seen, if it is remembered."""
+        return self._since.get(condition)
+
     def since(self, condition: Condition) -> datetime:
         """Return when a condition that holds was first seen."""
         return self._since[condition]
