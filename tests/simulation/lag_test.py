@@ -418,3 +418,55 @@ def test_what_expired_unread_in_a_transactional_topic_is_no_lag() -> None:
         assert world.oracle.lost() == 5
         assert health(world, "lag") is Health.OK, reason(world, "lag")
         assert health(world, "position") is Health.CRITICAL
+
+
+def test_a_restart_makes_no_topic_new_that_was_never_copied() -> None:
+    with running("a") as world:
+        world.source.denied_to_mirror.add("b")
+        world.source.create("b", 1)
+        world.target.create("b", 1)
+        world.traffic("b", per_second=1)
+        world.run(40 * MINUTE)
+        assert health(world, "lag") is Health.CRITICAL
+        assert "b was never copied" in reason(world, "lag")
+        since = world.schedule.elapsed
+        restart(world)
+        world.run(15 * MINUTE)
+        assert Health.OK not in healths(world, "lag", since), reason(
+            world, "lag"
+        )
+
+
+def test_a_topic_that_is_new_after_a_restart_is_not_due_yet() -> None:
+    with running("a") as world:
+        world.agent.kill()
+        world.source.denied_to_mirror.add("b")
+        world.source.create("b", 1)
+        world.target.create("b", 1)
+        world.traffic("b", per_second=1)
+        world.run(30 * MINUTE)
+        world.agent.start()
+        since = world.schedule.elapsed
+        world.run(15 * MINUTE)
+        assert set(healths(world, "lag", since)) <= {Health.UNKNOWN, Health.OK}
+        assert health(world, "lag") is Health.OK
+
+
+def test_a_topic_that_was_copied_while_the_agent_was_away_has_begun() -> None:
+    with running("a") as world:
+        world.source.denied_to_mirror.add("b")
+        world.source.create("b", 1)
+        world.target.create("b", 1)
+        world.traffic("b", per_second=1)
+        world.run(40 * MINUTE)
+        assert "b was never copied" in reason(world, "lag")
+        world.agent.kill()
+        world.source.denied_to_mirror.clear()
+        world.run(5 * MINUTE)
+        world.agent.start()
+        world.run(5 * MINUTE)
+        assert set(healths(world, "lag", world.agent.started_at)) <= {
+            Health.UNKNOWN,
+            Health.OK,
+        }
+        assert health(world, "lag") is Health.OK

@@ -160,15 +160,15 @@ MUTATIONS = (
     Mutation(
         "what a recreated topic held uncopied is not reported",
         "position/recreation.py",
-        "gone, unseen = max(0, (place.source_end or 0) - reached), False",
-        "gone, unseen = 0, False",
+        "gone = max(0, (place.source_end or 0) - reached)",
+        "gone = 0",
         "deleted_topic_held",
     ),
     Mutation(
         "a topic that was never seen had been copied",
         "position/recreation.py",
-        "unseen=unseen or not place.is_seen,",
-        "unseen=False,",
+        "unseen, lacked = not place.is_seen, False",
+        "unseen, lacked = False, False",
         "held_since_the_last_look",
     ),
     Mutation(

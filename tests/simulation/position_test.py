@@ -694,3 +694,38 @@ def test_what_a_filter_dropped_may_expire(passes: bool) -> None:
         assert Health.CRITICAL not in healths(world, "position"), reason(
             world, "position"
         )
+
+
+def test_a_topic_recreated_with_fewer_partitions_is_settled() -> None:
+    with running("a") as world:
+        world.source.create("b", 2)
+        world.traffic("b", per_second=1)
+        world.run(30 * MINUTE)
+        world.source.delete("b")
+        world.run(5)
+        world.source.create("b", 1)
+        world.run(3 * HOUR)
+        assert "is empty" not in reason(world, "position")
+        assert health(world, "position") is Health.OK
+
+
+def test_a_recreated_topic_without_a_leader_keeps_its_old_position() -> None:
+    with running("a") as world:
+        world.source.create("b", 2)
+        world.traffic("b", per_second=1)
+        world.run(30 * MINUTE)
+        world.mirror.kill()
+        world.source.delete("b")
+        world.run(5)
+        world.source.create("b", 2)
+        log = world.source.log("b", 1)
+        assert log is not None
+        log.leader = None
+        world.run(10 * MINUTE)
+        assert health(world, "position") is Health.CRITICAL
+        log.leader = 1
+        world.run(HOUR)
+        assert "has grown past MirrorMaker's old position" in reason(
+            world, "position"
+        )
+        assert "b[1] offsets [0, " in reason(world, "position")

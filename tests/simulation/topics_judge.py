@@ -9,7 +9,7 @@ when each is unknown.
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
@@ -58,7 +58,12 @@ class Standing:
         self._known: dict[Hashable, _Since] = {}
 
     def see(
-        self, now: float, found: Iterable[Hashable], able: float, late: float
+        self,
+        now: float,
+        found: Iterable[Hashable],
+        able: float,
+        late: float,
+        kept: Collection[Hashable] = (),
     ) -> None:
         """Take all that is so now.
 
@@ -72,6 +77,8 @@ class Standing:
             For how long the agent has been able to look.
         late
             Seconds within which it has looked then.
+        kept
+            What it does not see, and does not forget yet.
         """
         found = set(found)
         for key in found:
@@ -82,6 +89,8 @@ class Standing:
         for key in self._known.keys() - found:
             since = self._known[key]
             since.seen = None
+            if key in kept:
+                continue
             if since.gone is None or not able:
                 since.gone = now
             elif now - since.gone > late:
@@ -212,6 +221,10 @@ class Rule(ABC):
         return None
 
 
+Difference = tuple[str, str, Health, object]
+"""What is not alike: in what, of which topic, how bad, and in which values."""
+
+
 class TopicsRule(Rule):
     """Topics and partitions are there after two refreshes, or a minute."""
 
@@ -223,19 +236,23 @@ class TopicsRule(Rule):
         super().__init__(world, late, told)
         self._chosen = chosen
         self._standing = Standing()
+        self._found_at: dict[Difference, float] = {}
+        """When each was last so of a topic that was listed."""
+
         self.stale = late + MINUTE
 
     def bounds(self, now: float, able: float) -> Bounds:
         world, standing = self.world, self._standing
         found = list(self._find())
-        standing.see(now, found, able, self.late)
+        unlisted = self._recall(now, found, able)
+        standing.see(now, found, able, self.late, unlisted)
         patience = max(2 * self.told.refresh, MINUTE)
         least = most = OK
         unknown = is_hidden(world)
         # It asks for what is hidden within half a minute.
         if unknown and able > self.late and self.told.tasks:
             least = UNKNOWN
-        for key in found:
+        for key in (*found, *unlisted):
             what, topic, health = key[:3]
             allowed = 0.0 if what in {"unwanted", "more"} else patience
             if standing.longest(key, now) > allowed - LOOK:
@@ -248,11 +265,29 @@ class TopicsRule(Rule):
                 least = max(least, health)
         return Bounds(least, most, unknown)
 
-    def _find(self) -> Iterator[tuple[str, str, Health, object]]:
+    def _recall(
+        self, now: float, found: Iterable[Difference], able: float
+    ) -> list[Difference]:
+        """Return what it remembers of topics that it has seen unlisted for
+        less than a minute.
+        """
+        world = self.world
+        unseen = world.source.denied | world.source.hidden
+        listed = world.source.topics.keys() - unseen
+        self._found_at = {
+            key: at if able else now
+            for key, at in self._found_at.items()
+            if key[1] not in listed and now - at <= MINUTE + self.late
+        }
+        unlisted = [key for key in self._found_at if key[0] != "unwanted"]
+        self._found_at |= dict.fromkeys(found, now)
+        return unlisted
+
+    def _find(self) -> Iterator[Difference]:
         world = self.world
         unseen = world.source.denied | world.source.hidden
         for name, topic in world.source.topics.items():
-            # Of what it does not see, it forgets what it knew.
+            # Of what it does not see, it soon forgets what it knew.
             if INTERNAL.fullmatch(name) or name in unseen:
                 continue
             if not world.mirror.carries(name):

@@ -84,3 +84,12 @@ def test_what_ended_for_long_enough_begins_anew() -> None:
         standing.see(now, [], able=100 + now, late=30)
     standing.see(60, ["a"], able=160, late=30)
     assert standing.longest("a", 70) == 10
+
+
+def test_what_is_kept_does_not_end_meanwhile() -> None:
+    standing = Standing()
+    standing.see(0, ["a"], able=100, late=30)
+    for now in (10, 20, 30, 50):
+        standing.see(now, [], able=100 + now, late=30, kept=["a"])
+    standing.see(60, ["a"], able=160, late=30)
+    assert (standing.longest("a", 70), standing.surely("a", 70)) == (70, 10)

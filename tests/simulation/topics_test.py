@@ -306,3 +306,37 @@ def test_heartbeats_that_nobody_writes_are_not_late() -> None:
         world.run(2 * MINUTE)
         assert healths(world, "heartbeats", began) == [UNKNOWN, OK]
         assert world.target.topics[f"summit.{HEARTBEATS}"].logs[0].end
+
+
+def test_a_topic_that_is_not_listed_once_is_not_new() -> None:
+    with running("a") as world:
+        world.mirror.kill()
+        world.source.create("b", 1)
+        world.traffic("b", per_second=1)
+        world.run(40 * MINUTE)
+        assert health(world, "topics") is Health.CRITICAL
+        assert "Missing at ldf" in reason(world, "topics")
+        since = world.schedule.elapsed
+        world.source.hidden.add("b")  # one broker that has just started
+        world.run(30)
+        world.source.hidden.clear()
+        world.run(10 * MINUTE)
+        assert Health.OK not in healths(world, "topics", since), reason(
+            world, "topics"
+        )
+
+
+def test_a_topic_that_is_deleted_is_missed_no_more() -> None:
+    with running("a") as world:
+        world.mirror.kill()
+        world.source.create("b", 1)
+        world.traffic("b", per_second=1)
+        world.run(40 * MINUTE)
+        assert health(world, "topics") is CRITICAL
+        world.source.delete("b")
+        world.run(2 * MINUTE)
+        assert health(world, "topics") is OK
+        since = world.schedule.elapsed
+        world.source.create("b", 1)
+        world.run(15 * MINUTE)
+        assert set(healths(world, "topics", since)) <= {OK}

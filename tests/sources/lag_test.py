@@ -8,6 +8,8 @@ from mirrorwatch.domain.lag.tracker import LagTracker
 from mirrorwatch.exceptions import SourceError
 from mirrorwatch.sources.lag import LOOK_AGAIN, LagWorker
 from mirrorwatch.sources.mirror_state import MirrorState
+from mirrorwatch.state import Database
+from mirrorwatch.state.documents import FirstSeenStore
 from tests.support.builders import NOON
 from tests.support.surveys import FakeCluster, an_unseen_view
 
@@ -20,6 +22,7 @@ def test_it_rests_only_after_all_was_done() -> None:
     worker = LagWorker(
         flow="f",
         tracker=LagTracker(flow="f", class_of=lambda _: "", configs=dict),
+        store=FirstSeenStore(Database(None), "f", "lag"),
         positions=MirrorState(),
         source=source,
         properties={},

@@ -26,6 +26,7 @@ from ..kafka.admin import Cluster
 from ..kafka.errors import TIMEOUT, batched
 from ..kafka.offsets import read_ends
 from ..kafka.reader import read_first_records
+from ..state.documents import FirstSeenStore
 from .mirror_state import MirrorState
 
 __all__ = ["LagWorker"]
@@ -154,6 +155,8 @@ class LagWorker:
         Name of the flow.
     tracker
         Works out the lag.
+    store
+        Keeps since when partitions wait of which nothing was ever copied.
     positions
         What the mirror says of itself.
     source
@@ -174,6 +177,7 @@ class LagWorker:
         *,
         flow: str,
         tracker: LagTracker,
+        store: FirstSeenStore,
         positions: MirrorState,
         source: Cluster,
         properties: Mapping[str, str],
@@ -185,6 +189,7 @@ class LagWorker:
         self.interval = _BUSY
         self.news = Event()
         self._tracker = tracker
+        self._store = store
         self._positions = positions
         self._source = source
         self._properties = properties
@@ -208,7 +213,13 @@ class LagWorker:
         asked whether they are hidden."""
 
     def take(self, view: FlowView) -> None:
-        """Learn from a survey."""
+        """Learn from a survey.
+
+        Raises
+        ------
+        StateError
+            Raised if what began or ended could not be written.
+        """
         connectors = self._positions.connectors()
         cadence = self._positions.cadence()
         with self._lock:
@@ -221,7 +232,9 @@ class LagWorker:
                     self._vanished |= gone & copied if copied else gone
                 self._vanished -= listed
                 self._listed = listed
+            changes = self._tracker.changes
         self.news.set()
+        self._store.save(changes)
 
     def step(self) -> None:
         """Read the records that return whether data waits, and since when."""

@@ -23,7 +23,8 @@ from ..domain.parity.topics import (
     TopicsObservation,
     compare_sides,
 )
-from ..domain.parity.tracker import FirstSeen
+from ..domain.parity.tracker import Condition, FirstSeen
+from ..domain.position.internal_topics import AWAY_AFTER
 from ..domain.report import Flow
 from ..domain.topics import ReplicatedTopics
 from ..kafka.admin import Cluster
@@ -99,7 +100,11 @@ class ParitySource:
         self._chosen = chosen
         self._patience = max(LEAST_PATIENCE, 3 * interval)
         self._standing = FirstSeen(store.load())
+        self._carriage = carriage
         self._names = Names(carriage)
+        self._unlisted: dict[str, datetime] = {}
+        """Since when the source has not listed topics that differ."""
+
         self._connectors: tuple[Connector, ...] = ()
         self._habits = ConnectorSettings()
         self._learned = False
@@ -129,11 +134,10 @@ class ParitySource:
             return
         found = compare_sides(view, view.source, view.target, self._habits)
         self._names.update(view.source, view.target)
-        changes = self._standing.update(
-            (condition for _, condition in _conditions(found, view.source)),
-            view.at,
-        )
-        self._seen.set(self._observe(view, view.source, found))
+        conditions = dict(_conditions(found, view.source))
+        conditions |= self._recall(found, view, view.source, view.target)
+        changes = self._standing.update(conditions.values(), view.at)
+        self._seen.set(self._observe(view, found, conditions))
         self.sides.set(TopicsOnBothSides(view.names, view.target))
         self._store.save(changes)
 
@@ -180,6 +184,36 @@ class ParitySource:
                 ConnectorSettings.of(connectors),
             )
 
+    def _recall(
+        self,
+        found: Comparison,
+        view: FlowView,
+        source: ClusterView,
+        target: ClusterView,
+    ) -> dict[str, Condition]:
+        """Add what is remembered of topics that the source has not listed for
+        less than a minute: they may still be there.
+        """
+        recalled: dict[str, Condition] = {}
+        before, self._unlisted = self._unlisted, {}
+        for condition in self._standing:
+            what, topic, _, *numbers = condition.split()
+            remote = self._carriage.names([topic]).get(topic)
+            if topic in source.topics or remote is None:
+                continue
+            since = self._unlisted[topic] = before.get(topic, view.at)
+            if view.at - since >= AWAY_AFTER:
+                continue
+            if what == "partitions":
+                here, there = map(int, numbers)
+                found.partitions[topic] = (here, there)
+            elif remote not in target.topics:
+                found.missing[topic] = remote
+            else:
+                continue
+            recalled[topic] = condition
+        return recalled
+
     def _blank(self, view: FlowView) -> TopicsObservation:
         return TopicsObservation(
             flow=self._flow.name,
@@ -197,12 +231,12 @@ class ParitySource:
     def _observe(
         self,
         view: FlowView,
-        source: ClusterView,
         found: Comparison,
+        conditions: Mapping[str, Condition],
     ) -> TopicsObservation:
         since = {
             topic: self._standing.since(condition)
-            for topic, condition in _conditions(found, source)
+            for topic, condition in conditions.items()
         }
         return replace(
             self._blank(view),
@@ -232,7 +266,7 @@ class ParitySource:
 
 def _conditions(
     found: Comparison, source: ClusterView
-) -> list[tuple[str, str]]:
+) -> list[tuple[str, Condition]]:
     """Return what is so of which topic; a new topic id is a new topic."""
     missing = [
         (topic, f"missing {topic} {source.topics[topic].id}")

@@ -69,8 +69,15 @@ __all__ = ["wire_flows", "wire_position"]
 
 
 def wire_lag(parts: FlowParts, around: WiringContext) -> WiredParts:
-    """Wire what follows the lag of a flow."""
+    """Wire what follows the lag of a flow.
+
+    Raises
+    ------
+    StateError
+        Raised if the state file cannot be used.
+    """
     flow = parts.config
+    store = FirstSeenStore(around.database, flow.name, "lag")
 
     def dropped() -> dict[TopicPartition, int]:
         """Return up to where a filter drops what waits."""
@@ -95,7 +102,9 @@ def wire_lag(parts: FlowParts, around: WiringContext) -> WiredParts:
             refused=lambda: parts.configs.get().refused,
             dropped=dropped,
             filtered=cache(flow.filtered.matches),
+            uncopied=store.load(),
         ),
+        store=store,
         positions=parts.positions,
         source=around.clusters[flow.source],
         properties=around.properties[flow.source],

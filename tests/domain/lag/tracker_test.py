@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -16,7 +17,12 @@ from mirrorwatch.domain.cluster_view import (
     TopicFacts,
 )
 from mirrorwatch.domain.lag.check import LagLimits, judge_lag
-from mirrorwatch.domain.lag.model import FirstRecord, LagObservation, LagStatus
+from mirrorwatch.domain.lag.model import (
+    FirstRecord,
+    LagObservation,
+    LagStatus,
+    TopicLag,
+)
 from mirrorwatch.domain.lag.partition import KEPT, EndHistory, PartitionLag
 from mirrorwatch.domain.lag.retention import RetentionLimits, judge_retention
 from mirrorwatch.domain.lag.topic import (
@@ -1242,3 +1248,102 @@ def test_what_a_filter_drops_may_go_by_size(dropped: int) -> None:
         seen = tracker.take(view)
     verdict = judge_retention("f", seen, RetentionLimits(), seen.at)
     assert verdict.health is (Health.OK if dropped else Health.CRITICAL)
+
+
+def restarted(
+    tracker: LagTracker, since: dict[str, datetime] | None = None
+) -> tuple[LagTracker, dict[str, datetime]]:
+    """Return a tracker that begins with what another one has written down."""
+    kept = {} if since is None else since
+    for condition in tracker.changes.ended:
+        del kept[condition]
+    kept |= tracker.changes.began
+    return LagTracker(
+        flow="f", class_of=lambda _: "", configs=dict, uncopied=kept
+    ), kept
+
+
+def never_copied(tracker: LagTracker, seconds: float, **more: Any) -> TopicLag:
+    """Return the lag of a topic that was never copied, once its next record
+    was read, which was written at the first survey.
+    """
+    tracker.take(a_view(seconds, end=100, **more))
+    tracker.resolve([FirstRecord(w, 0, NOON) for w in tracker.wanted()])
+    return only(tracker.take(a_view(seconds, end=101, **more)))
+
+
+def test_what_was_never_copied_has_waited_since_before_a_restart() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=100))
+    assert list(tracker.changes.began.values()) == [NOON]
+    tracker, kept = restarted(tracker)
+    # It is not called new before its record is read.
+    assert tracker.take(a_view(600, end=100)).problems
+    lag = never_copied(tracker, 630)
+    assert (lag.status, lag.stuck) == (
+        LagStatus.NOT_BEGUN,
+        timedelta(seconds=630),
+    )
+    assert not tracker.changes.began
+    # A topic that was recreated meanwhile is new.
+    tracker, _ = restarted(tracker, kept)
+    tracker.take(a_view(660, end=100, id_="another"))
+    assert tracker.changes.ended == kept.keys()
+    assert never_copied(tracker, 690, id_="another").stuck == timedelta(
+        seconds=30
+    )
+
+
+def test_what_was_copied_meanwhile_is_remembered_no_more() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=100))
+    tracker, kept = restarted(tracker)
+    view = a_view(600, end=110, committed=100, written=590)
+    lag = only(tracker.take(view))
+    assert (lag.status, lag.stuck) == (LagStatus.MOVING, timedelta())
+    assert restarted(tracker, kept)[1] == {}
+    # Nor is what does not wait.
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=0))
+    assert not tracker.changes.began
+
+
+def test_what_is_not_seen_for_a_moment_waits_as_before() -> None:
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=100))
+    _, kept = restarted(tracker)
+    assert never_copied(tracker, 600).stuck == timedelta(seconds=600)
+    view = a_view(630, end=101)
+    assert view.source is not None
+    hidden = replace(view, names={})
+    leaderless = replace(view, source=replace(view.source, ends={}))
+    for unseen in (hidden, leaderless):
+        tracker.take(unseen)
+        _, kept = restarted(tracker, kept)
+        assert never_copied(tracker, 660).stuck == timedelta(seconds=660)
+    # For as long as it has no leader, whatever becomes of its track.
+    tracker, kept = restarted(tracker, kept)
+    for seconds in (700, 1000):
+        at = NOON + timedelta(seconds=seconds)
+        tracker.take(replace(leaderless, at=at))
+        assert not tracker.changes.ended
+    # One that is gone is not remembered.
+    for seconds in (1030, 1060, 1090):
+        assert kept
+        at = NOON + timedelta(seconds=seconds)
+        tracker.take(replace(hidden, at=at))
+        _, kept = restarted(tracker, kept)
+    assert not kept
+
+
+def test_what_was_there_at_the_first_look_has_not_come_since() -> None:
+    """It may be markers alone, where nobody may read what it is."""
+    tracker = a_tracker()
+    tracker.take(a_view(0, end=100))
+    tracker, _ = restarted(tracker)
+    tracker.unreadable = {"t": "No READ"}
+    problem = "Whether records of t[0] wait is not known. No READ"
+    for seconds in (600, 2400):
+        assert problem in tracker.take(a_view(seconds, end=100)).problems
+    seen = tracker.take(a_view(2430, end=101))
+    assert problem not in seen.problems

@@ -114,8 +114,62 @@ def test_a_missing_topic_is_never_ok_after_a_restart() -> None:
     assert "Whether b exists" in verdict.reason
     # What is not due yet waits for no answer.
     world.survey({"a": 1, "new": 1}, {"a": 1})
+    world.now += MINUTE
+    world.survey({"a": 1, "new": 1}, {"a": 1})
     world.parity.hidden.set({})
     assert world.verdict().health is Health.OK
+
+
+@pytest.mark.parametrize("restarts", [True, False])
+@pytest.mark.parametrize("there", [{"a": 1}, {"a": 1, "b": 1}])
+def test_a_topic_that_is_not_listed_for_a_moment_is_not_new(
+    there: dict[str, int], *, restarts: bool
+) -> None:
+    world = World()
+    world.survey({"a": 1, "b": 2}, there)
+    world.now += 30 * MINUTE
+    before = world.survey({"a": 1, "b": 2}, there)
+    assert before.health > Health.UNKNOWN
+    if restarts:
+        world.start()
+    for _ in range(2):
+        verdict = world.survey({"a": 1}, there)
+        assert (verdict.health, verdict.reason) == (
+            before.health,
+            before.reason,
+        )
+        assert sum(world.figures()) == 1
+        world.now += timedelta(seconds=50)
+        assert world.survey({"a": 1, "b": 2}, there).health is before.health
+        before = world.verdict()
+
+
+@pytest.mark.parametrize("there", [{"a": 1}, {"a": 1, "b": 1}])
+def test_a_topic_that_is_not_listed_for_a_minute_is_gone(
+    there: dict[str, int],
+) -> None:
+    world = World()
+    world.survey({"a": 1, "b": 2}, there)
+    world.now += 30 * MINUTE
+    before = world.survey({"a": 1, "b": 2}, there)
+    world.survey({"a": 1}, there)
+    world.now += MINUTE / 2
+    assert world.survey({"a": 1}, there).health is before.health
+    world.now += MINUTE / 2
+    assert world.survey({"a": 1}, there).health is Health.OK
+    assert sum(world.figures()) == 0
+    # It is new when it is listed again.
+    world.survey({"a": 1, "b": 2}, there)
+    world.now += 15 * MINUTE
+    assert world.survey({"a": 1, "b": 2}, there).health is Health.OK
+
+
+def test_a_topic_that_is_not_listed_may_have_been_copied_by_then() -> None:
+    world = World()
+    world.survey({"a": 1, "b": 1}, {"a": 1})
+    world.now += 30 * MINUTE
+    assert world.survey({"a": 1, "b": 1}, {"a": 1}).health is Health.CRITICAL
+    assert world.survey({"a": 1}, {"a": 1, "b": 1}).health is Health.OK
 
 
 def test_a_topic_that_was_made_anew_is_a_new_one() -> None:

@@ -725,3 +725,135 @@ def test_a_topic_without_copies_is_not_recreated_at_the_target() -> None:
     world.settle()
     assert world.reset().harmless
     assert "at ldf" not in world.verdict().reason
+
+
+def of_two_partitions(**source: Any) -> World:
+    """Return a world in which a topic of two partitions was recreated: 5
+    records of the second one were not copied.
+    """
+    world = World()
+    world.source["t"].ends[1] = world.target["t"].ends[1] = 50
+    world.commit(100)
+    world.sync(99, 99)
+    world.commit(50, partition=1)
+    world.sync(49, 49, n=1)
+    world.tick(2)
+    world.source["t"].ends[1] = 55
+    world.tick()
+    assert world.seen.partitions == 2
+    world.source["t"] = Log("s2", {0: 30}, **source)
+    world.tick()
+    return world
+
+
+FEWER = (
+    "t was deleted and recreated at summit with fewer partitions. Of the old "
+    "topic, up to 5 records seen by the last survey were not copied"
+)
+
+
+def texts(world: World) -> str:
+    """Return all that is said."""
+    return str(world.verdict())
+
+
+@pytest.mark.parametrize("restarts", [True, False])
+def test_partitions_that_the_new_topic_lacks_are_told_for_an_hour(
+    *, restarts: bool
+) -> None:
+    world = of_two_partitions()
+    assert world.seen.partitions == 1
+    assert FEWER in texts(world)
+    assert "shorter than MirrorMaker's old position, 100" in texts(world)
+    assert world.seen.counts == {"t": 2}
+    world.target["t"].ends[0] = 130
+    world.sync(0, 100)
+    # Late, of what was copied before.
+    world.sync(52, 52, n=1)
+    world.commit(53, partition=1)
+    world.settle()
+    if restarts:
+        world.restart()
+        world.settle()
+    world.now += timedelta(minutes=30)
+    world.tick(2)
+    assert world.verdict().health is Health.WARNING
+    assert FEWER in texts(world)
+    assert "is empty" not in texts(world)
+    world.now += timedelta(minutes=35)
+    world.tick(2)
+    assert world.verdict().health is Health.OK
+    assert world.seen.partitions == 1
+
+
+def test_a_position_in_a_partition_that_is_gone_is_kept_for_the_next() -> None:
+    world = of_two_partitions()
+    world.now += timedelta(minutes=70)
+    world.tick(2)
+    assert "shorter than" in texts(world)
+    assert "[1]" not in texts(world)
+    world.restart()
+    world.settle()
+    # It had no such partition, so nothing of it was left uncopied.
+    world.source["t"] = Log("s3", {0: 0})
+    world.tick()
+    assert "fewer partitions" not in texts(world)
+    assert sum(r.gone for r in world.resets) == 30  # of the other one
+    world.source["t"] = Log("s4", {0: 0, 1: 80})
+    world.tick()
+    assert world.verdict().health is Health.CRITICAL
+    assert "50 records of the new topic are never copied" in texts(world)
+    assert "t[1] offsets [0, 50)" in texts(world)
+    assert not any(r.unseen for r in world.resets)
+
+
+def test_a_recreated_topic_that_grows_is_read_from_the_old_position() -> None:
+    world = of_two_partitions()
+    world.tick(20)
+    world.source["t"].ends[1] = 80
+    world.tick()
+    assert "50 records of the new topic are never copied" in texts(world)
+    world.sync(50, 50, n=1)
+    world.settle()
+    assert "50 records of the new topic were never copied" in texts(world)
+
+
+def test_a_partition_that_has_no_leader_is_still_there() -> None:
+    world = of_two_partitions(leaderless=1)
+    for _ in range(20):
+        assert "with fewer partitions" not in texts(world)
+        assert not any(r.away for r in world.resets)
+        assert [r.settled for r in world.resets] == [None, None]
+        assert world.seen.partitions == 2
+        world.tick()
+    world.source["t"] = Log("s2", {0: 30, 1: 80})
+    world.tick()
+    assert "50 records of the new topic are never copied" in texts(world)
+
+
+def test_commits_of_a_partition_that_is_gone_decide_nothing() -> None:
+    world = World()
+    world.source["t"].ends[1] = world.target["t"].ends[1] = 50
+    world.commit(100)
+    world.commit(50, partition=1)
+    world.tick(3)
+    world.source["t"] = Log("s2", {0: 30})
+    world.tick()
+    world.commit(53, partition=1)
+    world.settle()
+    assert not any(r.count for r in world.resets if r.settled)
+
+
+def test_a_state_file_in_which_such_a_partition_is_open() -> None:
+    world = of_two_partitions(leaderless=1)
+    assert len(world.resets) == 2
+    # As an older agent left it.
+    world.source["t"].leaderless = 0
+    world.restart()
+    world.now += timedelta(minutes=2)
+    world.tick(2)
+    assert [r.away for r in world.resets] == [False, False]
+    world.now += timedelta(minutes=2)
+    world.tick()
+    assert [r.away for r in world.resets] == [False, True]
+    assert "[1]" not in texts(world)

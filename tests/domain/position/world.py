@@ -39,6 +39,9 @@ class Log:
     epoch: int | None = None
     """Leader epoch of all partitions; `None` if the brokers do not say."""
 
+    leaderless: int = 0
+    """Partitions without a leader, beside those with an end."""
+
 
 class World:
     """What is so, and an agent that looks at it every five seconds.
@@ -222,7 +225,9 @@ class World:
             at=self.now,
             topics={
                 name: TopicFacts(
-                    id=log.id, partitions=len(log.ends), replication_factor=1
+                    id=log.id,
+                    partitions=len(log.ends) + log.leaderless,
+                    replication_factor=1,
                 )
                 for name, log in logs.items()
             },

@@ -30,6 +30,11 @@ class EndHistory:
         """The end that was seen last."""
         return self.entries[-1][0] if self.entries else 0
 
+    @property
+    def has_grown(self) -> bool:
+        """Whether any end was seen after the first one."""
+        return len(self.entries) > 1 or self.floor is not None
+
     def see(self, end: int, now: float) -> None:
         """Take an end; one below the last starts afresh."""
         if self.entries and end < self.entries[-1][0]:
@@ -354,9 +359,11 @@ class PartitionLag:
         return written is not None and now - written >= kept
 
     def grew_after(self, at: datetime) -> bool:
-        """Return whether anything was written after a time."""
-        entries = self.ends.entries
-        return bool(entries) and entries[-1][1] > at.timestamp()
+        """Return whether anything was written after a time, and not only
+        seen for the first time.
+        """
+        ends = self.ends
+        return ends.has_grown and ends.entries[-1][1] > at.timestamp()
 
     @property
     def _was_there(self) -> bool:

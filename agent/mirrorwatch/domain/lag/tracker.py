@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
+from types import MappingProxyType
 
 from ..cluster_view import (
     FlowView,
@@ -13,6 +14,8 @@ from ..cluster_view import (
     prove,
 )
 from ..mirror_records import FLUSH, LONGEST_FLUSH, REFRESH, Connector
+from ..parity.tracker import Condition, FirstSeen, FirstSeenChanges
+from ..position.internal_topics import AWAY_AFTER
 from .model import (
     EstimateBounds,
     FirstRecord,
@@ -33,6 +36,11 @@ records wait shows that it stands: it can narrowly miss one."""
 PROOF_FLUSHES = 3
 """Flushes within which an estimate must be proved: one to come, one to be
 written, one to spare."""
+
+
+NONE_UNCOPIED: Mapping[Condition, datetime] = MappingProxyType({})
+
+NO_CHANGES = FirstSeenChanges({}, frozenset())
 
 
 MUCH = 0.9
@@ -57,6 +65,9 @@ class LagTracker:
         with the offset up to which it does: they may expire.
     filtered
         Returns whether it may do so in a source topic.
+    uncopied
+        Since when partitions of which nothing was ever copied have waited, as
+        far as that is remembered from before a restart.
     """
 
     def __init__(
@@ -68,6 +79,7 @@ class LagTracker:
         refused: Callable[[], Container[str]] = frozenset,
         dropped: Callable[[], Mapping[TopicPartition, int]] = dict,
         filtered: Callable[[str], bool] = lambda _: False,
+        uncopied: Mapping[Condition, datetime] = NONE_UNCOPIED,
     ) -> None:
         self._flow = flow
         self._configs = configs
@@ -104,6 +116,13 @@ class LagTracker:
         self._unsure: frozenset[TopicPartition] = frozenset()
         """Partitions of them at whose position nothing may wait."""
 
+        self._uncopied = FirstSeen(uncopied)
+        self._unlisted: dict[TopicPartition, datetime] = {}
+        """Since when such partitions have not been listed."""
+
+        self.changes = NO_CHANGES
+        """What the last survey changed of them, to be written down."""
+
     def take(
         self,
         view: FlowView,
@@ -138,9 +157,11 @@ class LagTracker:
                 "MirrorMaker's internal topics are still being read"
             )
         topics: tuple[TopicLag, ...] = ()
+        self.changes = NO_CHANGES
         if view.source is not None and view.caught_up:
             self._unknown, self._at = 0, view.at
             self._move(view, proof, self._gap(view, flush))
+            self.changes = self._note_uncopied(view)
             problems.extend(self._find_unread(view.at, flush))
             if self.unreadable or self._unsure:
                 problems.extend(self._find_unsure(view.at, COMMITS * flush))
@@ -357,6 +378,29 @@ class LagTracker:
             else:
                 self._move_one(key, seen, view, patience, gap)
 
+    def _note_uncopied(self, view: FlowView) -> FirstSeenChanges:
+        """Remember since when partitions wait of which nothing was ever
+        copied: nothing else says that after a restart.
+
+        One that is not seen for less than a minute may still wait.
+        """
+        waiting = {
+            _uncopied(key, track.epoch[0])
+            for key, track in self._tracks.items()
+            if not track.begun and track.records
+        }
+        before, self._unlisted = self._unlisted, {}
+
+        def is_unseen(condition: Condition) -> bool:
+            topic, partition, _ = condition.split(maxsplit=2)
+            key = topic, int(partition)
+            if key in view.partitions:
+                return key not in self._tracks
+            since = self._unlisted[key] = before.get(key, view.at)
+            return view.at - since < AWAY_AFTER
+
+        return self._uncopied.update(waiting, view.at, unseen=is_unseen)
+
     def _move_leaderless(
         self,
         track: PartitionLag | None,
@@ -389,6 +433,7 @@ class LagTracker:
             # What was recreated begins now; what the agent sees first may
             # have stood for long, and the mirror wrote when it moved.
             told = None if track else seen.proved_at
+            told = told or self._uncopied.get(_uncopied(key, seen.source_id))
             track = tracks[key] = PartitionLag(
                 epoch=(seen.source_id, target_id),
                 moved_at=min(told or view.at, view.at),
@@ -439,3 +484,9 @@ class LagTracker:
         ):
             return Position(estimate, PositionSource.ESTIMATE)
         return proved
+
+
+def _uncopied(key: TopicPartition, topic_id: str) -> Condition:
+    """Return what is so of a partition of which nothing was ever copied."""
+    topic, partition = key
+    return f"{topic} {partition} {topic_id}"

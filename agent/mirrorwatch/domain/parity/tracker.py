@@ -1,6 +1,6 @@
 """What has been so without a break, and since when."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -37,6 +37,10 @@ class FirstSeen:
     def __init__(self, since: Mapping[Condition, datetime]) -> None:
         self._since = dict(since)
 
+    def __iter__(self) -> Iterator[Condition]:
+        """Yield the conditions that are remembered."""
+        return iter(self._since)
+
     def update(
         self,
         found: Iterable[Condition],
@@ -65,6 +69,10 @@ class FirstSeen:
         for condition in ended:
             del self._since[condition]
         return FirstSeenChanges(began, ended)
+
+    def get(self, condition: Condition) -> datetime | None:
+        """Return when a condition was first seen, if it is remembered."""
+        return self._since.get(condition)
 
     def since(self, condition: Condition) -> datetime:
         """Return when a condition that holds was first seen."""

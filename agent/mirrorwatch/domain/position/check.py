@@ -268,8 +268,14 @@ def _recreated(
         if any(reset.unseen for reset in resets)
         else ""
     )
-    if all(reset.end is None and not reset.summed for reset in resets):
-        return f"{made} before MirrorMaker had a position in it{lost}"
+    fewer = first.away and first.end is None
+    if fewer or all(r.end is None and not r.summed for r in resets):
+        how = (
+            "with fewer partitions"
+            if fewer
+            else "before MirrorMaker had a position in it"
+        )
+        return f"{made} {how}{lost}"
     if first.settled is not None and first.harmless:
         return (
             f"{made} and at {target}, and MirrorMaker restarted from the "

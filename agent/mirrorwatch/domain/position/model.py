@@ -128,7 +128,7 @@ class Reset:
 
     away: bool = False
     """Whether the flow does not carry the topic any more: it was deleted, or
-    is no longer wanted."""
+    is no longer wanted. Of a recreated one: or it lacks the partition."""
 
     before: str = ""
     """Id that was known; of a topic that is away, its own."""

@@ -428,13 +428,19 @@ class PositionMoves:
         seen = self.view.partitions.get(key)
         return None if seen is None else seen.source_end
 
+    def _is_late(self, key: TopicPartition, copied: int) -> bool:
+        """Return whether what was copied is of the log that is no more."""
+        end = self._end_of(key)
+        return key not in self.view.partitions or (
+            end is not None and copied >= end
+        )
+
     def _decide(
         self, waiting: Reset, place: PartitionPosition, sync: Sync
     ) -> bool:
         """Settle what the mirror made of a recreated topic."""
-        end = self._end_of(sync.key)
-        if end is not None and sync.upstream >= end:
-            return False  # late, and of the topic that is no more
+        if self._is_late(sync.key, sync.upstream):
+            return False
         old = waiting.end or 0
         copied = sync.downstream - (waiting.target_end or 0)
         first_copy = self._first_copy_of(sync.key)
@@ -521,9 +527,10 @@ class PositionMoves:
         A commit says where the mirror is, not where it began: below the old
         position, it restarted from the beginning.
         """
-        end = self._end_of((waiting.topic, waiting.partition or 0))
-        if end is not None and position > end:
-            return  # late, and of the log that is no more
+        if self._is_late(
+            (waiting.topic, waiting.partition or 0), position - 1
+        ):
+            return
         old = waiting.end or 0
         self._settle(
             waiting,

@@ -443,7 +443,7 @@ class OutOfRangePositions:
             self.state.change(passed, log_end=end)
 
     def _leave(self, view: FlowView, since: Mapping[Spot, datetime]) -> None:
-        """Settle what nothing will decide, as the topic is gone.
+        """Settle what nothing will decide, as the topic or partition is gone.
 
         Notes
         -----
@@ -453,11 +453,12 @@ class OutOfRangePositions:
         for reset in list(self.state.resets.values()):
             if reset.settled is not None or reset.partition is None:
                 continue
-            if reset.topic in view.names:
+            key = (reset.topic, reset.partition)
+            if key in view.partitions:
                 self.state.change(reset, away=False)
                 continue
             # Not since it was out of range, which was before that.
-            spot = (None, (reset.topic, reset.partition))
+            spot = (None, key)
             if not self._stands(spot, view.at, since, AWAY_AFTER):
                 continue
             if reset.kind is ResetKind.BEYOND:

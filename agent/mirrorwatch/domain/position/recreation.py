@@ -150,9 +150,13 @@ def _replace(
     -----
     One that was recreated before, of which the mirror had not shown what it
     makes: of the topic in between, nobody knows which records it copied.
+
+    Of partitions that the new topic lacks, nothing is reported but what went
+    with them. The mirror keeps its positions there, should the topic grow.
     """
     source = view.source
     assert source is not None  # noqa: S101 - the caller looked
+    partitions = source.topics[topic].partitions
     for (name, partition), place in list(state.places.items()):
         key = (topic, partition)
         waiting = state.open(ResetKind.SOURCE_RECREATED, topic, partition)
@@ -160,16 +164,33 @@ def _replace(
             continue
         reached = place.estimate(place.target_end) or 0
         left = (place.source_end or 0) - max(reached, place.empty_until)
-        gone, unseen = max(0, left), False
+        gone = max(0, left)
+        unseen, lacked = not place.is_seen, False
         if waiting is not None:
             # It may go on where it was in either of the two.
             reached = max(reached, waiting.end or 0)
-            gone, unseen = gone + waiting.gone, waiting.unseen
+            lacked = waiting.away and place.source_end is None
+            gone += waiting.gone
+            unseen = waiting.unseen or (unseen and not lacked)
             state.drop(waiting)
         for kind in (ResetKind.EXPIRED, ResetKind.BEYOND, ResetKind.REWIND):
             known = state.open(kind, topic, partition)
             if known is not None:
                 state.change(known, settled=view.at)
+        lacks = partition >= partitions
+        if lacks and not lacked:
+            state.begin(
+                ResetKind.SOURCE_RECREATED,
+                topic,
+                view.at,
+                partition=partition,
+                settled=view.at,
+                gone=gone,
+                unseen=unseen,
+                harmless=True,
+                away=True,
+            )
+            gone, unseen = 0, False
         log_end = source.ends.get(key)
         target_end = 0 if remade else view.target_end(key)
         # Where the target grew, some copies may be of the new topic already.
@@ -183,6 +204,7 @@ def _replace(
             topic,
             view.at,
             partition=partition,
+            counted=() if lacks else None,
             # Every log begins there, whatever has expired of it since.
             first=0,
             end=reached,
@@ -193,7 +215,8 @@ def _replace(
             target_end=target_end,
             former_end=None if remade else place.target_end,
             gone=gone,
-            unseen=unseen or not place.is_seen,
+            unseen=unseen,
+            away=lacks,
         )
         fact = newest.get(key)
         state.places[key] = PartitionPosition(

@@ -183,7 +183,7 @@ class PositionTracker:
         self.state.forget(view.at, self._memory)
         if view.source is not None:
             places = self.state.places
-            carried = sum(topic in view.names for topic, _ in places)
+            carried = sum(key in view.partitions for key in places)
             self._partitions = carried or len(places)
         source, target = self._aliases
         return PositionObservation(
