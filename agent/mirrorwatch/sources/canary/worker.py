@@ -597,7 +597,9 @@ class CanaryWorker:
             # What was overtaken may be in a backlog that is yet to be read.
             grace = None if self._unread() else self._survey.grace
             if not self._unread() and self._keeper.stray is None:
-                self._keeper.note_overdue(now, self._reading)
+                # What a survey saw and was not read may be one of them.
+                read = self._reading - self._receiver.behind
+                self._keeper.note_overdue(now, read)
             self._keeper.settle(now, grace, self._unread())
         self._save(now)
 
@@ -669,6 +671,7 @@ class CanaryWorker:
                     tracker.identity.looked_at or self._clock(),
                 )
                 self._reading.add(partition)
+        self._receiver.note_ends(survey.ends, survey.at)
 
     def _choose_keys(self, survey: CanarySurvey) -> None:
         """Choose keys for the partitions that the mirror's producer finds at
