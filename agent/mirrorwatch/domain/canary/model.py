@@ -13,6 +13,7 @@ __all__ = [
     "ORDER_GRACE",
     "PROBE_BYTES",
     "UNKNOWN_REQUEST_BYTES",
+    "UNORDERED_GRACE",
     "CanaryCounts",
     "CanaryObservation",
     "CanaryPartition",
@@ -131,6 +132,11 @@ ORDER_GRACE = timedelta(seconds=30)
 request in flight (Connect's default) order holds, so any grace would do; 30 s
 is the producer's default ``request.timeout.ms``, the longest that a retry of
 an overtaken request waits should that default have been changed unseen."""
+
+UNORDERED_GRACE = timedelta(minutes=3)
+"""How long a probe of a source topic that was deleted may still follow the
+first one of the new topic, where order is not known: longer than the producer
+tries by default (``delivery.timeout.ms``, 2 min)."""
 
 FRESH_AFTER = timedelta(seconds=5)
 """A position counts only when it was read this long after the first arrival

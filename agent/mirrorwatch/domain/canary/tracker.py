@@ -1,6 +1,6 @@
 """The ledgers of all partitions of one flow, and what a survey changes."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -10,6 +10,7 @@ from ..offsets import RangeSet
 from ..report import Flow, Health, Problem
 from .delivery import count_arrival, count_end, count_overdue, count_unsent
 from .model import (
+    UNORDERED_GRACE,
     CanaryCounts,
     CanaryPartition,
     CanarySurvey,
@@ -278,6 +279,19 @@ class Ledger:
             self.counts.unverifiable += 1
             self.touched.add(sequence)
 
+    def give_up_old(self, until: datetime) -> None:
+        """Give up the probes of topics that were deleted at the source, if
+        one of the present topic arrived before a time.
+
+        No position speaks of them any more.
+        """
+        if self.first_arrival is None or self.first_arrival >= until:
+            return
+        for probe in list(self.outstanding.values()):
+            known = probe.source_offset is not None
+            if known and probe.incarnation < self.incarnation:
+                self.give_up(probe.sequence)
+
     def note_due(
         self, now: datetime, interval: timedelta, *, sent: bool
     ) -> None:
@@ -466,6 +480,10 @@ class CanaryTracker:
     """Partitions at the target, for which keys are chosen; `None` while not
     known."""
 
+    unordered_since: datetime | None = None
+    """Since when no survey has known the mirror to keep the order; `None` if
+    the last one did."""
+
     def follow(self, survey: CanarySurvey) -> set[int]:
         """Take over what a survey found.
 
@@ -474,6 +492,9 @@ class CanaryTracker:
         set of int
             Partitions whose target must be read again from `next_offset`.
         """
+        self.unordered_since = (
+            None if survey.ordered else self.unordered_since or survey.at
+        )
         unread = self._follow_target(survey)
         same_source = self._follow_source(survey)
         unread |= self._add_partitions(survey)
@@ -522,13 +543,38 @@ class CanaryTracker:
         )
         return None
 
-    def settle(self, now: datetime, grace: timedelta | None) -> list[Loss]:
-        """Give up what is proved lost on any partition."""
-        return [
+    def settle(
+        self,
+        now: datetime,
+        grace: timedelta | None,
+        unread: Container[int] = (),
+    ) -> list[Loss]:
+        """Give up what is proved lost on any partition, and that of which no
+        proof can come any more.
+
+        Parameters
+        ----------
+        now
+            The time.
+        grace
+            How long an overtaken probe may still follow; `None` if that
+            proves nothing now.
+        unread
+            Partitions that are not read to their end at the target.
+        """
+        losses = [
             loss
             for ledger in self.ledgers.values()
             for loss in settle(ledger, now, grace)
         ]
+        # What the connectors are may not be known for a moment, as after a
+        # start: where they keep the order, it is a loss.
+        if self.unordered_since is not None:
+            until = now - UNORDERED_GRACE
+            for partition, ledger in self.ledgers.items():
+                if partition not in unread and self.unordered_since < until:
+                    ledger.give_up_old(until)
+        return losses
 
     def doubts(self) -> list[IndeterminateProbe]:
         """Return the probes of which nobody knows if they were written."""
@@ -708,6 +754,8 @@ def arrive(
         return None
     ledger.touched.add(probe.sequence)
     _overtake(ledger, probe, seen.seen_at)
+    if seen.absent_until == seen.seen_at:
+        _give_up_unseen(ledger, probe, seen.seen_at - deadline)
     count_arrival(ledger.level, probe, seen.seen_at, seen.absent_until, within)
     late = not probe.warming and seen.absent_until - probe.due_from > deadline
     if late:
@@ -759,6 +807,19 @@ def _overtake(ledger: Ledger, probe: Probe, seen_at: datetime) -> None:
         if other.passed_at is None and _is_before(other, probe):
             other.passed_at = seen_at
             ledger.touched.add(other.sequence)
+
+
+def _give_up_unseen(ledger: Ledger, probe: Probe, due_by: datetime) -> None:
+    """Give up the probes that may have come and gone, and should have arrived
+    before one that has: some mirrors have neither positions nor an order that
+    would end them.
+    """
+    for other in list(ledger.outstanding.values()):
+        if other.sequence > probe.sequence:
+            break
+        passed_by = other.unseen and other.passed_at is not None
+        if passed_by and other.due_from < due_by:
+            ledger.give_up(other.sequence)
 
 
 def _is_before(other: Probe, probe: Probe) -> bool:

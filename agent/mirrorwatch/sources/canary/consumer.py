@@ -37,6 +37,21 @@ class Unreadable:
     offset: int
 
 
+@dataclass(kw_only=True, slots=True)
+class _UnreadEnd:
+    """End of a partition that a survey saw, and that is yet to be read."""
+
+    end: int
+    at: datetime
+    """When the survey was begun: what is at the end or above is newer."""
+
+    since: datetime
+    """Since when it is waited for."""
+
+    again: bool = False
+    """Whether the partition was assigned again meanwhile."""
+
+
 Event = Message | PartitionEnd | ReadFailure
 
 AWAY = timedelta(seconds=2)
@@ -116,6 +131,10 @@ class CanaryConsumer:
         self._before: datetime | None = None
         self._absent_until: dict[int, datetime] = {}
         self._next: dict[int, int] = {}
+        self._ends: dict[int, _UnreadEnd] = {}
+        self._read_at: dict[int, datetime] = {}
+        """When the last survey was begun whose end was read, by partition."""
+
         self._problems: dict[int, str] = {}
         self._again_at: datetime | None = None
         self._paused = False
@@ -136,7 +155,13 @@ class CanaryConsumer:
         """Partitions that have not been read to their end since they were
         last not read.
         """
-        return frozenset(self._absent_until)
+        # Those that are behind have yet to show whether they are read.
+        return frozenset(self._absent_until.keys() - self._ends.keys())
+
+    @property
+    def behind(self) -> frozenset[int]:
+        """Partitions that have grown past what was read of them."""
+        return frozenset(self._ends)
 
     def read(
         self, partition: int, offset: int, absent_until: datetime
@@ -154,13 +179,39 @@ class CanaryConsumer:
             written, should there be any already.
         """
         self._assign(partition, offset)
+        self._ends.pop(partition, None)
         self._absent_until[partition] = absent_until
+        self._read_at[partition] = absent_until
+
+    def note_ends(self, ends: Mapping[int, int], at: datetime) -> None:
+        """Note where the partitions ended when a survey looked.
+
+        Parameters
+        ----------
+        ends
+            Ends by partition.
+        at
+            When the survey was begun.
+
+        Notes
+        -----
+        The fetch from one broker can hang while all others go on, and the
+        library says nothing of it.
+        """
+        now = self._clock()
+        # Where there is a backlog, its end is waited for already.
+        for partition in self._next.keys() - self._absent_until.keys():
+            if partition in ends:
+                found = _UnreadEnd(end=ends[partition], at=at, since=now)
+                self._ends.setdefault(partition, found)
+                self._advance(partition, self._next[partition])
 
     def drop(self, partition: int) -> None:
         """Read a partition no more: the topic has none of that number."""
         if partition in self._next:
             self._consumer.drop([(self._topic, partition)])
         self._next.pop(partition, None)
+        self._ends.pop(partition, None)
         self._problems.pop(partition, None)
         self._absent_until.pop(partition, None)
 
@@ -168,6 +219,7 @@ class CanaryConsumer:
         """Read no partition: the topic is gone, or will be read again."""
         self._consumer.unassign()
         self._next.clear()
+        self._ends.clear()
         self._problems.clear()
         self._absent_until.clear()
 
@@ -184,7 +236,7 @@ class CanaryConsumer:
             Asked after each look whether to wait no longer.
         """
         now = self._clock()
-        self._try_again(now)
+        self._try_again(now, self._find_hung(now))
         until = now + timedelta(seconds=seconds)
         while True:
             left = (until - now).total_seconds()
@@ -217,17 +269,53 @@ class CanaryConsumer:
         self._before, self._looked_at = before, now
         if before is not None and now - before > AWAY:
             for partition in self._next:
-                self._absent_until.setdefault(partition, before)
+                self._leave(partition, before)
             self._paused = True
         return found, now
 
-    def _try_again(self, now: datetime) -> None:
-        """Read partitions anew that failed, or that a pause left behind.
+    def _leave(self, partition: int, since: datetime) -> None:
+        """Note that nobody looked at a partition since a time."""
+        if self._ends.pop(partition, None) is not None:
+            since = min(since, self._read_at[partition])
+        self._absent_until.setdefault(partition, since)
+
+    def _find_hung(self, now: datetime) -> set[int]:
+        """Find the partitions that are not read, although they have grown;
+        return those that are to be read anew.
+
+        That gives the end, if there is nothing more to be read: a log may
+        have been truncated, or a transaction may be open. Without an answer
+        the partition is unread.
+        """
+        again = set()
+        for partition, unread in list(self._ends.items()):
+            if now - unread.since <= AWAY:
+                continue
+            if unread.again:
+                del self._ends[partition]
+            else:
+                unread.again, unread.since = True, now
+                self._absent_until[partition] = self._read_at[partition]
+                again.add(partition)
+        return again
+
+    def _advance(self, partition: int, offset: int) -> None:
+        """Note that everything below an offset was read."""
+        self._next[partition] = offset
+        unread = self._ends.get(partition)
+        if unread is not None and unread.end <= offset:
+            self._read_at[partition] = unread.at
+            del self._ends[partition]
+
+    def _try_again(self, now: datetime, again: set[int]) -> None:
+        """Read partitions anew that failed, hang, or were left behind by a
+        pause.
 
         The library reports an end once: where no more records came, nothing
         else would show that they have been read to it.
         """
-        again = self._absent_until.keys() if self._paused else set[int]()
+        if self._paused:
+            again |= self._absent_until.keys()
         self._paused = False
         if self._again_at is not None and now >= self._again_at:
             self._again_at = now + AGAIN if self._problems else None
@@ -247,15 +335,11 @@ class CanaryConsumer:
         if isinstance(event, ReadFailure):
             yield from self._translate_failure(event)
         elif isinstance(event, PartitionEnd):
-            self._problems.pop(event.partition, None)
-            if not self._paused:
-                # Otherwise it may be of before the pause.
-                self._absent_until.pop(event.partition, None)
-            yield event
+            yield self._reach_end(event)
         else:
             partition, offset = event.partition() or 0, event.offset() or 0
             self._problems.pop(partition, None)
-            self._next[partition] = offset + 1
+            self._advance(partition, offset + 1)
             yield ReadProbe(
                 partition=partition,
                 offset=offset,
@@ -263,6 +347,21 @@ class CanaryConsumer:
                 seen_at=seen_at,
                 absent_until=self._absent_until.get(partition, seen_at),
             )
+
+    def _reach_end(self, event: PartitionEnd) -> PartitionEnd:
+        partition = event.partition
+        self._problems.pop(partition, None)
+        if event.offset > self._next.get(partition, event.offset):
+            # It is behind markers, which are no records.
+            self._advance(partition, event.offset)
+        if not self._paused:
+            # Otherwise it may be of before the pause.
+            unread = self._ends.get(partition)
+            if unread is not None and unread.again:
+                self._read_at[partition] = unread.since
+                del self._ends[partition]
+            self._absent_until.pop(partition, None)
+        return event
 
     def _translate_failure(self, failure: ReadFailure) -> Iterator[Unreadable]:
         partition, offset = failure.partition, failure.offset
@@ -290,4 +389,4 @@ class CanaryConsumer:
         self._again_at = self._again_at or now + AGAIN
         for partition in partitions:
             self._problems[partition] = problem
-            self._absent_until.setdefault(partition, self._before or now)
+            self._leave(partition, self._before or now)

@@ -404,15 +404,20 @@ class LedgerKeeper:
             ledger = self.tracker.ledgers[partition]
             ledger.note_overdue(now, self._settings.within)
 
-    def settle(self, now: datetime, grace: timedelta | None) -> None:
-        """Give up what is proved lost."""
+    def settle(
+        self,
+        now: datetime,
+        grace: timedelta | None,
+        unread: Container[int] = (),
+    ) -> None:
+        """Give up what is proved lost, or can no longer be proved."""
         if self._strayed_at is not None:
             # What is missing in one partition may be in another.
             self._give_up_before(now - STRAY_FOR)
             if now - self._strayed_at <= STRAY_FOR:
                 return
             self.stray = self._strayed_at = None
-        self._losses += self.tracker.settle(now, grace)
+        self._losses += self.tracker.settle(now, grace, unread)
         self._changed |= {
             p
             for p, ledger in self.tracker.ledgers.items()
@@ -598,8 +603,10 @@ class CanaryWorker:
             # What was overtaken may be in a backlog that is yet to be read.
             grace = None if self._unread() else self._survey.grace
             if not self._unread() and self._keeper.stray is None:
-                self._keeper.note_overdue(now, self._reading)
-            self._keeper.settle(now, grace)
+                # What a survey saw and was not read may be one of them.
+                read = self._reading - self._receiver.behind
+                self._keeper.note_overdue(now, read)
+            self._keeper.settle(now, grace, self._unread())
         self._save(now)
 
     def _look_for(self, now: datetime) -> float:
@@ -670,6 +677,7 @@ class CanaryWorker:
                     tracker.identity.looked_at or self._clock(),
                 )
                 self._reading.add(partition)
+        self._receiver.note_ends(survey.ends, survey.at)
 
     def _choose_keys(self, survey: CanarySurvey) -> None:
         """Choose keys for the partitions that the mirror's producer finds at
