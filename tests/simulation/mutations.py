@@ -160,7 +160,7 @@ MUTATIONS = (
     Mutation(
         "what a recreated topic held uncopied is not reported",
         "position/recreation.py",
-        "gone = max(0, (place.source_end or 0) - reached)",
+        "gone = max(0, left)",
         "gone = 0",
         "deleted_topic_held",
     ),

@@ -13,13 +13,9 @@ from ..report import (
     every,
     seconds,
 )
-from .model import CanaryObservation
+from .model import NOT_STARTED, CanaryObservation
 
-__all__ = ["NOT_STARTED", "CanaryLimits", "judge_canary"]
-
-
-NOT_STARTED = "Canary has not started yet"
-"""Until the first probe can be written down."""
+__all__ = ["CanaryLimits", "judge_canary"]
 
 
 STALE = timedelta(seconds=5)

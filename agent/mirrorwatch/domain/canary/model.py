@@ -10,6 +10,7 @@ from ..report import Observation, Problem
 
 __all__ = [
     "CREATED_PARTITIONS",
+    "NOT_STARTED",
     "ORDER_GRACE",
     "PROBE_BYTES",
     "UNKNOWN_REQUEST_BYTES",
@@ -137,6 +138,9 @@ UNORDERED_GRACE = timedelta(minutes=3)
 """How long a probe of a source topic that was deleted may still follow the
 first one of the new topic, where order is not known: longer than the producer
 tries by default (``delivery.timeout.ms``, 2 min)."""
+
+NOT_STARTED = "Canary has not started yet"
+"""Until the first probe can be written down."""
 
 FRESH_AFTER = timedelta(seconds=5)
 """A position counts only when it was read this long after the first arrival

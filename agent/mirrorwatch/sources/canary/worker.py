@@ -7,8 +7,8 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from ...domain.canary.check import NOT_STARTED
 from ...domain.canary.model import (
+    NOT_STARTED,
     PROBE_BYTES,
     CanaryObservation,
     CanaryPartition,
