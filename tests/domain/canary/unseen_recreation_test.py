@@ -37,7 +37,7 @@ def test_a_position_of_before_does_not_lose_the_first_of_a_new_topic() -> None:
     tracker.follow(
         replace(SURVEY, at=now, positions={0: (sync,)}, ends={0: 110, 1: 20})
     )
-    # The source topic is deleted and made again: this is its first record.
+    # The source topic was recreated: this is its first record.
     # The next survey, a tick after the one before, will see it.
     probe = ledger.send(now + 2 * SECOND)
     ledger.ack(probe.sequence, 0, now + 2 * SECOND)

@@ -1,4 +1,4 @@
-"""What earlier runs proved is told by the next one."""
+"""What earlier runs proved is reported by the next one."""
 
 from contextlib import suppress
 from datetime import timedelta
