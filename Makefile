@@ -94,7 +94,7 @@ servers:  ## builds InfluxDB 1.8 and 2.7 for tests, from Go modules: takes Go, a
 lint: setup
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy agent sparkjobs tests deploy
+	$(BIN)/mypy agent sparkjobs tests deploy tools
 
 format: setup
 	$(BIN)/ruff check --fix

@@ -14,6 +14,7 @@ from .domain.cause import find_cause
 from .domain.checks import MIRROR, FlowLimits, judge, name_mirror
 from .domain.report import (
     Cause,
+    Finding,
     Flow,
     Health,
     MaintenanceWindow,
@@ -262,6 +263,9 @@ class Pipeline:
                     health=Health.UNKNOWN,
                     reason=str(e),
                     since=at,
+                    findings=(
+                        Finding(f"{check}.crashed", Health.UNKNOWN, str(e)),
+                    ),
                 )
 
         return run
@@ -286,8 +290,16 @@ class Pipeline:
                 if verdict.check in FEEDS.get(kind, {kind}) and (
                     rest in reads[verdict.flow] or rest not in named
                 ):
+                    crashed = Finding(
+                        f"{verdict.check}.crashed",
+                        Health.UNKNOWN,
+                        str(error),
+                    )
                     return replace(
-                        verdict, health=Health.UNKNOWN, reason=str(error)
+                        verdict,
+                        health=Health.UNKNOWN,
+                        reason=str(error),
+                        findings=(crashed, *verdict.findings),
                     )
             return verdict
 

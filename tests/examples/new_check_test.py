@@ -18,7 +18,7 @@ from mirrorwatch.domain.checks import CHECKS, Check
 from mirrorwatch.domain.metrics import Sample, gauge
 from mirrorwatch.domain.notices.model import CheckAlarms
 from mirrorwatch.domain.report import (
-    CheckFinding,
+    Finding,
     Health,
     Observation,
     Verdict,
@@ -68,14 +68,18 @@ def judge_clocks(
     limits: ClocksLimits,
     now: datetime,
 ) -> Verdict:
-    def find() -> Iterator[CheckFinding]:
+    def find() -> Iterator[Finding]:
         if seen is None:
-            yield CheckFinding(Health.UNKNOWN, "No clock was read yet")
+            yield Finding(
+                "clocks.no-data", Health.UNKNOWN, "No clock was read yet"
+            )
         elif seen.skew > limits.warning:
             apart = seconds(seen.skew)
-            yield CheckFinding(Health.WARNING, f"Clocks are {apart} apart")
+            yield Finding(
+                "clocks.apart", Health.WARNING, f"Clocks are {apart} apart"
+            )
         else:
-            yield CheckFinding(Health.OK, "Clocks agree")
+            yield Finding("clocks.ok", Health.OK, "Clocks agree")
 
     return conclude(find(), flow=flow, check="clocks", now=now, evidence={})
 

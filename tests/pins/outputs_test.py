@@ -9,7 +9,7 @@ import pytest
 from .answers import answers
 from .commands import commands
 from .notices import notices
-from .pinned import DATA, facts, pinned, plain, sentences
+from .pinned import DATA, facts, pinned, plain
 from .seam import exposition, invoke, lines
 
 GOLDEN = DATA.parent
@@ -40,13 +40,6 @@ PINNED = [*names("api"), *names("notices"), "commands"]
 @pytest.mark.parametrize("name", PINNED)
 def test_facts_are_what_they_were(name: str) -> None:
     assert facts(now()[name]) == pinned(name), CHANGED
-
-
-@pytest.mark.parametrize("name", PINNED)
-def test_sentences_are_what_they_were(name: str) -> None:
-    said = sentences(now()[name])
-    file = DATA / f"{name}.sentences.json"
-    assert said == (pinned(f"{name}.sentences") if file.exists() else {})
 
 
 def test_everything_is_pinned() -> None:

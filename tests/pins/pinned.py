@@ -1,19 +1,17 @@
 """Pinned documents: what leaves the process, as files.
 
-A sentence is kept apart from what it is about: it may be put better, while
-names, numbers and times stay. `NAME.json` holds the facts, with a mark where
-a sentence is, and `NAME.sentences.json` the sentences, by their place.
+`NAME.json` holds names, numbers and times, with a mark in place of every
+sentence: wording is not pinned.
 """
 
 import json
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from mirrorwatch.domain.metrics import LATENCY_BUCKETS
 
-__all__ = ["DATA", "facts", "in_older_buckets", "keep", "kept", "pinned"]
-__all__ += ["plain", "sentences", "write"]
+__all__ = ["DATA", "facts", "in_older_buckets", "keep", "pinned", "plain"]
+__all__ += ["write"]
 
 DATA = Path(__file__).parents[1] / "data" / "pins"
 
@@ -47,40 +45,14 @@ def facts(document: Any, key: str = "") -> Any:
             return document
 
 
-def kept(found: Any, known: Any) -> Any:
-    """Return what was found, without what an older agent did not write: it is
-    unknown now.
-    """
-    match found, known:
-        case dict(), dict():
-            return {
-                key: kept(value, known.get(key))
-                for key, value in found.items()
-                if key in known or value is not None
-            }
-        case list(), list() if len(found) == len(known):
-            return [kept(*pair) for pair in zip(found, known, strict=True)]
-        case _:
-            return found
-
-
-def sentences(document: Any) -> dict[str, str]:
-    """Return the sentences of a document by their places."""
-    return dict(_find(document, "", ""))
-
-
 def pinned(name: str) -> Any:
     """Return a pinned document."""
     return json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def write(name: str, document: Any) -> None:
-    """Pin a document; its sentences apart, if it has any."""
-    document = plain(document)
-    found = sentences(document)
-    keep(name, facts(document))
-    if found:
-        keep(f"{name}.sentences", found)
+    """Pin a document without its sentences."""
+    keep(name, facts(plain(document)))
 
 
 def keep(name: str, document: Any) -> None:
@@ -108,20 +80,6 @@ def in_older_buckets(document: dict[str, Any]) -> dict[str, Any]:
             return document | {"counts": counts}
         case _:
             return document
-
-
-def _find(document: Any, place: str, key: str) -> Iterator[tuple[str, str]]:
-    match document:
-        case Mapping():
-            for k, value in document.items():
-                yield from _find(value, f"{place}/{k}", k)
-        case list():
-            for n, item in enumerate(document):
-                yield from _find(item, f"{place}/{n}", key)
-        case str() if _is_sentence(key, document):
-            yield place, document
-        case _:
-            pass
 
 
 def _is_sentence(key: str, text: str) -> bool:

@@ -13,7 +13,6 @@ from .answers import answers
 from .commands import commands
 from .notices import notices
 from .pinned import write
-from .replay import pin_sentences
 
 __all__ = ["main"]
 
@@ -35,16 +34,10 @@ def record_commands() -> None:
     write("commands", commands())
 
 
-def record_sentences() -> None:
-    """Pin what today's code says of the recorded facts."""
-    pin_sentences()
-
-
 RECORDERS = {
     "answers": record_answers,
     "notices": record_notices,
     "commands": record_commands,
-    "sentences": record_sentences,
 }
 
 

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from .report import (
     CheckFinding,
     Evidence,
+    Finding,
     Health,
     Verdict,
     agree,
@@ -265,7 +266,7 @@ def judge_checkpoints(
 
 def _find(
     seen: CheckpointsObservation | None, now: datetime
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     if seen is None:
         yield CheckFinding(
             Health.UNKNOWN, "Checkpoints have not been read yet"

@@ -44,7 +44,7 @@ from .position.model import PositionObservation
 from .readers import metrics as readers
 from .readers.check import ReadersLimits, judge_readers
 from .readers.model import ReadersObservation
-from .report import Health, Observation, Verdict
+from .report import Finding, Health, Observation, Verdict
 from .schemas import metrics as schemas
 from .schemas.check import SchemasLimits, judge_schemas
 from .schemas.model import SchemasObservation
@@ -136,6 +136,7 @@ class Check:
                 health=Health.OFF,
                 reason=reason,
                 since=now,
+                findings=(Finding(f"{self.name}.off", Health.OFF, reason),),
             )
         own = []
         if self.limits is not None:
@@ -178,6 +179,10 @@ def with_name(verdict: Verdict, title: str) -> Verdict:
             key: name_mirror(fact, title) if isinstance(fact, str) else fact
             for key, fact in verdict.evidence.items()
         },
+        findings=tuple(
+            replace(finding, reason=name_mirror(finding.reason, title))
+            for finding in verdict.findings
+        ),
     )
 
 

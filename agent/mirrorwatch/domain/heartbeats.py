@@ -5,7 +5,15 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from .mirror_records import Heartbeat
-from .report import CheckFinding, Evidence, Health, Verdict, conclude, seconds
+from .report import (
+    CheckFinding,
+    Evidence,
+    Finding,
+    Health,
+    Verdict,
+    conclude,
+    seconds,
+)
 
 __all__ = [
     "HeartbeatTracker",
@@ -230,7 +238,7 @@ def _find(
     seen: HeartbeatsObservation | None,
     limits: HeartbeatsLimits,
     now: datetime,
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     if seen is None:
         yield CheckFinding(Health.UNKNOWN, "Heartbeats have not been read yet")
         return
@@ -274,7 +282,7 @@ def _judge_copies(
     limits: HeartbeatsLimits,
     now: datetime,
     ceased: timedelta,
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     for pair in seen.carried:
         if now - pair.source.seen_at > ceased:
             continue  # where nobody makes any more, it is nobody's fault
@@ -297,7 +305,7 @@ def _judge_copies(
 
 def _judge_worker(
     seen: HeartbeatsObservation, limits: HeartbeatsLimits, now: datetime
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     if seen.interval is None or seen.problems:
         return
     since = seen.worker.seen_at if seen.worker else seen.expected_since

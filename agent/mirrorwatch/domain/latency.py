@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from .report import CheckFinding, Health, Verdict, conclude, seconds
+from .report import CheckFinding, Finding, Health, Verdict, conclude, seconds
 
 __all__ = ["LatencyLimits", "LatencyObservation", "judge_latency"]
 
@@ -104,7 +104,7 @@ def judge_latency(
 
 def _find(
     seen: LatencyObservation | None, limits: LatencyLimits
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     if not limits.enabled:
         yield CheckFinding(
             Health.OFF, "Canary is disabled (canary.enabled is false)"

@@ -16,12 +16,15 @@ __all__ = [
     "Cause",
     "CheckFinding",
     "Evidence",
+    "Finding",
     "Flow",
     "Health",
     "MaintenanceWindow",
+    "Numbers",
     "Observation",
     "Problem",
     "Report",
+    "Subject",
     "Verdict",
     "agree",
     "alike",
@@ -76,6 +79,30 @@ class Flow:
     """Alias of the cluster that is written."""
 
 
+Subject = Mapping[str, str | int]
+"""Identity of the data or part a finding is about: ``flow`` is implied; keys
+are ``topic``, ``partition``, ``group``, ``connector``, ``task``, ``cluster``,
+``broker``, ``connection``, ``subject`` (of a schema), ``client``."""
+
+Numbers = Mapping[str, int | float | None]
+"""Counts and measures of a finding by name, units in the names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One condition that a check found, identified by code and subject."""
+
+    code: str
+    """Stable code ``check.condition``, for example ``skips.dropped``."""
+
+    health: Health
+    reason: str
+    """One sentence that a person on call can act on."""
+
+    subject: Subject = field(default_factory=dict)
+    numbers: Numbers = field(default_factory=dict)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Verdict:
     """Judgement of one check on one flow."""
@@ -97,6 +124,19 @@ class Verdict:
 
     evidence: Evidence = field(default_factory=dict)
     """Facts that led to the outcome."""
+
+    findings: tuple[Finding, ...] = ()
+    """Everything that was found, worst first."""
+
+    @property
+    def code(self) -> str | None:
+        """Code of the worst finding; `None` without findings."""
+        return self.findings[0].code if self.findings else None
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """Codes of all findings, worst first."""
+        return tuple(finding.code for finding in self.findings)
 
 
 def worst(verdicts: Iterable[Verdict]) -> Health:
@@ -268,15 +308,9 @@ class Report:
         return worst(judged) if judged else Health.UNKNOWN
 
 
-@dataclass(frozen=True, slots=True)
-class CheckFinding:
-    """One thing that is so."""
-
-    health: Health
-    """How bad it is."""
-
-    reason: str
-    """One sentence that a person on call can act on."""
+def CheckFinding(health: Health, reason: str) -> Finding:  # noqa: N802
+    """Make a finding of a rule that has no code yet."""
+    return Finding("", health, reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +330,7 @@ class Problem:
 
 
 def conclude(
-    findings: Iterable[CheckFinding],
+    findings: Iterable[Finding],
     *,
     flow: str,
     check: str,
@@ -322,6 +356,7 @@ def conclude(
         reason=worst.reason + more,
         since=now,
         evidence={**evidence, **also},
+        findings=tuple(found),
     )
 
 

@@ -67,10 +67,12 @@ _converter.register_unstructure_hook(
 _converter.register_structure_hook(
     timedelta, lambda number, _: number * _MICROSECOND
 )
-# Evidence holds whatever JSON has; it is what it is.
-_converter.register_structure_hook(
-    str | int | float | bool | None, lambda value, _: value
-)
+for _scalar in (
+    str | int | float | bool | None,  # evidence
+    str | int,  # subjects of findings
+    int | float | None,  # their numbers
+):
+    _converter.register_structure_hook(_scalar, lambda value, _: value)
 _converter.register_unstructure_hook(RangeSet, list)
 _converter.register_structure_hook(
     RangeSet, lambda pairs, _: RangeSet((a, b) for a, b in pairs)

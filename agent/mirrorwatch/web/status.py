@@ -10,7 +10,15 @@ from .. import __version__
 from ..domain.canary.model import CanaryPartition, canaries
 from ..domain.failover.check import FailoverObservation
 from ..domain.levels.model import LevelsObservation, sentence
-from ..domain.report import Cause, Evidence, Flow, Health, Observation, Verdict
+from ..domain.report import (
+    Cause,
+    Evidence,
+    Finding,
+    Flow,
+    Health,
+    Observation,
+    Verdict,
+)
 from ..ports import Report
 from ..state.history import Bucket
 from .runbook import Runbook
@@ -253,6 +261,17 @@ def _verdict(verdict: Verdict, runbook: Runbook) -> dict[str, Any]:
         "since": time_text(verdict.since),
         "runbook": runbook.link(verdict.check, verdict.reason),
         "evidence": _evidence(verdict.evidence),
+        "findings": [_finding(finding) for finding in verdict.findings],
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "code": finding.code,
+        "health": finding.health.label,
+        "title": finding.reason,
+        "subject": dict(finding.subject),
+        "numbers": _evidence(finding.numbers),
     }
 
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from ..report import (
     CheckFinding,
     Evidence,
+    Finding,
     Health,
     Verdict,
     agree,
@@ -185,7 +186,7 @@ def judge_audit(
 
 def _find(
     seen: AuditObservation | None, limits: AuditLimits, now: datetime
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     if seen is None:
         yield CheckFinding(
             Health.UNKNOWN, "Audit results have not been read yet"
@@ -210,7 +211,7 @@ def _find(
         )
 
 
-def _judge_night(night: FlowResult) -> Iterator[CheckFinding]:
+def _judge_night(night: FlowResult) -> Iterator[Finding]:
     by = f"in the audit up to {time_of(night.end)}"
     for kind in ERRORS:
         total = night.found(kind)
@@ -242,7 +243,7 @@ def _judge_night(night: FlowResult) -> Iterator[CheckFinding]:
         yield _praise(night, by)
 
 
-def _praise(night: FlowResult, by: str) -> CheckFinding:
+def _praise(night: FlowResult, by: str) -> Finding:
     records = sum(topic.source_records for topic in night.topics)
     stated = sum(night.stated.values())
     differ = f"{stated:,} {agree(stated, 'differ for a known reason')}"
@@ -270,7 +271,7 @@ def _note_shrunk(shrunk: Sequence[tuple[str, int]]) -> str:
 
 def _judge_attempt(
     seen: AuditObservation, limits: AuditLimits, now: datetime
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     night, attempt, overdue = seen.night, seen.attempt, seen.overdue
     if night is not None and night.partial:
         night = None

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from ..report import (
     CheckFinding,
     Evidence,
+    Finding,
     Health,
     Verdict,
     agree,
@@ -81,9 +82,7 @@ class Slowness:
     """Bytes from which batches are full, on average."""
 
 
-def find_slowness(
-    said: MirrorMetrics, limits: Slowness
-) -> Iterator[CheckFinding]:
+def find_slowness(said: MirrorMetrics, limits: Slowness) -> Iterator[Finding]:
     """Yield at most one finding: what is slow first explains the rest.
 
     A producer that does not get rid of records fills its buffer, and then the
@@ -275,7 +274,7 @@ def judge_bottleneck(
 
 def _find(
     seen: MirrorObservation | None, limits: BottleneckLimits, now: datetime
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     if not limits.enabled:
         yield CheckFinding(Health.OFF, _OFF)
         return
@@ -317,7 +316,7 @@ def _find(
 
 def _lost(
     seen: MirrorObservation, limits: BottleneckLimits, now: datetime
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     at, lately = seen.last_lost, seen.lately
     if at is None or now - at > limits.lost_window:
         return
@@ -332,7 +331,7 @@ def _lost(
 
 def _refused(
     seen: MirrorObservation, limits: BottleneckLimits
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     consumer, producer = seen.metrics.consumer, seen.metrics.producer
     tasks = seen.metrics.tasks
     throttle = limits.throttle.total_seconds()

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from ..report import (
     CheckFinding,
+    Finding,
     Health,
     Verdict,
     conclude,
@@ -79,7 +80,7 @@ def judge_canary(
 
 def _find(
     seen: CanaryObservation | None, limits: CanaryLimits, now: datetime
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     if not limits.enabled:
         yield CheckFinding(
             Health.OFF, "Canary is disabled (canary.enabled is false)"
@@ -108,7 +109,7 @@ def _find(
 
 def _find_losses(
     seen: CanaryObservation, limits: CanaryLimits, now: datetime
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     recent = [
         x for x in seen.losses if now - x.proved_at <= limits.lost_window
     ]
@@ -125,7 +126,7 @@ def _find_losses(
 
 def _find_overdue(
     seen: CanaryObservation, limits: CanaryLimits, now: datetime
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     # Not since then: what has arrived after a pause is yet to be read.
     looked_at = min(now, seen.at)
     outstanding = {
@@ -156,7 +157,7 @@ def _find_overdue(
 
 def _find_blindness(
     seen: CanaryObservation, limits: CanaryLimits, now: datetime
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     if not seen.partitions:
         yield CheckFinding(Health.UNKNOWN, "No canary partition is known yet")
         return
@@ -197,7 +198,7 @@ def _find_blindness(
 
 def _find_trouble(
     seen: CanaryObservation, limits: CanaryLimits, now: datetime
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     for what, moments in (
         ("arrived late", [p.last_late for p in seen.partitions]),
         (

@@ -10,6 +10,7 @@ from ..parity.tracker import FirstSeen, FirstSeenChanges
 from ..report import (
     CheckFinding,
     Evidence,
+    Finding,
     Health,
     Verdict,
     agree,
@@ -421,7 +422,7 @@ def judge_failover(
 
 def _find(
     seen: FailoverObservation | None, limits: FailoverLimits, now: datetime
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     if seen is None:
         yield CheckFinding(
             Health.UNKNOWN, "Offsets of consumer groups have not been read yet"
@@ -455,7 +456,7 @@ def _find(
 
 def _find_missing(
     missing: Sequence[MissingStart], now: datetime
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     """Yield groups without a start: the critical ones first.
 
     A group that rests may have been given up, and one that the filter leaves

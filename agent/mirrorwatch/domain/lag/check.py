@@ -9,6 +9,7 @@ from ..cluster_view import TopicPartition
 from ..report import (
     CheckFinding,
     Evidence,
+    Finding,
     Health,
     Verdict,
     agree,
@@ -99,7 +100,7 @@ def find_suspected(
     seen: LagObservation,
     suspicions: Iterable[SuspectedDrop],
     allowed: timedelta,
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     """Yield what is suspected in the place of what would be called stuck.
 
     Parameters
@@ -282,7 +283,7 @@ def _find(
     suspicions: Iterable[SuspectedDrop],
     limits: LagLimits,
     now: datetime,
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     if seen is None:
         yield CheckFinding(Health.UNKNOWN, "Topics have not been listed yet")
         return
@@ -326,7 +327,7 @@ def _calm(seen: LagObservation, limits: LagLimits) -> str:
 
 def _stuck(
     flow: str, seen: LagObservation, limits: LagLimits
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     allowed = _patience(seen, limits)
     stopped = _beyond(_of(seen, LagStatus.STOPPED), allowed[LagStatus.STOPPED])
     if stopped:

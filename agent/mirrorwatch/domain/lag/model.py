@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from ..cluster_view import TopicPartition
 from ..mirror_records import FLUSH, REFRESH
-from ..report import CheckFinding, Health, seconds
+from ..report import CheckFinding, Finding, Health, seconds
 
 __all__ = [
     "STALE",
@@ -320,9 +320,7 @@ class EstimateBounds:
         return now - self.at <= patience
 
 
-def find_unlisted(
-    seen: LagObservation, now: datetime
-) -> Iterator[CheckFinding]:
+def find_unlisted(seen: LagObservation, now: datetime) -> Iterator[Finding]:
     """Yield what keeps `lag` and `retention` from being known: a listing that
     is old, and what was not answered.
     """

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from ..report import (
     CheckFinding,
     Evidence,
+    Finding,
     Health,
     Verdict,
     conclude,
@@ -97,7 +98,7 @@ def _find(
     worst: FirstLoss | None,
     limits: RetentionLimits,
     now: datetime,
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     if not limits.enabled:
         yield CheckFinding(
             Health.OFF,
@@ -135,9 +136,7 @@ def _find(
     )
 
 
-def _find_unread(
-    seen: LagObservation, now: datetime
-) -> Iterator[CheckFinding]:
+def _find_unread(seen: LagObservation, now: datetime) -> Iterator[Finding]:
     yield from find_unlisted(seen, now)
     if refused := seen.configs_refused:
         yield CheckFinding(
@@ -149,7 +148,7 @@ def _find_unread(
 
 def _find_unmeasured(
     seen: LagObservation, worst: FirstLoss | None
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     """Yield what may lose records sooner than is known. Where nothing waits,
     what is known is enough.
     """
@@ -182,7 +181,7 @@ def _name(topics: Sequence[str]) -> str:
 
 def _judge_worst(
     topic: TopicLag, first: Headroom, limits: RetentionLimits
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     """Yield the worst of what is left of a topic: what ends first may hide
     what is as good as used up.
     """
@@ -205,7 +204,7 @@ def _judge_worst(
 
 def _judge(
     topic: TopicLag, headroom: Headroom, limits: RetentionLimits
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     left, share = headroom.remaining, headroom.share
     drains = topic.drain is not None and topic.drain < left
     about = " (estimated from the log size)" * headroom.estimated

@@ -9,6 +9,7 @@ from ..lag.model import LagObservation
 from ..report import (
     CheckFinding,
     Evidence,
+    Finding,
     Health,
     Verdict,
     agree,
@@ -222,7 +223,7 @@ def _find(
     limits: ConfigsLimits,
     now: datetime,
     hidden: str | None,
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     if not limits.enabled:
         yield CheckFinding(
             Health.OFF,

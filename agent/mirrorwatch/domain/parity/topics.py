@@ -10,6 +10,7 @@ from ..mirror_records import ConnectorSettings
 from ..report import (
     CheckFinding,
     Evidence,
+    Finding,
     Health,
     Verdict,
     agree,
@@ -339,7 +340,7 @@ def judge_topics(
 
 def _find(
     seen: TopicsObservation | None, hidden: str | None
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     if seen is None:
         yield CheckFinding(
             Health.UNKNOWN, "Topics of both clusters are not known yet"
@@ -375,7 +376,7 @@ def _find(
     )
 
 
-def _find_unwanted(seen: TopicsObservation) -> Iterator[CheckFinding]:
+def _find_unwanted(seen: TopicsObservation) -> Iterator[Finding]:
     if seen.unwanted and seen.chosen:
         number = len(seen.unwanted)
         them = agree(number, "them")
@@ -394,7 +395,7 @@ UNREFRESHED = (
 )
 
 
-def _find_missing(seen: TopicsObservation) -> Iterator[CheckFinding]:
+def _find_missing(seen: TopicsObservation) -> Iterator[Finding]:
     there = seen.target_alias
     absent = [m for m in seen.late if m.hidden is False]
     if absent:
@@ -429,7 +430,7 @@ def _find_missing(seen: TopicsObservation) -> Iterator[CheckFinding]:
         )
 
 
-def _find_mismatches(seen: TopicsObservation) -> Iterator[CheckFinding]:
+def _find_mismatches(seen: TopicsObservation) -> Iterator[Finding]:
     """Say it of one topic in each direction, and name others: there may be
     very many.
     """
@@ -469,7 +470,7 @@ def _likewise_note(
     return f" (also {others})" if others else ""
 
 
-def _find_cycles(seen: TopicsObservation) -> Iterator[CheckFinding]:
+def _find_cycles(seen: TopicsObservation) -> Iterator[Finding]:
     if seen.cycles:
         yield CheckFinding(
             Health.WARNING,
@@ -479,7 +480,7 @@ def _find_cycles(seen: TopicsObservation) -> Iterator[CheckFinding]:
         )
 
 
-def _find_misread(seen: TopicsObservation) -> Iterator[CheckFinding]:
+def _find_misread(seen: TopicsObservation) -> Iterator[Finding]:
     """Find what the mirror does not copy because of its name alone."""
     if seen.mistaken:
         them = agree(len(seen.mistaken), "them")

@@ -9,6 +9,7 @@ from ..lag.model import STALE, LagObservation
 from ..report import (
     CheckFinding,
     Evidence,
+    Finding,
     Health,
     Verdict,
     agree,
@@ -470,7 +471,7 @@ def _find(
     now: datetime,
     lag: LagObservation | None,
     skips: SkipsObservation | None,
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     if seen is None:
         yield CheckFinding(Health.UNKNOWN, "Positions have not been read yet")
         return
@@ -540,7 +541,7 @@ def _resets(
     limits: PositionLimits,
     now: datetime,
     skips: SkipsObservation | None,
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     """Yield what happened, by kind and topic, the worst and newest first."""
     moves = seen.moved_at is not None and now - seen.moved_at <= MOVES
     groups: dict[tuple[object, ...], list[Reset]] = {}

@@ -8,6 +8,7 @@ from ..lag.model import LagStatus, TopicLag
 from ..report import (
     CheckFinding,
     Evidence,
+    Finding,
     Health,
     Verdict,
     agree,
@@ -71,7 +72,7 @@ def judge_readers(
 
 def _find(
     seen: ReadersObservation | None, limits: ReadersLimits, now: datetime
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     if not limits.enabled:
         yield CheckFinding(
             Health.OFF,
@@ -118,7 +119,7 @@ def _find(
         )
 
 
-def _find_unread(seen: ReadersObservation) -> Iterator[CheckFinding]:
+def _find_unread(seen: ReadersObservation) -> Iterator[Finding]:
     if seen.denied:
         yield CheckFinding(
             Health.UNKNOWN,
@@ -145,7 +146,7 @@ def _find_unread(seen: ReadersObservation) -> Iterator[CheckFinding]:
 
 def _find_stuck(
     seen: ReadersObservation, limits: ReadersLimits
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     for group in seen.groups:
         stuck = [
             topic
@@ -169,9 +170,7 @@ def _find_stuck(
             )
 
 
-def _find_lost(
-    seen: ReadersObservation, now: datetime
-) -> Iterator[CheckFinding]:
+def _find_lost(seen: ReadersObservation, now: datetime) -> Iterator[Finding]:
     if seen.lost:
         worst = max(seen.lost, key=lambda each: each.records)
         yield CheckFinding(

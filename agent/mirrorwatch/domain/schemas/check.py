@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from ..report import (
     CheckFinding,
     Evidence,
+    Finding,
     Health,
     Verdict,
     agree,
@@ -98,7 +99,7 @@ def judge_schemas(
 
 def _find(
     seen: SchemasObservation | None, limits: SchemasLimits, now: datetime
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     if not limits.enabled:
         yield CheckFinding(
             Health.OFF,
@@ -136,7 +137,7 @@ def _find(
 
 def _find_bad(
     seen: SchemasObservation, limits: SchemasLimits, now: datetime
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     missing = _only(seen.bad, Resolution.MISSING)
     arrived = sorted(
         (p.unreadable_since, p.use, p)
@@ -236,7 +237,7 @@ def _remedy(seen: SchemasObservation) -> str:
 
 def _find_unknown(
     seen: SchemasObservation, now: datetime
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     for problem in seen.problems:
         yield CheckFinding(Health.UNKNOWN, problem)
     if not seen.known:
@@ -276,7 +277,7 @@ def _find_unknown(
 
 def _find_late(
     seen: SchemasObservation, limits: SchemasLimits, now: datetime
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     late = [
         one
         for one in seen.late
@@ -303,7 +304,7 @@ def _capital(of: object) -> str:
 
 def _find_setup(
     seen: SchemasObservation, limits: SchemasLimits
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     topic = seen.registry_topic
     if topic.misses:
         copied = (
@@ -336,7 +337,7 @@ def _find_setup(
         )
 
 
-def _find_subject_modes(seen: SchemasObservation) -> Iterator[CheckFinding]:
+def _find_subject_modes(seen: SchemasObservation) -> Iterator[Finding]:
     """Find subjects that take no schema, but by modes of their own.
 
     Notes

@@ -13,7 +13,15 @@ from datetime import datetime, timedelta
 
 from ..cluster_view import STALE_END, FlowView, PartitionView, TopicFacts
 from ..offsets import OffsetRange
-from ..report import CheckFinding, Evidence, Health, agree, counted, seconds
+from ..report import (
+    CheckFinding,
+    Evidence,
+    Finding,
+    Health,
+    agree,
+    counted,
+    seconds,
+)
 from ..topics import FilteredTopics, filtered_note, is_beyond
 
 __all__ = [
@@ -528,7 +536,7 @@ class BalanceFindings:
 
 def find_balance(
     seen: BalanceFindings, lost: timedelta, warned: timedelta, now: datetime
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     """Find what did not add up.
 
     Parameters

@@ -9,6 +9,7 @@ from ..lag.model import LagObservation
 from ..report import (
     CheckFinding,
     Evidence,
+    Finding,
     Health,
     Verdict,
     agree,
@@ -222,7 +223,7 @@ def _find(
     limits: SkipsLimits,
     now: datetime,
     hidden: str | None,
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     if seen is None:
         yield CheckFinding(
             Health.UNKNOWN, "Source and target have not been compared yet"
@@ -262,7 +263,7 @@ def _find(
 
 def _find_losses(
     seen: SkipsObservation, limits: SkipsLimits, now: datetime
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     for kind, what in (
         (
             SkipKind.SKIPPED,
@@ -324,7 +325,7 @@ def _find_losses(
 
 def _find_excesses(
     seen: SkipsObservation, limits: SkipsLimits, now: datetime
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     recent = [
         (topic, excess)
         for topic, excess in seen.excesses
@@ -346,7 +347,7 @@ def _find_excesses(
 
 def _find_doubts(
     seen: SkipsObservation, limits: SkipsLimits, now: datetime
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     suspicions = [s for s in seen.suspicions if not s.filtered]
     if suspicions:
         last = max(suspicions, key=lambda s: s.count)
@@ -394,7 +395,7 @@ def _find_doubts(
 
 def _find_foreign(
     seen: SkipsObservation, limits: SkipsLimits, now: datetime
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     recent = _foreign_since(seen, now - limits.lost_window)
     if recent:
         topic, found = max(recent, key=lambda each: each[1].at)
@@ -425,7 +426,7 @@ def _find_blindness(
     limits: SkipsLimits,
     now: datetime,
     hidden: str | None,
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     for problem in seen.problems:
         yield CheckFinding(Health.UNKNOWN, problem)
     if now - seen.at > STALE:

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from ..report import (
     CheckFinding,
     Evidence,
+    Finding,
     Health,
     Verdict,
     agree,
@@ -110,7 +111,7 @@ class TasksLimits:
 
 def find_idle(
     ours: Sequence[MirrorTask], limits: TasksLimits, now: datetime
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     """Find what neither runs nor failed, for longer than between two runs."""
     for name in dict.fromkeys(task.connector for task in ours):
         members = [task for task in ours if task.connector == name]
@@ -129,7 +130,7 @@ def _judge_tasks(
     tasks: Sequence[MirrorTask],
     limits: TasksLimits,
     now: datetime,
-) -> CheckFinding | None:
+) -> Finding | None:
     idle = [t for t in tasks if t.state not in {"RUNNING", "FAILED"}]
     if not idle:
         return None
@@ -150,7 +151,7 @@ def _judge_tasks(
 
 def _judge_connector(
     connector: MirrorTask, limits: TasksLimits, now: datetime
-) -> CheckFinding | None:
+) -> Finding | None:
     copies = connector.role == "source"
     if (
         connector.state == "FAILED"
@@ -169,7 +170,7 @@ def _judge_connector(
 
 def find_flapping(
     ours: Sequence[MirrorTask], seen: TasksObservation, limits: TasksLimits
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     """Find what is started again and again."""
     window = seconds(seen.window)
     # Each look for new topics may be a reason to rebalance tasks.
@@ -233,7 +234,7 @@ def judge_tasks(
 
 def _find(
     seen: TasksObservation | None, limits: TasksLimits, now: datetime
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     if seen is None:
         yield CheckFinding(
             Health.UNKNOWN, "MirrorMaker's tasks have not been read yet"
@@ -283,7 +284,7 @@ def _find(
 
 def _find_failed(
     ours: Sequence[MirrorTask], seen: TasksObservation
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     stopped = {(s.connector, s.task): s for s in seen.stopped}
     for task in ours:
         if task.state != "FAILED":
@@ -317,7 +318,7 @@ def _effect(stopped: Stopped) -> str:
     return "".join(f". {part}" for part in parts)
 
 
-def _find_unassigned(seen: TasksObservation) -> Iterator[CheckFinding]:
+def _find_unassigned(seen: TasksObservation) -> Iterator[Finding]:
     if seen.unassigned:
         count = len(seen.unassigned)
         yield CheckFinding(

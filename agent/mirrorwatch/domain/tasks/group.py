@@ -5,7 +5,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from ..cluster_view import FlowView, TopicPartition
-from ..report import CheckFinding, Evidence, Health, agree, counted, seconds
+from ..report import (
+    CheckFinding,
+    Evidence,
+    Finding,
+    Health,
+    agree,
+    counted,
+    seconds,
+)
 
 __all__ = [
     "GroupMemory",
@@ -179,7 +187,7 @@ every five minutes (``metadata.max.age.ms``)."""
 
 def find_group(
     group: GroupTasks, grace: timedelta, now: datetime
-) -> Iterator[CheckFinding]:
+) -> Iterator[Finding]:
     """Find what is wrong with a mirror's consumer group.
 
     Parameters
@@ -221,9 +229,7 @@ def find_group(
         yield CheckFinding(Health.OK, f"{group.shown} is rebalancing")
 
 
-def _empty(
-    group: GroupTasks, grace: timedelta, lasted: timedelta
-) -> CheckFinding:
+def _empty(group: GroupTasks, grace: timedelta, lasted: timedelta) -> Finding:
     if not group.always_members and not group.had_members:
         return CheckFinding(
             Health.OFF,
@@ -249,7 +255,7 @@ def _empty(
     )
 
 
-def _loop(loop: SplitLoop, title: str, now: datetime) -> CheckFinding:
+def _loop(loop: SplitLoop, title: str, now: datetime) -> Finding:
     return CheckFinding(
         Health.CRITICAL,
         f"{title} commits no position: all have stood for "
