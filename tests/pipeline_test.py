@@ -13,6 +13,7 @@ from mirrorwatch.domain.checks import CHECKS, MIRROR, FlowLimits
 from mirrorwatch.domain.cluster_view import ClusterAnswer
 from mirrorwatch.domain.lag.model import LagStatus, StalledPartition
 from mirrorwatch.domain.report import Health, MaintenanceWindow, Observation
+from mirrorwatch.domain.tasks.model import MirrorTask, TasksObservation
 from mirrorwatch.exceptions import (
     SinkError,
     SourceUnavailableError,
@@ -202,6 +203,24 @@ def test_a_cause_is_in_the_report_and_says_no_secret() -> None:
     assert (cause.flow, cause.part) == (FLOW.name, "target")
     assert cause.reason.startswith(f"ldf does not {HIDDEN} does.")
     assert report.cause_of("other") is None
+
+
+def test_findings_say_no_secret() -> None:
+    failed = MirrorTask(
+        connector="hunter22",
+        role="source",
+        number=0,
+        state="FAILED",
+        since=NOON,
+        cause="hunter22 is refused",
+    )
+    seen = TasksObservation(flow=FLOW.name, at=NOON, tasks=(failed,))
+    made = pipeline([Fixed(seen)], [])
+    never_show(["hunter22"])
+    (found,) = (v for v in made.tick().verdicts if v.check == "tasks")
+    assert found.code == "tasks.failed"
+    assert found.findings[0].subject == {"connector": HIDDEN, "task": 0}
+    assert "hunter22" not in str(found.findings)
 
 
 def test_a_cause_names_the_mirror_of_its_flow() -> None:

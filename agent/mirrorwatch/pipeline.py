@@ -439,6 +439,14 @@ def _without_secrets(verdict: Verdict) -> Verdict:
         verdict,
         reason=hide_secrets(verdict.reason),
         evidence=hide_in(verdict.evidence),
+        findings=tuple(
+            replace(
+                finding,
+                reason=hide_secrets(finding.reason),
+                subject=hide_in(finding.subject),
+            )
+            for finding in verdict.findings
+        ),
     )
 
 

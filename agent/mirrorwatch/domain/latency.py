@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from .report import CheckFinding, Finding, Health, Verdict, conclude, seconds
+from .report import Finding, Health, Verdict, conclude, seconds
 
 __all__ = ["LatencyLimits", "LatencyObservation", "judge_latency"]
 
@@ -106,15 +106,19 @@ def _find(
     seen: LatencyObservation | None, limits: LatencyLimits
 ) -> Iterator[Finding]:
     if not limits.enabled:
-        yield CheckFinding(
-            Health.OFF, "Canary is disabled (canary.enabled is false)"
+        yield Finding(
+            "latency.off",
+            Health.OFF,
+            "Canary is disabled (canary.enabled is false)",
         )
         return
     if seen is None or seen.p99 is None:
         over = "in the last 5 min"
         if seen is not None and seen.watched is not None:
             over = f"since mirrorwatch started, {seconds(seen.watched)} ago"
-        yield CheckFinding(Health.UNKNOWN, f"No probe has arrived {over}")
+        yield Finding(
+            "latency.no-data", Health.UNKNOWN, f"No probe has arrived {over}"
+        )
         return
     usual = (
         "baseline not known yet"
@@ -125,6 +129,10 @@ def _find(
         f"p99 end-to-end latency is {_text(seen.p99)} s over the last 5 min, "
         f"{usual}"
     )
+    numbers = {
+        "p99_seconds": _rounded(seen.p99),
+        "usual_seconds": _rounded(seen.usual),
+    }
     for health, least, factor in (
         (Health.CRITICAL, limits.critical, limits.critical_factor),
         (Health.WARNING, limits.warning, limits.warning_factor),
@@ -133,9 +141,14 @@ def _find(
         if seen.p99 > least and unusual:
             # Slow, but nobody knows whether more than usual: no alarm.
             known = seen.usual is not None
-            yield CheckFinding(health if known else Health.WARNING, reason)
+            yield Finding(
+                "latency.high",
+                health if known else Health.WARNING,
+                reason,
+                numbers=numbers,
+            )
             return
-    yield CheckFinding(Health.OK, reason)
+    yield Finding("latency.ok", Health.OK, reason, numbers=numbers)
 
 
 def _rounded(duration: timedelta | None) -> float | None:

@@ -82,7 +82,8 @@ class Flow:
 Subject = Mapping[str, str | int]
 """Identity of the data or part a finding is about: ``flow`` is implied; keys
 are ``topic``, ``partition``, ``group``, ``connector``, ``task``, ``cluster``,
-``broker``, ``connection``, ``subject`` (of a schema), ``client``."""
+``broker``, ``connection``, ``subject`` (of a schema), ``client``,
+``property`` (of a topic)."""
 
 Numbers = Mapping[str, int | float | None]
 """Counts and measures of a finding by name, units in the names."""
@@ -323,10 +324,13 @@ class Problem:
     text: str
     """One sentence that names the place and the remedy."""
 
+    condition: str = "unreadable"
+    """Second part of the finding's code."""
+
     @classmethod
-    def unknown(cls, text: str) -> "Problem":
+    def unknown(cls, text: str, condition: str = "unreadable") -> "Problem":
         """Return a problem that keeps the agent from knowing."""
-        return cls(Health.UNKNOWN, text)
+        return cls(Health.UNKNOWN, text, condition)
 
 
 def conclude(

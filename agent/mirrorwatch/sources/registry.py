@@ -461,4 +461,5 @@ class SchemaWorker:
             f"Probes arrive, but consumers at {target.cluster} cannot decode "
             f"them: schema id {schema_id} is {wrong} in its schema registry. "
             f"Copy the schemas of {self._source.cluster} there with their ids",
+            "undecodable",
         )

@@ -12,9 +12,10 @@ from .documents import DocumentStore, FlowTable, from_json, to_json
 
 __all__ = ["CanaryStore"]
 
-LOSSES_KEPT = 1000
-"""Lost probes kept by name for each flow. Counters continue beyond that;
-a person reads a few, and an hour of a dead canary must not fill the disk."""
+LOSSES_KEPT = 30_000
+"""Lost probes kept by name for each flow: more than the default six partitions
+can lose within `limits.canary.lost_window`, which are counted exactly, and few
+enough not to fill the disk."""
 
 _LOSSES = """
 CREATE TABLE IF NOT EXISTS canary_loss (

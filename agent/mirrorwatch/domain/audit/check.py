@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from ..report import (
-    CheckFinding,
     Evidence,
     Finding,
     Health,
+    Subject,
     Verdict,
     agree,
     conclude,
@@ -16,9 +16,16 @@ from ..report import (
     seconds,
 )
 from ..topics import filtered_note
-from .flow_result import ERRORS, KINDS, Attempt, AuditObservation, FlowResult
+from .flow_result import (
+    ERRORS,
+    KINDS,
+    Attempt,
+    AuditObservation,
+    FlowResult,
+    TopicTally,
+)
 from .plan import Unverifiable
-from .result import AuditFinding
+from .result import AuditFinding, FindingKind
 
 __all__ = ["AuditLimits", "judge_audit"]
 
@@ -170,7 +177,8 @@ def judge_audit(
     failed since proves nothing, so it never makes the verdict better.
     """
     if not limits.enabled:
-        off = CheckFinding(
+        off = Finding(
+            "audit.off",
             Health.OFF,
             "Records are not compared: audit is not configured",
         )
@@ -188,24 +196,29 @@ def _find(
     seen: AuditObservation | None, limits: AuditLimits, now: datetime
 ) -> Iterator[Finding]:
     if seen is None:
-        yield CheckFinding(
-            Health.UNKNOWN, "Audit results have not been read yet"
+        yield Finding(
+            "audit.no-data",
+            Health.UNKNOWN,
+            "Audit results have not been read yet",
         )
         return
     if seen.night is not None:
         yield from _judge_night(seen.night)
     yield from _judge_attempt(seen, limits, now)
     if now - seen.at > STALE:
-        yield CheckFinding(
+        yield Finding(
+            "audit.stale",
             Health.UNKNOWN,
             f"Audit results were last read {seconds(now - seen.at)} ago. "
             "Check that the folder audit.out answers",
+            numbers={"age_seconds": (now - seen.at).total_seconds()},
         )
     for problem in seen.problems:
-        yield CheckFinding(Health.UNKNOWN, problem)
+        yield Finding("audit.unreadable", Health.UNKNOWN, problem)
     if seen.night is None or seen.night.partial:
         when = f" at {time_of(seen.next_due)}" if seen.next_due else ""
-        yield CheckFinding(
+        yield Finding(
+            "audit.no-data",
             Health.UNKNOWN,
             f"No audit of this flow has run yet; the next one is due{when}",
         )
@@ -214,33 +227,65 @@ def _find(
 def _judge_night(night: FlowResult) -> Iterator[Finding]:
     by = f"in the audit up to {time_of(night.end)}"
     for kind in ERRORS:
-        total = night.found(kind)
-        largest = next((f for f in night.findings if f.kind == kind), None)
-        if largest is not None:
-            rest = total - largest.count
-            yield CheckFinding(
-                Health.CRITICAL,
-                f"{counted(largest.count, 'record')} of {label_of(largest)} "
-                + agree(largest.count, WORDS[kind])
-                + (f"; {rest} more in other ranges" if rest > 0 else "")
-                + f", {by}",
-            )
+        for topic in sorted(night.topics, key=lambda t: -t.found.get(kind, 0)):
+            if topic.found.get(kind, 0):
+                yield _find_errors(night, topic, kind, by)
     if night.gaps:
         rest = night.gaps_total - 1
         more = f"; and {counted(rest, 'more range')}" if rest else ""
-        yield CheckFinding(
+        yield Finding(
+            "audit.unverifiable",
             Health.WARNING,
             f"Some records could not be verified {by}: "
             f"{gap_of(night.gaps[0])}{more}",
+            subject=_place(night.gaps[0]),
+            numbers={
+                "records": sum(t.unverifiable for t in night.topics),
+                "ranges": night.gaps_total,
+            },
         )
     if night.more:
-        yield CheckFinding(
+        yield Finding(
+            "audit.partial",
             Health.UNKNOWN,
             f"Only part of the records was compared {by}. The next run "
             "compares the rest",
         )
     elif not night.wrong and not night.gaps:
         yield _praise(night, by)
+
+
+def _find_errors(
+    night: FlowResult, topic: TopicTally, kind: FindingKind, by: str
+) -> Finding:
+    """Return one kind of discrepancy of one topic, with its largest range."""
+    total = topic.found[kind]
+    largest = next(
+        (
+            f
+            for f in night.findings
+            if f.kind == kind and f.topic == topic.topic
+        ),
+        None,
+    )
+    count = total if largest is None else largest.count
+    where = topic.topic if largest is None else label_of(largest)
+    rest = total - count
+    return Finding(
+        f"audit.{kind}",
+        Health.CRITICAL,
+        f"{counted(count, 'record')} of {where} "
+        + agree(count, WORDS[kind])
+        + (f"; {rest} more in other ranges" if rest > 0 else "")
+        + f", {by}",
+        subject={"topic": topic.topic},
+        numbers={"records": total},
+    )
+
+
+def _place(gap: Unverifiable) -> Subject:
+    named = {} if gap.partition is None else {"partition": gap.partition}
+    return {"topic": gap.topic, **named}
 
 
 def _praise(night: FlowResult, by: str) -> Finding:
@@ -252,11 +297,13 @@ def _praise(night: FlowResult, by: str) -> Finding:
     filtered = filtered_note(t.found.get("filtered", 0) for t in night.topics)
     if filtered:
         rest = f", except for {filtered}{rest}"
-    return CheckFinding(
+    return Finding(
+        "audit.ok",
         Health.OK,
         f"{counted(records, 'record')} of "
         f"{counted(len(night.topics), 'topic')} compared, none missing, "
         f"altered or duplicated {by}{rest}",
+        numbers={"records": records, "topics": len(night.topics)},
     )
 
 
@@ -288,7 +335,9 @@ def _judge_attempt(
             overdue is None or overdue < attempt.due
         )
         if attempt.outcome != "finished" and unfinished and not waits:
-            yield CheckFinding(Health.WARNING, _blame(attempt, limits))
+            yield Finding(
+                "audit.failed", Health.WARNING, _blame(attempt, limits)
+            )
             return
     if overdue is None:
         return
@@ -298,18 +347,24 @@ def _judge_attempt(
         return
     runs = attempt is not None and attempt.outcome == "running"
     if attempt is not None and runs and attempt.due <= overdue:
-        yield CheckFinding(
+        yield Finding(
+            "audit.late",
             Health.WARNING,
             f"The audit due at {time_of(attempt.due)} is late: it has run "
             f"for {seconds(now - attempt.began_at)} and is stopped after "
             f"{seconds(limits.timeout)} (audit.timeout)",
+            numbers={
+                "running_seconds": (now - attempt.began_at).total_seconds()
+            },
         )
         return
-    yield CheckFinding(
+    yield Finding(
+        "audit.missed",
         Health.WARNING,
         "No audit of this flow has completed since the one due at "
         f"{time_of(overdue)}. Check that it was started and writes to "
         "audit.out",
+        numbers={"overdue_seconds": (now - overdue).total_seconds()},
     )
 
 

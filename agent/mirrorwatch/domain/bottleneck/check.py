@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 
 from ..report import (
-    CheckFinding,
     Evidence,
     Finding,
     Health,
@@ -91,11 +90,29 @@ def find_slowness(said: MirrorMetrics, limits: Slowness) -> Iterator[Finding]:
     """
     consumer, producer = said.consumer, said.producer
     if said.silent:
-        yield CheckFinding(Health.WARNING, _of_silence(said))
+        yield Finding(
+            "bottleneck.silent",
+            Health.WARNING,
+            _of_silence(said),
+            subject={"client": said.silent[0]},
+            numbers={
+                "clients": len(said.silent),
+                "in_flight_records": round(said.tasks.active_records or 0),
+            },
+        )
         return
     queued = producer.record_queue_average_seconds or 0
     if queued > limits.queue_time.total_seconds():
-        yield CheckFinding(Health.WARNING, _of_producer(said, queued, limits))
+        yield Finding(
+            "bottleneck.producer",
+            Health.WARNING,
+            _of_producer(said, queued, limits),
+            numbers={
+                "queue_seconds": queued,
+                "batch_bytes": producer.batch_size_average_bytes,
+                "request_seconds": producer.request_latency_average_seconds,
+            },
+        )
         return
     waiting = consumer.consumer_lag_max_records or 0
     if waiting <= limits.waiting_records:
@@ -103,18 +120,26 @@ def find_slowness(said: MirrorMetrics, limits: Slowness) -> Iterator[Finding]:
     latency = consumer.fetch_latency_average_seconds or 0
     if latency > limits.fetch_latency.total_seconds():
         size = consumer.fetch_size_average_bytes or 0
-        yield CheckFinding(
+        yield Finding(
+            "bottleneck.link",
             Health.WARNING,
             "Link from the source is the bottleneck: a fetch of "
             f"{size / 1000:.0f} kB takes {latency:.2g} s, and lag is "
             f"{waiting:.0f} records on a partition",
+            numbers={
+                "fetch_seconds": latency,
+                "fetch_bytes": size,
+                "lag_records": waiting,
+            },
         )
         return
-    yield CheckFinding(
+    yield Finding(
+        "bottleneck.consumer",
         Health.WARNING,
         f"MirrorMaker's consumer is the bottleneck: lag is {waiting:.0f} "
         "records on a partition, and neither quotas nor the link nor the "
         "producer limit it. Raise tasks.max",
+        numbers={"lag_records": waiting},
     )
 
 
@@ -276,23 +301,27 @@ def _find(
     seen: MirrorObservation | None, limits: BottleneckLimits, now: datetime
 ) -> Iterator[Finding]:
     if not limits.enabled:
-        yield CheckFinding(Health.OFF, _OFF)
+        yield Finding("bottleneck.off", Health.OFF, _OFF)
         return
     if seen is None:
-        yield CheckFinding(
-            Health.UNKNOWN, "JMX metrics have not been read yet"
+        yield Finding(
+            "bottleneck.no-data",
+            Health.UNKNOWN,
+            "JMX metrics have not been read yet",
         )
         return
     yield from _lost(seen, limits, now)
     for unread in seen.unread:
-        yield CheckFinding(
+        yield Finding(
+            "bottleneck.unreadable",
             Health.UNKNOWN,
             f"No JMX metrics from MirrorMaker: {unread.reason}",
+            subject={"connection": unread.url},
         )
     if not seen.answering:
         return
     if seen.metrics.blank:
-        yield CheckFinding(Health.UNKNOWN, _BLANK)
+        yield Finding("bottleneck.blank", Health.UNKNOWN, _BLANK)
         return
     yield from _refused(seen, limits)
     yield from find_slowness(
@@ -308,9 +337,11 @@ def _find(
         copied.records_per_second or 0
         for copied in seen.metrics.classes.values()
     )
-    yield CheckFinding(
+    yield Finding(
+        "bottleneck.ok",
         Health.OK,
         f"No bottleneck: MirrorMaker copies {rate:.1f} records/s",
+        numbers={"records_per_second": rate},
     )
 
 
@@ -320,12 +351,19 @@ def _lost(
     at, lately = seen.last_lost, seen.lately
     if at is None or now - at > limits.lost_window:
         return
-    yield CheckFinding(
+    yield Finding(
+        "bottleneck.dropped",
         Health.CRITICAL,
         f"MirrorMaker's tasks dropped {counted(lately.lost, 'record')} "
         f"({lately.not_produced} not produced, {lately.records_skipped} "
         f"skipped), most recently {seconds(now - at)} ago. MirrorMaker's log "
         "names them if errors.log.enable is on",
+        numbers={
+            "records": lately.lost,
+            "not_produced_records": lately.not_produced,
+            "skipped_records": lately.records_skipped,
+            "last_seconds": (now - at).total_seconds(),
+        },
     )
 
 
@@ -337,50 +375,64 @@ def _refused(
     throttle = limits.throttle.total_seconds()
     held = consumer.fetch_throttle_max_seconds or 0
     if held > throttle:
-        yield CheckFinding(
+        yield Finding(
+            "bottleneck.throttled",
             Health.WARNING,
             "A quota at the source throttles MirrorMaker's fetches by up to "
             f"{held:.2g} s each. Raise consumer_byte_rate there",
+            numbers={"fetch_throttle_seconds": held},
         )
     held = producer.produce_throttle_max_seconds or 0
     if held > throttle:
-        yield CheckFinding(
+        yield Finding(
+            "bottleneck.throttled",
             Health.WARNING,
             "A quota at the target throttles MirrorMaker's producer by up "
             f"to {held:.2g} s per request. Raise producer_byte_rate there",
+            numbers={"produce_throttle_seconds": held},
         )
     if (failed := producer.errors_per_second or 0) > 0:
-        yield CheckFinding(
+        yield Finding(
+            "bottleneck.refused",
             Health.WARNING,
             f"MirrorMaker's producer fails to write {failed:.2g} records/s "
             "to the target (record-error-rate)",
+            numbers={"failed_records_per_second": failed},
         )
     if (again := producer.retries_per_second or 0) > limits.retries_per_second:
-        yield CheckFinding(
+        yield Finding(
+            "bottleneck.refused",
             Health.WARNING,
             f"MirrorMaker's producer retries {again:.2g} records/s "
             "(record-retry-rate): the target does not answer, or its "
             "leaders change",
+            numbers={"retried_records_per_second": again},
         )
     if (split := producer.batch_splits_per_second or 0) > 0:
-        yield CheckFinding(
+        yield Finding(
+            "bottleneck.too-large",
             Health.WARNING,
             f"MirrorMaker's producer splits {split:.2g} batches/s that are "
             "too large for the target. Compare max.message.bytes on both "
             "clusters",
+            numbers={"split_batches_per_second": split},
         )
     if (part := tasks.offset_commit_failure_ratio or 0) > (
         limits.commit_failures
     ):
-        yield CheckFinding(
+        yield Finding(
+            "bottleneck.commits",
             Health.WARNING,
             f"MirrorMaker fails {part:.0%} of its offset commits. After a "
             "restart it copies uncommitted records again",
+            numbers={"failed_ratio": part},
         )
     took = tasks.offset_commit_max_seconds or 0
     if took > limits.commit_time.total_seconds():
-        yield CheckFinding(
+        yield Finding(
+            "bottleneck.commits",
             Health.WARNING,
             f"MirrorMaker took {took:.2g} s to commit offsets. Commits fail "
             "beyond offset.flush.timeout.ms (5 s)",
+            numbers={"commit_seconds": took},
         )

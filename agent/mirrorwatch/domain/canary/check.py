@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from ..report import (
-    CheckFinding,
     Finding,
     Health,
     Verdict,
@@ -82,28 +81,40 @@ def _find(
     seen: CanaryObservation | None, limits: CanaryLimits, now: datetime
 ) -> Iterator[Finding]:
     if not limits.enabled:
-        yield CheckFinding(
-            Health.OFF, "Canary is disabled (canary.enabled is false)"
+        yield Finding(
+            "canary.off",
+            Health.OFF,
+            "Canary is disabled (canary.enabled is false)",
         )
         return
     if seen is None:
-        yield CheckFinding(Health.UNKNOWN, NOT_STARTED)
+        yield Finding("canary.no-data", Health.UNKNOWN, NOT_STARTED)
         return
     if now - seen.at > STALE:
-        yield CheckFinding(
+        yield Finding(
+            "canary.stale",
             Health.UNKNOWN,
             f"Canary has been stuck for {seconds(now - seen.at)}. Check "
             "mirrorwatch's log and the disk of its state file",
+            numbers={"age_seconds": (now - seen.at).total_seconds()},
         )
     yield from _find_losses(seen, limits, now)
     yield from _find_overdue(seen, limits, now)
-    yield from (CheckFinding(p.health, p.text) for p in seen.problems)
+    yield from (
+        Finding(f"canary.{p.condition}", p.health, p.text)
+        for p in seen.problems
+    )
     yield from _find_blindness(seen, limits, now)
     yield from _find_trouble(seen, limits, now)
-    yield CheckFinding(
+    yield Finding(
+        "canary.ok",
         Health.OK,
         f"Probes arrive on {every(len(seen.partitions), 'partition')}"
         + _warming_note(seen),
+        numbers={
+            "partitions": len(seen.partitions),
+            "warming_partitions": sum(p.warming for p in seen.partitions),
+        },
     )
 
 
@@ -115,12 +126,15 @@ def _find_losses(
     ]
     if recent:
         last = recent[-1]
-        yield CheckFinding(
+        yield Finding(
+            "canary.lost",
             Health.CRITICAL,
             f"{counted(len(recent), 'probe')} confirmed lost in the last "
             f"{seconds(limits.lost_window)}, most recently sequence "
             f"{last.sequence} on partition {last.partition} (source offset "
             f"{last.source_offset}). {last.proof}",
+            subject={"topic": seen.topic},
+            numbers={"records": len(recent)},
         )
 
 
@@ -141,17 +155,27 @@ def _find_overdue(
         if partition not in seen.unread
     }
     if overdue:
-        yield CheckFinding(
+        oldest = max(overdue.values())
+        yield Finding(
+            "canary.overdue",
             Health.CRITICAL,
             f"Probes on {_name(overdue, len(seen.partitions))} are overdue, "
-            f"the oldest outstanding for {seconds(max(overdue.values()))}. "
+            f"the oldest outstanding for {seconds(oldest)}. "
             "Check that MirrorMaker runs and reaches both clusters",
+            subject={"topic": seen.topic},
+            numbers={
+                "partitions": len(overdue),
+                "oldest_seconds": oldest.total_seconds(),
+            },
         )
     elif outstanding and not seen.problems:
-        yield CheckFinding(
+        yield Finding(
+            "canary.unread",
             Health.UNKNOWN,
             f"Canary topic {seen.remote_topic} at the target is still being "
             "read",
+            subject={"topic": seen.remote_topic},
+            numbers={"partitions": len(outstanding)},
         )
 
 
@@ -159,7 +183,11 @@ def _find_blindness(
     seen: CanaryObservation, limits: CanaryLimits, now: datetime
 ) -> Iterator[Finding]:
     if not seen.partitions:
-        yield CheckFinding(Health.UNKNOWN, "No canary partition is known yet")
+        yield Finding(
+            "canary.no-data",
+            Health.UNKNOWN,
+            "No canary partition is known yet",
+        )
         return
     unacked = [
         now - p.oldest_unacked
@@ -168,10 +196,16 @@ def _find_blindness(
         and now - p.oldest_unacked > limits.deadline
     ]
     if unacked:
-        yield CheckFinding(
+        yield Finding(
+            "canary.unacknowledged",
             Health.UNKNOWN,
             "Source brokers have not acknowledged probes for "
             f"{seconds(max(unacked))}, so replication cannot be verified",
+            subject={"topic": seen.topic},
+            numbers={
+                "partitions": len(unacked),
+                "oldest_seconds": max(unacked).total_seconds(),
+            },
         )
     silent = [
         p.partition
@@ -182,30 +216,41 @@ def _find_blindness(
     if silent:
         where = _name(silent, len(seen.partitions))
         where = where.replace("all ", "any of ")
-        yield CheckFinding(
+        yield Finding(
+            "canary.silent",
             Health.UNKNOWN,
             f"No probe has arrived on {where} "
             f"for {seconds(limits.deadline)} or since mirrorwatch started",
+            subject={"topic": seen.remote_topic},
+            numbers={"partitions": len(silent)},
         )
     if all(p.warming for p in seen.partitions):
-        yield CheckFinding(
+        yield Finding(
+            "canary.warming",
             Health.UNKNOWN,
             f"Canary topic {seen.topic} is new: waiting for MirrorMaker to "
             "discover it (refresh.topics.interval.seconds, 10 min by "
             "default)",
+            subject={"topic": seen.topic},
         )
 
 
 def _find_trouble(
     seen: CanaryObservation, limits: CanaryLimits, now: datetime
 ) -> Iterator[Finding]:
-    for what, moments in (
-        ("arrived late", [p.last_late for p in seen.partitions]),
+    for code, what, moments in (
         (
+            "canary.late",
+            "arrived late",
+            [p.last_late for p in seen.partitions],
+        ),
+        (
+            "canary.duplicated",
             "were duplicated at the target",
             [p.last_duplicate for p in seen.partitions],
         ),
         (
+            "canary.failed",
             "could not be produced to the source",
             [p.last_failed for p in seen.partitions],
         ),
@@ -216,10 +261,16 @@ def _find_trouble(
             if m is not None and now - m <= limits.warning_window
         ]
         if recent:
-            yield CheckFinding(
+            yield Finding(
+                code,
                 Health.WARNING,
                 f"Probes {what}, most recently {seconds(now - max(recent))} "
                 "ago; none was lost",
+                subject={"topic": seen.topic},
+                numbers={
+                    "partitions": len(recent),
+                    "last_seconds": (now - max(recent)).total_seconds(),
+                },
             )
 
 

@@ -534,6 +534,7 @@ class CanaryTracker:
                     f"{wanted}. Check clusters.{alias}.kafka. If the cluster "
                     f"was replaced, set clusters.{alias}.cluster_id to the "
                     "new id",
+                    "wrong-cluster",
                 )
         self.identity.source_cluster = (
             survey.source_cluster or self.identity.source_cluster

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from ..cluster_view import TopicConfigs
 from ..lag.model import LagObservation
 from ..report import (
-    CheckFinding,
     Evidence,
     Finding,
     Health,
@@ -225,49 +224,64 @@ def _find(
     hidden: str | None,
 ) -> Iterator[Finding]:
     if not limits.enabled:
-        yield CheckFinding(
+        yield Finding(
+            "configs.off",
             Health.OFF,
             "Config comparison is disabled (limits.configs.enabled is false)",
         )
         return
     if seen is None:
-        yield CheckFinding(
-            Health.UNKNOWN, "Topic configs have not been read yet"
+        yield Finding(
+            "configs.no-data",
+            Health.UNKNOWN,
+            "Topic configs have not been read yet",
         )
         return
-    yield from (CheckFinding(Health.UNKNOWN, text) for text in seen.problems)
+    for text in seen.problems:
+        yield Finding("configs.unreadable", Health.UNKNOWN, text)
     if not seen.fresh:
-        yield CheckFinding(
+        yield Finding(
+            "configs.stale",
             Health.UNKNOWN,
             f"Topic configs were last read {seconds(now - seen.at)} ago",
+            numbers={"age_seconds": (now - seen.at).total_seconds()},
         )
         return
     due = seen.due
     for name in MATTERS:
         drifts = [d for d in due if d.name == name]
         if drifts:
-            yield CheckFinding(Health.WARNING, _say(drifts, seen, limits))
+            yield _find_drift(drifts, seen, limits)
     if hidden is not None:
-        yield CheckFinding(Health.UNKNOWN, hidden)
-    yield CheckFinding(
+        yield Finding("configs.hidden", Health.UNKNOWN, hidden)
+    yield Finding(
+        "configs.ok",
         Health.OK,
         f"{counted(seen.compared, 'topic')} "
         + agree(seen.compared, "have matching configs")
         + _pending_note(seen),
+        numbers={
+            "topics": seen.compared,
+            "pending_changes": len(seen.drifts) - len(due),
+        },
     )
 
 
-def _say(
+def _find_drift(
     drifts: list[ConfigDrift], seen: ConfigsObservation, limits: ConfigsLimits
-) -> str:
+) -> Finding:
     first = min(drifts, key=lambda d: (not _is_dangerous(d), d.topic))
     more = len(drifts) - 1
-    return (
+    return Finding(
+        "configs.differ",
+        Health.WARNING,
         f"{first.name} of {first.topic} is {first.source} at "
         f"{seen.source_alias} but {first.target} at {seen.target_alias}"
         + (f", and differs on {counted(more, 'more topic')}" if more else "")
         + _danger(first)
-        + _remedy(first, seen, limits)
+        + _remedy(first, seen, limits),
+        subject={"topic": first.topic, "property": first.name},
+        numbers={"topics": len(drifts)},
     )
 
 

@@ -8,10 +8,10 @@ from ..cluster_view import ClusterView, FlowView
 from ..lag.model import LagObservation
 from ..mirror_records import ConnectorSettings
 from ..report import (
-    CheckFinding,
     Evidence,
     Finding,
     Health,
+    Numbers,
     Verdict,
     agree,
     conclude,
@@ -342,21 +342,29 @@ def _find(
     seen: TopicsObservation | None, hidden: str | None
 ) -> Iterator[Finding]:
     if seen is None:
-        yield CheckFinding(
-            Health.UNKNOWN, "Topics of both clusters are not known yet"
+        yield Finding(
+            "topics.no-data",
+            Health.UNKNOWN,
+            "Topics of both clusters are not known yet",
         )
         return
     if not seen.known:
-        told = seen.problems or (
-            "Topics of both clusters could not be listed recently",
-        )
-        yield from (CheckFinding(Health.UNKNOWN, text) for text in told)
+        for text in seen.problems:
+            yield Finding("topics.unreadable", Health.UNKNOWN, text)
+        if not seen.problems:
+            yield Finding(
+                "topics.stale",
+                Health.UNKNOWN,
+                "Topics of both clusters could not be listed recently",
+            )
         return
     if not seen.carried and not seen.internal:
-        yield CheckFinding(
+        yield Finding(
+            "topics.none",
             Health.UNKNOWN,
             f"Mirrorwatch sees no topic of this flow at {seen.source_alias}. "
             "Check topics.include and its permission DESCRIBE",
+            subject={"cluster": seen.source_alias},
         )
         return
     yield from _find_unwanted(seen)
@@ -365,14 +373,19 @@ def _find(
     yield from _find_cycles(seen)
     yield from _find_misread(seen)
     if hidden is not None:
-        yield CheckFinding(Health.UNKNOWN, hidden)
+        yield Finding("topics.hidden", Health.UNKNOWN, hidden)
     carried = seen.carried - len(seen.unwanted)
     theirs = every(carried, "replicated topic")
-    yield CheckFinding(
+    yield Finding(
+        "topics.ok",
         Health.OK,
         f"{theirs[0].upper()}{theirs[1:]} {agree(carried, 'are present')} "
         f"at {seen.target_alias} with matching partitions"
         f"{_pending_note(seen)}{_unwanted_note(seen)}",
+        numbers={
+            "topics": carried,
+            "pending_topics": len(seen.missing) + len(seen.mismatches),
+        },
     )
 
 
@@ -380,12 +393,15 @@ def _find_unwanted(seen: TopicsObservation) -> Iterator[Finding]:
     if seen.unwanted and seen.chosen:
         number = len(seen.unwanted)
         them = agree(number, "them")
-        yield CheckFinding(
+        yield Finding(
+            "topics.filtered",
             Health.CRITICAL,
             "MirrorMaker's topic filter does not match "
             f"{names(seen.unwanted)}, so {agree(number, 'they')} "
             f"{agree(number, 'are')} not copied. Add {them} to the "
             f"connector's topics, or remove {them} from topics.include",
+            subject={"topic": min(seen.unwanted)},
+            numbers={"topics": number},
         )
 
 
@@ -400,7 +416,8 @@ def _find_missing(seen: TopicsObservation) -> Iterator[Finding]:
     absent = [m for m in seen.late if m.hidden is False]
     if absent:
         oldest = min(m.since for m in absent)
-        yield CheckFinding(
+        yield Finding(
+            "topics.missing",
             Health.CRITICAL,
             f"Missing at {there} for {seconds(seen.at - oldest)}: "
             f"{names(m.topic for m in absent)}. "
@@ -410,23 +427,34 @@ def _find_missing(seen: TopicsObservation) -> Iterator[Finding]:
                 if seen.refreshes
                 else UNREFRESHED
             ),
+            subject={"topic": min(m.topic for m in absent)},
+            numbers={
+                "topics": len(absent),
+                "lasted_seconds": (seen.at - oldest).total_seconds(),
+            },
         )
     hidden = [m.remote for m in seen.late if m.hidden]
     if hidden:
-        yield CheckFinding(
+        yield Finding(
+            "topics.hidden",
             Health.UNKNOWN,
             f"Mirrorwatch cannot verify whether {names(hidden)} "
             f"{agree(len(hidden), 'exist')} at {there}. Grant it DESCRIBE on "
             "topics there",
+            subject={"topic": min(hidden)},
+            numbers={"topics": len(hidden)},
         )
     # After a restart they are due at once, and the target was not asked yet.
     unasked = [m.remote for m in seen.late if m.hidden is None]
     if unasked:
-        yield CheckFinding(
+        yield Finding(
+            "topics.no-data",
             Health.UNKNOWN,
             f"Whether {names(unasked)} {agree(len(unasked), 'exist')} at "
             f"{there} is not known yet: not listed there, and not looked up "
             "by name since mirrorwatch started",
+            subject={"topic": min(unasked)},
+            numbers={"topics": len(unasked)},
         )
 
 
@@ -437,7 +465,8 @@ def _find_mismatches(seen: TopicsObservation) -> Iterator[Finding]:
     fewer = [m for m in seen.divided if m.source > m.target]
     if fewer:
         first = min(fewer, key=lambda m: (m.since, m.topic))
-        yield CheckFinding(
+        yield Finding(
+            "topics.partitions",
             Health.WARNING,
             f"{first.topic} has {first.source} partitions at "
             f"{seen.source_alias} but only {first.target} at "
@@ -449,18 +478,33 @@ def _find_mismatches(seen: TopicsObservation) -> Iterator[Finding]:
                 else UNREFRESHED
             )
             + _likewise_note(first, fewer),
+            subject={"topic": first.topic},
+            numbers=_divided(first, fewer),
         )
     more = [m for m in seen.divided if m.source < m.target]
     if more:
         first = min(more, key=lambda m: m.topic)
-        yield CheckFinding(
+        yield Finding(
+            "topics.partitions",
             Health.WARNING,
             f"{first.topic} has {first.target} partitions at "
             f"{seen.target_alias} but only {first.source} at "
             f"{seen.source_alias}: MirrorMaker writes only to the first "
             "ones. Partitions were added at the target, or the source topic "
             "was recreated with fewer" + _likewise_note(first, more),
+            subject={"topic": first.topic},
+            numbers=_divided(first, more),
         )
+
+
+def _divided(
+    first: PartitionMismatch, found: list[PartitionMismatch]
+) -> Numbers:
+    return {
+        "source_partitions": first.source,
+        "target_partitions": first.target,
+        "topics": len(found),
+    }
 
 
 def _likewise_note(
@@ -472,11 +516,14 @@ def _likewise_note(
 
 def _find_cycles(seen: TopicsObservation) -> Iterator[Finding]:
     if seen.cycles:
-        yield CheckFinding(
+        yield Finding(
+            "topics.loop",
             Health.WARNING,
             f"Replication loop: topics at {seen.target_alias} were copied "
             f"back to their origin: {names(seen.cycles)}. Use the same "
             "cluster aliases in all mirrors, then delete these topics",
+            subject={"topic": min(seen.cycles)},
+            numbers={"topics": len(seen.cycles)},
         )
 
 
@@ -484,22 +531,28 @@ def _find_misread(seen: TopicsObservation) -> Iterator[Finding]:
     """Find what the mirror does not copy because of its name alone."""
     if seen.mistaken:
         them = agree(len(seen.mistaken), "them")
-        yield CheckFinding(
+        yield Finding(
+            "topics.misnamed",
             Health.WARNING,
             f"MirrorMaker does not copy {names(seen.mistaken)}: it takes "
             f"topics with {seen.target_part} as a part of their name for "
             f"copies from {seen.target_alias}, but {seen.target_alias} has "
             f"no such original. Rename {them}, or add {them} to "
             "topics.exclude",
+            subject={"topic": min(seen.mistaken)},
+            numbers={"topics": len(seen.mistaken)},
         )
     if seen.internal and seen.chosen:
         them = agree(len(seen.internal), "them")
-        yield CheckFinding(
+        yield Finding(
+            "topics.misnamed",
             Health.WARNING,
             f"MirrorMaker does not copy {names(seen.internal)}: before Kafka "
             "4.0 it never copies topics whose names end in internal, and no "
             f"task has {them}. Update MirrorMaker, rename {them}, or add "
             f"{them} to topics.exclude",
+            subject={"topic": min(seen.internal)},
+            numbers={"topics": len(seen.internal)},
         )
 
 

@@ -3,12 +3,14 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import TypedDict
 
 from ..report import (
-    CheckFinding,
     Evidence,
     Finding,
     Health,
+    Numbers,
+    Subject,
     Verdict,
     agree,
     conclude,
@@ -101,15 +103,18 @@ def _find(
     seen: SchemasObservation | None, limits: SchemasLimits, now: datetime
 ) -> Iterator[Finding]:
     if not limits.enabled:
-        yield CheckFinding(
+        yield Finding(
+            "schemas.off",
             Health.OFF,
             "Schemas are compared only where source and target have a schema "
             "registry each (clusters.*.schema_registry)",
         )
         return
     if seen is None:
-        yield CheckFinding(
-            Health.UNKNOWN, "Schemas of the records have not been read yet"
+        yield Finding(
+            "schemas.no-data",
+            Health.UNKNOWN,
+            "Schemas of the records have not been read yet",
         )
         return
     yield from _find_bad(seen, limits, now)
@@ -117,7 +122,8 @@ def _find(
     yield from _find_late(seen, limits, now)
     yield from _find_setup(seen, limits)
     if seen.carriers:
-        yield CheckFinding(
+        yield Finding(
+            "schemas.ok",
             Health.OK,
             f"{every(seen.resolved, 'schema id').capitalize()} in records of "
             f"{counted(seen.carriers, 'topic')} "
@@ -126,12 +132,15 @@ def _find(
             if seen.resolved
             else "The schema ids in the newest records are known only to the "
             f"schema registry of {seen.target}",
+            numbers={"schemas": seen.resolved, "topics": seen.carriers},
         )
     elif seen.known:
-        yield CheckFinding(
+        yield Finding(
+            "schemas.off",
             Health.OFF,
             "No record that was sampled carries a schema id "
             f"({counted(seen.topics, 'topic')})",
+            numbers={"topics": seen.topics},
         )
 
 
@@ -146,20 +155,24 @@ def _find_bad(
     )
     overdue = [p for at, _, p in arrived if now - at > limits.patience]
     if overdue:
-        yield CheckFinding(
+        yield Finding(
+            "schemas.missing",
             Health.CRITICAL,
             f"Records of {_which(overdue)} cannot be decoded at "
             f"{seen.target}: {overdue[0].use.schema} is unknown in its schema "
             f"registry for {seconds(now - arrived[0][0])}. {_remedy(seen)}",
+            **_facts(overdue, now - arrived[0][0]),
         )
     fresh = [(at, p) for at, _, p in arrived if p not in overdue]
     if fresh:
         at, first = fresh[0]
-        yield CheckFinding(
+        yield Finding(
+            "schemas.missing",
             Health.WARNING,
             f"Records of {_which([p for _, p in fresh])} cannot be decoded "
             f"at {seen.target} yet: {first.use.schema} is unknown in its "
             f"schema registry for {seconds(now - at)}",
+            **_facts([p for _, p in fresh], now - at),
         )
     coming = [
         p
@@ -167,33 +180,55 @@ def _find_bad(
         if p.arrived is None and now - p.since > limits.patience
     ]
     if coming:
-        yield CheckFinding(
+        yield Finding(
+            "schemas.not-copied",
             Health.WARNING,
             f"Records of {_which(coming)} at {seen.source}, not copied yet, "
             f"will not be decoded at {seen.target}: "
             f"{coming[0].use.schema} is unknown in its schema registry for "
             f"{seconds(now - coming[0].since)}. {_remedy(seen)}",
+            **_facts(coming, now - coming[0].since),
         )
     different = _only(seen.bad, Resolution.DIFFERENT)
     if different:
-        yield CheckFinding(
+        yield Finding(
+            "schemas.different",
             Health.CRITICAL,
             f"Records of {_which(different)} are decoded by a wrong schema "
             f"at {seen.target}: {different[0].use.schema} is another schema "
             f"there than at {seen.source}, for "
             f"{seconds(now - different[0].since)}. Let one registry assign "
             f"ids, and import the schemas of {seen.source} with theirs",
+            **_facts(different, now - different[0].since),
         )
     neither = _only(seen.bad, Resolution.NEITHER)
     if neither:
-        yield CheckFinding(
+        yield Finding(
+            "schemas.unresolvable",
             Health.CRITICAL,
             f"Records of {_which(neither)} cannot be decoded: "
             f"{neither[0].use.schema} is unknown in the schema registries of "
             f"{seen.source} and {seen.target} for "
             f"{seconds(now - neither[0].since)}. Restore the schema, or check "
             "where its producer registers schemas",
+            **_facts(neither, now - neither[0].since),
         )
+
+
+class _Facts(TypedDict):
+    subject: Subject
+    numbers: Numbers
+
+
+def _facts(problems: Sequence[SchemaProblem], lasted: timedelta) -> _Facts:
+    return {
+        "subject": {"topic": problems[0].use.topic},
+        "numbers": {
+            "schemas": len({p.use.schema for p in problems}),
+            "topics": len({p.use.topic for p in problems}),
+            "lasted_seconds": lasted.total_seconds(),
+        },
+    }
 
 
 def _only(
@@ -239,39 +274,49 @@ def _find_unknown(
     seen: SchemasObservation, now: datetime
 ) -> Iterator[Finding]:
     for problem in seen.problems:
-        yield CheckFinding(Health.UNKNOWN, problem)
+        yield Finding("schemas.unreadable", Health.UNKNOWN, problem)
     if not seen.known:
-        yield CheckFinding(
+        yield Finding(
+            "schemas.no-data",
             Health.UNKNOWN,
             "Schemas of the records have not been read since mirrorwatch "
             "started",
         )
         return
     if now - seen.at > STALE and not seen.problems:
-        yield CheckFinding(
+        yield Finding(
+            "schemas.stale",
             Health.UNKNOWN,
             "Schemas of the records were last read "
             f"{seconds(now - seen.at)} ago: mirrorwatch hangs",
+            numbers={"age_seconds": (now - seen.at).total_seconds()},
         )
     if seen.unsampled:
-        yield CheckFinding(
+        yield Finding(
+            "schemas.no-data",
             Health.UNKNOWN,
             f"Records of {seen.unsampled:,} of "
             f"{counted(seen.topics, 'topic')} have not been sampled yet",
+            numbers={"topics": seen.unsampled},
         )
     if seen.unresolved and not seen.problems:
-        yield CheckFinding(
+        yield Finding(
+            "schemas.no-data",
             Health.UNKNOWN,
             f"{counted(seen.unresolved, 'schema id')} "
             f"{agree(seen.unresolved, 'have')} not been looked up yet",
+            numbers={"schemas": seen.unresolved},
         )
     if seen.incomparable:
         use = seen.incomparable[0]
-        yield CheckFinding(
+        yield Finding(
+            "schemas.incomparable",
             Health.UNKNOWN,
             f"Whether {use.schema} of {use.topic} is the same schema at "
             f"{seen.source} and {seen.target} is unknown: the texts differ, "
             "and only Avro and JSON can be compared",
+            subject={"topic": use.topic},
+            numbers={"schemas": len({u.schema for u in seen.incomparable})},
         )
 
 
@@ -288,12 +333,18 @@ def _find_late(
         worst = max(late, key=lambda one: one.delay)
         more = f" (and {len(late) - 1:,} more)" if len(late) > 1 else ""
         at_most = "at most " if worst.at_most else ""
-        yield CheckFinding(
+        yield Finding(
+            "schemas.late",
             Health.WARNING,
             f"{_capital(worst.use.schema)} of {worst.use.topic}{more} "
             f"arrived at {seen.target} {at_most}{seconds(worst.delay)} after "
             f"its first record, {seconds(now - worst.readable_at)} ago. Check "
             "that its consumers have recovered",
+            subject={"topic": worst.use.topic},
+            numbers={
+                "schemas": len({one.use.schema for one in late}),
+                "delay_seconds": worst.delay.total_seconds(),
+            },
         )
 
 
@@ -312,28 +363,35 @@ def _find_setup(
             if topic.remote is not None
             else f"does not copy {topic.source}"
         )
-        yield CheckFinding(
+        yield Finding(
+            "schemas.registry-topic",
             Health.WARNING,
             f"The schema registry of {seen.target} reads {topic.wanted} "
             "(clusters.*.schema_registry.topic), but the flow "
             f"{copied}: new schemas will not arrive",
+            subject={"topic": topic.source},
         )
     if seen.modes.get(seen.source) == "IMPORT":
-        yield CheckFinding(
+        yield Finding(
+            "schemas.mode",
             Health.WARNING,
             f"Producers at {seen.source} cannot register schemas: its schema "
             "registry is in mode IMPORT. Set the mode READWRITE",
+            subject={"cluster": seen.source},
         )
     yield from _find_subject_modes(seen)
     if limits.subjects and seen.missing_subjects:
         more = len(seen.missing_subjects) - 1
         others = f" (and {more:,} more)" if more else ""
-        yield CheckFinding(
+        yield Finding(
+            "schemas.missing-subjects",
             Health.WARNING,
             f"The schema registry of {seen.target} lacks subject "
             f"{seen.missing_subjects[0]}{others}: after a failover, clients "
             "that look schemas up by topic fail. Copy the subjects of "
             f"{seen.source} under the names of the topics at {seen.target}",
+            subject={"subject": seen.missing_subjects[0]},
+            numbers={"subjects": len(seen.missing_subjects)},
         )
 
 
@@ -352,11 +410,14 @@ def _find_subject_modes(seen: SchemasObservation) -> Iterator[Finding]:
         if one.alias == seen.source and one.mode == "IMPORT"
     ]
     if imports:
-        yield CheckFinding(
+        yield Finding(
+            "schemas.mode",
             Health.WARNING,
             f"Producers at {seen.source} cannot register schemas of "
             f"{_subjects(imports)}: its mode is IMPORT. Set the mode "
             "READWRITE",
+            subject={"cluster": seen.source, "subject": imports[0]},
+            numbers={"subjects": len(imports)},
         )
     frozen = [
         one.subject
@@ -366,11 +427,14 @@ def _find_subject_modes(seen: SchemasObservation) -> Iterator[Finding]:
         and one.other != READONLY
     ]
     if frozen and not seen.registry_topic.feeds_target:
-        yield CheckFinding(
+        yield Finding(
+            "schemas.mode",
             Health.WARNING,
             f"New schemas of {_subjects(frozen)} cannot be copied to "
             f"{seen.target}: its mode in the schema registry there is "
             "READONLY. Set the mode IMPORT, or delete the mode of the subject",
+            subject={"cluster": seen.target, "subject": frozen[0]},
+            numbers={"subjects": len(frozen)},
         )
 
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from ..report import (
-    CheckFinding,
     Evidence,
     Finding,
     Health,
+    Subject,
     Verdict,
     agree,
     conclude,
@@ -141,11 +141,18 @@ def _judge_tasks(
     copies = tasks[0].role == "source"
     states = ", ".join(sorted({task.state for task in idle}))
     paused = all(task.state in {"PAUSED", "STOPPED"} for task in idle)
-    return CheckFinding(
+    return Finding(
+        "tasks.idle",
         Health.CRITICAL if copies and not running else Health.WARNING,
         f"{len(idle)} of {counted(len(tasks), 'task')} of {name} "
         f"{agree(len(tasks), 'have not run')} for {seconds(now - since)} "
         f"({states}): {PAUSED if paused else DELAY}",
+        subject={"connector": name},
+        numbers={
+            "idle_tasks": len(idle),
+            "tasks": len(tasks),
+            "idle_seconds": (now - since).total_seconds(),
+        },
     )
 
 
@@ -160,11 +167,18 @@ def _judge_connector(
         or now - connector.since < limits.grace
     ):
         return None
-    return CheckFinding(
+    return Finding(
+        "tasks.idle",
         Health.CRITICAL if copies else Health.WARNING,
         f"{connector} has had no tasks for {seconds(now - connector.since)} "
         f"({connector.state}). Check whether it is paused or stopped, or its "
         "topic filter matches no topic",
+        subject={"connector": connector.connector},
+        numbers={
+            "idle_tasks": 0,
+            "tasks": 0,
+            "idle_seconds": (now - connector.since).total_seconds(),
+        },
     )
 
 
@@ -179,25 +193,38 @@ def find_flapping(
         usual += int(seen.window / seen.refresh)
     for task in ours:
         if task.state != "FAILED" and task.failures >= limits.failures:
-            yield CheckFinding(
+            yield Finding(
+                "tasks.flapping",
                 Health.WARNING,
                 f"{task} is flapping: failed "
                 f"{counted(task.failures, 'time')} in the last {window} and "
                 "was restarted",
+                subject=_subject(task),
+                numbers={"failures": task.failures},
             )
         elif task.starts > usual:
-            yield CheckFinding(
+            yield Finding(
+                "tasks.flapping",
                 Health.WARNING,
                 f"{task} is flapping: started {counted(task.starts, 'time')} "
                 f"in the last {window}",
+                subject=_subject(task),
+                numbers={"starts": task.starts},
             )
     if seen.rebalances > usual:
-        yield CheckFinding(
+        yield Finding(
+            "tasks.flapping",
             Health.WARNING,
             f"Tasks were rebalanced {counted(seen.rebalances, 'time')} in "
             f"the last {window}: workers join and leave, or connectors are "
             "reconfigured",
+            numbers={"rebalances": seen.rebalances},
         )
+
+
+def _subject(task: MirrorTask) -> Subject:
+    named = {} if task.number is None else {"task": task.number}
+    return {"connector": task.connector, **named}
 
 
 NAMED = 4
@@ -236,16 +263,20 @@ def _find(
     seen: TasksObservation | None, limits: TasksLimits, now: datetime
 ) -> Iterator[Finding]:
     if seen is None:
-        yield CheckFinding(
-            Health.UNKNOWN, "MirrorMaker's tasks have not been read yet"
+        yield Finding(
+            "tasks.no-data",
+            Health.UNKNOWN,
+            "MirrorMaker's tasks have not been read yet",
         )
         return
     if seen.absent is not None:
-        yield CheckFinding(Health.OFF, seen.absent)
+        yield Finding("tasks.off", Health.OFF, seen.absent)
         return
+    yield from (
+        Finding("tasks.unreadable", Health.UNKNOWN, problem)
+        for problem in seen.problems
+    )
     if seen.group is not None:
-        for problem in seen.problems:
-            yield CheckFinding(Health.UNKNOWN, problem)
         yield from find_group(seen.group, limits.grace, now)
         return
     ours = [task for task in seen.tasks if task.role != "neighbour"]
@@ -253,32 +284,45 @@ def _find(
     yield from find_idle(ours, limits, now)
     yield from find_flapping(ours, seen, limits)
     yield from _find_unassigned(seen)
-    for problem in seen.problems:
-        yield CheckFinding(Health.UNKNOWN, problem)
     copying = [t for t in ours if t.role == "source" and t.number is not None]
     count = len(copying)
     running = sum(task.state == "RUNNING" for task in copying)
     if running and seen.unproved is not None:
-        yield CheckFinding(
+        yield Finding(
+            "tasks.unproved",
             Health.UNKNOWN,
             f"{running} of {counted(count, 'source task')} "
             f"{agree(count, 'are running')} according to {seen.origin}, but "
             "nothing proves it: no position has moved for "
             f"{seconds(seen.unproved)} while records wait. A worker that was "
             "killed leaves its states behind. Check that MirrorMaker runs",
+            numbers={
+                "running_tasks": running,
+                "tasks": count,
+                "stalled_seconds": seen.unproved.total_seconds(),
+            },
         )
     if running:
-        yield CheckFinding(
+        yield Finding(
+            "tasks.ok",
             Health.OK,
             f"{running} of {counted(count, 'source task')} "
             f"{agree(count, 'are running')}",
+            numbers={"running_tasks": running, "tasks": count},
         )
     elif copying:
         # Whatever is worse was found above.
-        yield CheckFinding(Health.OK, "Source tasks are starting")
+        yield Finding(
+            "tasks.ok",
+            Health.OK,
+            "Source tasks are starting",
+            numbers={"running_tasks": 0, "tasks": count},
+        )
     elif not seen.problems:
-        yield CheckFinding(
-            Health.UNKNOWN, "No source task has been seen running yet"
+        yield Finding(
+            "tasks.no-data",
+            Health.UNKNOWN,
+            "No source task has been seen running yet",
         )
 
 
@@ -289,14 +333,23 @@ def _find_failed(
     for task in ours:
         if task.state != "FAILED":
             continue
-        effect = ""
-        if task.number is not None:
-            found = stopped.get((task.connector, task.number))
-            effect = _effect(found) if found else ""
-        yield CheckFinding(
+        found = (
+            None
+            if task.number is None
+            else stopped.get((task.connector, task.number))
+        )
+        yield Finding(
+            "tasks.failed",
             Health.CRITICAL,
             f"{task} has failed: {task.cause or 'Connect reports no cause'}"
-            f"{effect}",
+            f"{_effect(found) if found else ''}",
+            subject=_subject(task),
+            numbers={
+                "partitions": len(found.partitions),
+                "stuck_records": len(found.stuck),
+            }
+            if found
+            else {},
         )
 
 
@@ -321,9 +374,11 @@ def _effect(stopped: Stopped) -> str:
 def _find_unassigned(seen: TasksObservation) -> Iterator[Finding]:
     if seen.unassigned:
         count = len(seen.unassigned)
-        yield CheckFinding(
+        yield Finding(
+            "tasks.unassigned",
             Health.WARNING,
             f"{counted(count, 'partition')} {agree(count, 'have been')} "
             "unassigned for two topic refreshes of MirrorMaker: "
             f"{name_partitions(seen.unassigned, NAMED)}",
+            numbers={"partitions": count},
         )

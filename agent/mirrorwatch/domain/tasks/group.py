@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 
 from ..cluster_view import FlowView, TopicPartition
 from ..report import (
-    CheckFinding,
     Evidence,
     Finding,
     Health,
+    Subject,
     agree,
     counted,
     seconds,
@@ -203,68 +203,102 @@ def find_group(
     # Without members it copies nothing: others write to the target.
     copies = bool(group.members) or not group.always_members
     if group.loop is not None and copies:
-        yield _loop(group.loop, group.title, now)
+        yield _loop(group.loop, group, now)
     if group.rebalances > USUAL_REBALANCES:
-        yield CheckFinding(
+        yield Finding(
+            "tasks.flapping",
             Health.WARNING,
             f"{group.shown} is flapping: its members changed "
             f"{counted(group.rebalances, 'time')} in the last hour",
+            subject=_subject(group),
+            numbers={"rebalances": group.rebalances},
         )
     if group.members and group.state == "stable":
         count = len(group.members)
-        yield CheckFinding(
+        yield Finding(
+            "tasks.ok",
             Health.OK,
             f"{group.shown} is stable with {counted(count, 'member')}",
+            subject=_subject(group),
+            numbers={"members": count},
         )
     elif group.state in {"empty", "dead"}:
         yield _empty(group, grace, lasted)
     elif lasted >= grace:
-        yield CheckFinding(
+        yield Finding(
+            "tasks.rebalancing",
             Health.WARNING,
             f"{group.shown} has been rebalancing for {seconds(lasted)} "
             f"({group.state}): nothing is copied meanwhile. Check "
             f"{group.title}'s log",
+            subject=_subject(group),
+            numbers={"rebalancing_seconds": lasted.total_seconds()},
         )
     else:
-        yield CheckFinding(Health.OK, f"{group.shown} is rebalancing")
+        yield Finding(
+            "tasks.ok",
+            Health.OK,
+            f"{group.shown} is rebalancing",
+            subject=_subject(group),
+            numbers={"members": len(group.members)},
+        )
+
+
+def _subject(group: GroupTasks) -> Subject:
+    return {"group": group.name, "cluster": group.cluster}
 
 
 def _empty(group: GroupTasks, grace: timedelta, lasted: timedelta) -> Finding:
     if not group.always_members and not group.had_members:
-        return CheckFinding(
+        return Finding(
+            "tasks.off",
             Health.OFF,
             f"{group.shown} has no members: {group.title} assigns partitions "
             "to itself, or does not run. Tasks cannot be verified; lag shows "
             "whether records are copied",
+            subject=_subject(group),
         )
-    if lasted < grace:
-        return CheckFinding(
-            Health.UNKNOWN, f"{group.shown} has no members at the moment"
-        )
-    if group.state == "dead" and not group.had_members:
-        return CheckFinding(
-            Health.UNKNOWN,
-            f"{group.shown} does not exist. Check that {group.title} runs, "
-            "and mirror.group",
-        )
-    return CheckFinding(
-        Health.CRITICAL,
+    health = Health.CRITICAL
+    reason = (
         f"{group.shown} has had no members for {seconds(lasted)}: "
         f"{group.title} does not run, or hangs. Start it again; its positions "
-        "expire offsets.retention.minutes after the last member left",
+        "expire offsets.retention.minutes after the last member left"
+    )
+    if lasted < grace:
+        health = Health.UNKNOWN
+        reason = f"{group.shown} has no members at the moment"
+    elif group.state == "dead" and not group.had_members:
+        health = Health.UNKNOWN
+        reason = (
+            f"{group.shown} does not exist. Check that {group.title} runs, "
+            "and mirror.group"
+        )
+    return Finding(
+        "tasks.no-members",
+        health,
+        reason,
+        subject=_subject(group),
+        numbers={"empty_seconds": lasted.total_seconds()},
     )
 
 
-def _loop(loop: SplitLoop, title: str, now: datetime) -> Finding:
-    return CheckFinding(
+def _loop(loop: SplitLoop, group: GroupTasks, now: datetime) -> Finding:
+    return Finding(
+        "tasks.uncommitted",
         Health.CRITICAL,
-        f"{title} commits no position: all have stood for "
+        f"{group.title} commits no position: all have stood for "
         f"{seconds(now - loop.since)} while the target grew by "
         f"{counted(loop.written, 'record')} and records of "
         f"{counted(loop.partitions, 'partition')} "
         f"{agree(loop.partitions, 'wait')}. It copies them again after a "
         "restart. Look for a batch that is too large for the target "
         "(batch-split-total of its producer, max.message.bytes)",
+        subject=_subject(group),
+        numbers={
+            "stalled_seconds": (now - loop.since).total_seconds(),
+            "written_records": loop.written,
+            "partitions": loop.partitions,
+        },
     )
 
 

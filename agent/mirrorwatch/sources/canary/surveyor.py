@@ -49,6 +49,7 @@ def _loop(where: str) -> Problem:
         Health.CRITICAL,
         f"Replication loop: probes returned to {where}. Two mirrors copy this "
         "topic in a loop. Remove it from the topics of one of them",
+        "loop",
     )
 
 
@@ -57,6 +58,7 @@ def _clone(where: str) -> Problem:
         Health.WARNING,
         "Another mirrorwatch with a copy of this state file sends probes to "
         f"{where}. Stop it, or start it without that file",
+        "cloned",
     )
 
 
@@ -347,6 +349,7 @@ class CanarySurveyWorker:
                         f"Broker {names} of {cluster.alias} leads no "
                         f"partition of {topic.name}, so no probe verifies "
                         "that it is replicated. Add partitions",
+                        "uncovered",
                     )
                 )
         source_id, target_id = (
@@ -383,7 +386,8 @@ class CanarySurveyWorker:
                         f"Canary topic {name} does not exist at "
                         f"{settings.flow.source}, and canary.create is off. "
                         "Create it there with at least one partition per "
-                        "broker"
+                        "broker",
+                        "no-topic",
                     )
                 )
                 return None
@@ -417,7 +421,8 @@ class CanarySurveyWorker:
                     f"Canary topic {remote} does not exist at "
                     f"{settings.flow.target}, and canary.create is off. "
                     f"Create it there with {here} partitions, as at "
-                    f"{settings.flow.source}"
+                    f"{settings.flow.source}",
+                    "no-topic",
                 )
             )
         elif len(target.leaders) != here and not settings.keeps_partitions:
@@ -426,7 +431,8 @@ class CanarySurveyWorker:
                     f"Lost probes cannot be verified: canary topic {remote} "
                     f"has {len(target.leaders)} partitions at "
                     f"{settings.flow.target} and {here} at "
-                    f"{settings.flow.source}. Give it as many on both sides"
+                    f"{settings.flow.source}. Give it as many on both sides",
+                    "unverifiable",
                 )
             )
 
@@ -472,6 +478,7 @@ class CanarySurveyWorker:
                 f"MirrorMaker's topic filter ({patterns}) does not match the "
                 f"canary topic {topic}. Add it to the connector's topics, or "
                 "set canary.topic to one that it matches",
+                "filtered",
             )
         ]
 
@@ -527,6 +534,7 @@ class CanarySurveyWorker:
                     Health.WARNING,
                     f"Large probes of {settings.sized.bytes} bytes are not "
                     f"sent: the smallest limit on the path is {limit} bytes",
+                    "uncovered",
                 )
             )
         return limit

@@ -379,7 +379,8 @@ class LedgerKeeper:
         self.stray = Problem.unknown(
             "Lost probes cannot be verified: a probe of "
             f"{self._settings.topic}[{probe.partition}] arrived in "
-            f"{self._settings.remote_topic}[{event.partition}]. {remedy}"
+            f"{self._settings.remote_topic}[{event.partition}]. {remedy}",
+            "unverifiable",
         )
         self._strayed_at = event.seen_at
         return True
@@ -823,7 +824,9 @@ def _to_problem(
     # A refusal is known to be one; after any other error nothing is.
     health = Health.WARNING if outcome.refused else Health.UNKNOWN
     where = f"{settings.topic} at {settings.flow.source}"
-    return Problem(health, f"Probes cannot be produced to {where}: {error}")
+    return Problem(
+        health, f"Probes cannot be produced to {where}: {error}", "failed"
+    )
 
 
 class CanarySource:
@@ -872,7 +875,9 @@ class CanarySource:
             *(survey.problems if survey else ()),
         ]
         if survey is None:
-            problems.append(Problem.unknown("Clusters have not been read yet"))
+            problems.append(
+                Problem.unknown("Clusters have not been read yet", "no-data")
+            )
         send_problem = self._state.send_problem.get()
         if send_problem is not None:
             problems.append(send_problem)
@@ -904,6 +909,6 @@ class CanarySource:
                 remote_topic=self._settings.remote_topic,
                 partitions=(),
                 losses=tuple(self._losses),
-                problems=(Problem.unknown(NOT_STARTED),),
+                problems=(Problem.unknown(NOT_STARTED, "no-data"),),
             )
         ]
