@@ -29,9 +29,11 @@ RUN useradd --uid 10001 --user-group --no-create-home \
 COPY --from=build /opt/mirrorwatch /opt/mirrorwatch
 # XDG_STATE_HOME puts the state file on the volume unless `state.path` says
 # otherwise. MIRRORWATCH_HEALTHZ must follow the port of `web.listen`, and be
-# https:// with `web.tls_server_config`.
+# https:// with `web.tls_server_config`. MALLOC_*: docs/performance.md.
 ENV PATH=/opt/mirrorwatch/bin:$PATH \
     PYTHONUNBUFFERED=1 \
+    MALLOC_ARENA_MAX=2 \
+    MALLOC_MMAP_THRESHOLD_=65536 \
     XDG_STATE_HOME=/var/lib \
     MIRRORWATCH_HEALTHZ=http://127.0.0.1:8080/healthz
 VOLUME /var/lib/mirrorwatch

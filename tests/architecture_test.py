@@ -23,7 +23,6 @@ ALLOWED = {
     "config": {"domain"},
     "draft": {"config", "domain", "mirrors", "sources"},
     "maven": set[str](),
-    "memory": set[str](),
     "log": set[str](),
     "rotation": {"config"},
     "daemon": {"domain", "ports", "pipeline", "state", "web"},

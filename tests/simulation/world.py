@@ -1,5 +1,6 @@
 """One world: two sites, a mirror, producers, and the agent."""
 
+import gc
 import tempfile
 from collections.abc import Callable
 from functools import cache
@@ -7,7 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Self
 
-from mirrorwatch.memory import calm_collector
+from mirrorwatch.cli.run import YOUNG_OBJECTS
 
 from .agent import SimAgent
 from .client import Network, installed
@@ -21,8 +22,11 @@ __all__ = ["CANARY", "World"]
 
 CANARY = "mirrorwatch.canary"
 
-_calm_collector = cache(calm_collector)
-"""Once in each process, as the agent does."""
+
+@cache
+def _calm_collector() -> None:
+    gc.freeze()
+    gc.set_threshold(YOUNG_OBJECTS)
 
 
 class World:

@@ -11,7 +11,6 @@ import click
 
 from .. import __version__
 from ..exceptions import AuditRefusedError, ConfigError, MirrorwatchError
-from ..memory import without_packages
 
 __all__ = ["main"]
 
@@ -23,10 +22,6 @@ class _Command(NamedTuple):
     attribute: str = "command"
     package: str = ""
     """Name at the package index, if it is not a part of the agent."""
-
-    unused: tuple[str, ...] = ()
-    """Packages that libraries load where they are there, for what this command
-    does not do."""
 
 
 COMMANDS = {
@@ -51,11 +46,7 @@ COMMANDS = {
     "notify": _Command("mirrorwatch.cli.notify"),
     "offsets": _Command("mirrorwatch.cli.offsets"),
     "once": _Command("mirrorwatch.cli.once"),
-    # structlog loads them for colours, httpx for a command of its own and for
-    # a client that is not used: 6 MiB that would stay with the agent.
-    "run": _Command(
-        "mirrorwatch.cli.run", unused=("pygments", "rich", "trio")
-    ),
+    "run": _Command("mirrorwatch.cli.run"),
     "status": _Command("mirrorwatch.cli.status"),
 }
 
@@ -89,8 +80,7 @@ class Commands(click.Group):
                 f"mirrorwatch {cmd_name} needs the package {wanted.package}: "
                 f"pip install {wanted.package}, or ./{folder} from a checkout."
             )
-        with without_packages(*wanted.unused):
-            module = importlib.import_module(wanted.module)
+        module = importlib.import_module(wanted.module)
         command: click.Command = getattr(module, wanted.attribute)
         return command
 
