@@ -5,7 +5,7 @@ numbers into its sentence.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import IntEnum
@@ -33,6 +33,7 @@ __all__ = [
     "every",
     "keep_since",
     "seconds",
+    "topic_subject",
     "worst",
 ]
 
@@ -333,6 +334,17 @@ class Problem:
         return cls(Health.UNKNOWN, text, condition)
 
 
+_ALSO_SHOWN = 10
+"""Findings beside the worst that the evidence repeats."""
+
+
+def topic_subject(topic: str, partitions: Collection[int]) -> Subject:
+    """Return a topic, with the partition where only one is concerned."""
+    if len(partitions) == 1:
+        return {"topic": topic, "partition": next(iter(partitions))}
+    return {"topic": topic}
+
+
 def conclude(
     findings: Iterable[Finding],
     *,
@@ -350,7 +362,7 @@ def conclude(
     more = f" (and {others} more, see the evidence)" if others else ""
     also = {
         f"also_{n}": f.reason
-        for n, f in enumerate(found[1:], start=1)
+        for n, f in enumerate(found[1 : 1 + _ALSO_SHOWN], start=1)
         if f.health > Health.OK
     }
     return Verdict(

@@ -1,22 +1,24 @@
 """The check ``position``: whether the mirror lost its place."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from itertools import islice
 
 from ..lag.model import STALE, LagObservation
 from ..report import (
-    CheckFinding,
     Evidence,
     Finding,
     Health,
+    Numbers,
+    Subject,
     Verdict,
     agree,
     conclude,
     counted,
     every,
     seconds,
+    topic_subject,
 )
 from ..skips.model import SkipKind, SkipsObservation
 from .model import PositionObservation, Reset, ResetKind
@@ -220,7 +222,7 @@ def _beyond(
                 "MirrorMaker's position and has grown past it. If "
                 "MirrorMaker resumes there, "
                 f"{_unread(passed, 'are never copied')}, {_where(passed)}. "
-                f"{_begin_anew(commits=commits)}"
+                + _begin_anew(commits=commits)
             )
         more = len(resets) - 1
         others = f" (and {more} more of its partitions)" if more else ""
@@ -259,16 +261,6 @@ def _recreated(
 ) -> str:
     first = resets[0]
     made = f"{first.topic} was deleted and recreated at {source}"
-    gone = sum(reset.gone for reset in resets)
-    lost = (
-        f". Of the old topic, up to {counted(gone, 'record')} seen by the "
-        f"last survey {agree(gone, 'were not copied')}"
-        if gone
-        else ". Whether all records of the old topic were copied is not "
-        "known: mirrorwatch had not seen its end"
-        if any(reset.unseen for reset in resets)
-        else ""
-    )
     fewer = first.away and first.end is None
     if fewer or all(r.end is None and not r.summed for r in resets):
         how = (
@@ -276,21 +268,21 @@ def _recreated(
             if fewer
             else "before MirrorMaker had a position in it"
         )
-        return f"{made} {how}{lost}"
+        return f"{made} {how}"
     if first.settled is not None and first.harmless:
         return (
             f"{made} and at {target}, and MirrorMaker restarted from the "
-            f"beginning{lost}"
+            "beginning"
             if all(reset.now for reset in resets)
             else f"{made}, and MirrorMaker restarted from the beginning; the "
-            f"target may also hold the old records{lost}"
+            "target may also hold the old records"
         )
     if first.settled is not None:
-        return f"{made}, and {_uncopied(resets, target)}{lost}"
+        return f"{made}, and {_uncopied(resets, target)}"
     if _is_empty(first):
         return (
             f"{made} and is empty: MirrorMaker keeps its old position, "
-            f"{first.end}, until it copies the first record{lost}"
+            f"{first.end}, until it copies the first record"
         )
     passed = [r for r in resets if (r.log_end or 0) >= (r.end or 0)]
     if passed:
@@ -298,14 +290,30 @@ def _recreated(
             f"{made} and has grown past MirrorMaker's old position. If "
             f"MirrorMaker resumes there, {_records(passed)} of the new topic "
             f"{agree(_count(passed), 'are never copied')}, {_where(passed)}. "
-            f"{_begin_anew(commits=commits)}{lost}"
+            + _begin_anew(commits=commits)
         )
     return (
         f"{made} and is shorter than MirrorMaker's old position, "
         f"{first.end}. MirrorMaker restarts from the beginning only if it "
         "fetches before the topic grows past that position. "
-        f"{_begin_anew(commits=commits)}{lost}"
+        + _begin_anew(commits=commits)
     )
+
+
+def _lost_with_topic(resets: Sequence[Reset]) -> str:
+    """Return what was lost with topics that were recreated."""
+    gone = sum(reset.gone for reset in resets)
+    if gone:
+        return (
+            f". Of the old topic, up to {counted(gone, 'record')} seen by the "
+            f"last survey {agree(gone, 'were not copied')}"
+        )
+    if any(reset.unseen for reset in resets):
+        return (
+            ". Whether all records of the old topic were copied is not "
+            "known: mirrorwatch had not seen its end"
+        )
+    return ""
 
 
 def _uncopied(resets: Sequence[Reset], target: str) -> str:
@@ -400,10 +408,6 @@ MOVES = timedelta(minutes=2)
 """A mirror that copies anything commits it within the flush interval, 60 s by
 default: after two of them without a word it is stopped."""
 
-SHOWN = 10
-"""Resets that a verdict shows, of each kind and topic one sentence: anyone who
-reads that many looks for one cause."""
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PositionLimits:
@@ -473,27 +477,37 @@ def _find(
     skips: SkipsObservation | None,
 ) -> Iterator[Finding]:
     if seen is None:
-        yield CheckFinding(Health.UNKNOWN, "Positions have not been read yet")
-        return
-    if now - seen.at > STALE:
-        yield CheckFinding(
+        yield Finding(
+            "position.no-data",
             Health.UNKNOWN,
-            f"Positions were last read {seconds(now - seen.at)} ago",
+            "Positions have not been read yet",
         )
-    yield from islice(_resets(seen, limits, now, skips), SHOWN)
+        return
+    age = now - seen.at
+    if age > STALE:
+        yield Finding(
+            "position.stale",
+            Health.UNKNOWN,
+            f"Positions were last read {seconds(age)} ago",
+            numbers={"seconds": age.total_seconds()},
+        )
+    yield from _resets(seen, limits, now, skips)
     for problem in seen.problems:
-        yield CheckFinding(Health.UNKNOWN, problem)
+        yield Finding("position.unreadable", Health.UNKNOWN, problem)
     if not seen.partitions:
-        yield CheckFinding(
+        yield Finding(
+            "position.no-positions",
             Health.UNKNOWN,
             "No position of MirrorMaker is known yet. Check that it has "
             "copied records",
         )
     if lag is not None and lag.hidden:
-        yield CheckFinding(Health.UNKNOWN, lag.hidden)
-    yield CheckFinding(
+        yield Finding("position.hidden-topics", Health.UNKNOWN, lag.hidden)
+    yield Finding(
+        "position.ok",
         Health.OK,
         f"Positions of {every(seen.partitions, 'partition')} are continuous",
+        numbers={"partitions": seen.partitions},
     )
 
 
@@ -542,7 +556,7 @@ def _resets(
     now: datetime,
     skips: SkipsObservation | None,
 ) -> Iterator[Finding]:
-    """Yield what happened, by kind and topic, the worst and newest first."""
+    """Yield one finding of a code and topic, the worst and newest first."""
     moves = seen.moved_at is not None and now - seen.moved_at <= MOVES
     groups: dict[tuple[object, ...], list[Reset]] = {}
     proved: dict[int, int] = {}
@@ -580,23 +594,125 @@ def _resets(
         groups.items(),
         key=lambda g: (*g[0][:2], -max(r.number for r in g[1])),
     )
+    findings: dict[tuple[str, str], list[list[Reset]]] = {}
     for _, resets in ordered:
         resets.sort(key=lambda r: bool(r.summed))  # the first is named
-        yield CheckFinding(
-            health_of(resets[0]),
-            _of_ends(resets, seen.source, seen.target)
-            if seen.keeps_offsets and resets[0].kind in OF_ENDS
+        code = _code_of(resets[0], seen)
+        findings.setdefault((code, resets[0].topic), []).append(resets)
+    for (code, _), parts in findings.items():
+        first, every_one = parts[0], [r for part in parts for r in part]
+        reason = (
+            _of_ends(first, seen.source, seen.target)
+            if seen.keeps_offsets and first[0].kind in OF_ENDS
             else reason_of(
-                resets,
+                first,
                 seen.source,
                 seen.target,
                 moves=moves,
                 commits=limits.commits,
-                missing=sum(proved[r.number] for r in resets)
-                if resets[0].number in proved
+                missing=sum(proved[r.number] for r in first)
+                if first[0].number in proved
                 else None,
-            ),
+            )
         )
+        rest = sum(_count_of(r, proved) for part in parts[1:] for r in part)
+        if rest:
+            reason += f"; {rest:,} more in other ranges"
+        if first[0].kind is ResetKind.SOURCE_RECREATED:
+            reason += _lost_with_topic(every_one)
+        yield Finding(
+            code,
+            health_of(first[0]),
+            reason,
+            subject=_subject(every_one),
+            numbers=_numbers(every_one, proved),
+        )
+
+
+CODES = {
+    ResetKind.EXPIRED: "position.expired-unread",
+    ResetKind.UNVERIFIED: "position.unverifiable",
+    ResetKind.JUMPED: "position.reset-to-end",
+    ResetKind.BEYOND: "position.truncated",
+    ResetKind.REWIND: "position.rewound",
+    ResetKind.SOURCE_RECREATED: "position.recreated",
+    ResetKind.TARGET_RECREATED: "position.target-recreated",
+    ResetKind.OFFSETS_GONE: "position.offsets-deleted",
+    ResetKind.OFFSETS_DELETED: "position.offsets-deleted",
+    ResetKind.SYNCS_GONE: "position.syncs-recreated",
+    ResetKind.OTHER_CLUSTER: "position.other-cluster",
+}
+
+
+def _code_of(reset: Reset, seen: PositionObservation) -> str:
+    if seen.keeps_offsets and reset.kind is ResetKind.REWIND:
+        return "position.target-truncated"
+    return CODES[reset.kind]
+
+
+def _subject(resets: Sequence[Reset]) -> Subject:
+    first = resets[0]
+    if first.kind is ResetKind.OTHER_CLUSTER:
+        return {"cluster": first.topic}
+    if first.kind is ResetKind.SOURCE_RECREATED:
+        return {"topic": first.topic}
+    partitions = {r.partition for r in resets if r.partition is not None}
+    return topic_subject(first.topic, partitions)
+
+
+def _numbers(resets: Sequence[Reset], proved: Mapping[int, int]) -> Numbers:
+    """Return what resets of one code and topic concern: records by how
+    certainly they do.
+    """
+    first = resets[0]
+    match first.kind:
+        case ResetKind.SYNCS_GONE | ResetKind.OTHER_CLUSTER:
+            return {}
+        case ResetKind.OFFSETS_GONE | ResetKind.OFFSETS_DELETED:
+            return {"partitions": first.places}
+        case ResetKind.TARGET_RECREATED:
+            return {"partitions": first.places, "offsets": first.gone}
+        case _:
+            pass
+    records = Counter({"records": 0})
+    for reset in resets:
+        records[_certainty(reset, proved)] += _count_of(reset, proved)
+    numbers: dict[str, int | None] = {
+        "resets": sum(r.summed or 1 for r in resets),
+        **records,
+    }
+    if first.kind is ResetKind.SOURCE_RECREATED:
+        gone = sum(r.gone for r in resets)
+        unseen = not gone and any(r.unseen for r in resets)
+        numbers["old_records_at_most"] = None if unseen else gone
+    return numbers
+
+
+IN_QUESTION = {ResetKind.BEYOND, ResetKind.SOURCE_RECREATED}
+"""Resets that leave out records only if the mirror resumes where it was."""
+
+
+def _certainty(reset: Reset, proved: Mapping[int, int]) -> str:
+    """Return the name of the number of records of a reset."""
+    if reset.kind is ResetKind.UNVERIFIED or reset.at_most:
+        return "records_at_most"
+    if reset.kind in IN_QUESTION and reset.settled is None:
+        return "records_at_risk"
+    is_truncated = reset.kind is ResetKind.BEYOND and not reset.harmless
+    if (is_truncated or reset.at_least) and reset.number not in proved:
+        return "records_at_least"
+    return "records"
+
+
+def _count_of(reset: Reset, proved: Mapping[int, int]) -> int:
+    """Return how many records a reset left out, may leave out, or repeats."""
+    if reset.kind is ResetKind.JUMPED:
+        return reset.gone
+    is_open = reset.kind in IN_QUESTION and reset.settled is None
+    is_ahead = is_open and (reset.log_end or 0) < (reset.end or 0)
+    if reset.harmless or is_ahead:
+        return 0
+    return proved.get(reset.number, reset.count)
 
 
 def _evidence(seen: PositionObservation) -> Evidence:

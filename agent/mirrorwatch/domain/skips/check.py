@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 
 from ..lag.model import LagObservation
 from ..report import (
-    CheckFinding,
     Evidence,
     Finding,
     Health,
@@ -16,6 +15,7 @@ from ..report import (
     conclude,
     counted,
     seconds,
+    topic_subject,
 )
 from ..topics import filtered_note
 from .balance import find_balance, show_balance
@@ -25,6 +25,7 @@ from .model import (
     SkipEvent,
     SkipKind,
     SkipsObservation,
+    SuspectedDrop,
 )
 
 __all__ = ["SkipsLimits", "judge_skips"]
@@ -225,8 +226,10 @@ def _find(
     hidden: str | None,
 ) -> Iterator[Finding]:
     if seen is None:
-        yield CheckFinding(
-            Health.UNKNOWN, "Source and target have not been compared yet"
+        yield Finding(
+            "skips.no-data",
+            Health.UNKNOWN,
+            "Source and target have not been compared yet",
         )
         return
     if seen.balance is not None:
@@ -235,15 +238,17 @@ def _find(
         )
         yield from _find_blindness(seen, limits, now, hidden)
         return
-    yield from _find_losses(seen, limits, now)
-    yield from _find_excesses(seen, limits, now)
+    lost_since = now - limits.lost_window
+    yield from _find_losses(seen, limits, lost_since)
+    yield from _find_excesses(seen, lost_since)
     yield from _find_doubts(seen, limits, now)
-    yield from _find_foreign(seen, limits, now)
+    yield from _find_foreign(seen, lost_since, now)
     yield from _find_blindness(seen, limits, now, hidden)
     if seen.partitions or not seen.merged:
-        missing = _filtered(seen, now - limits.lost_window)
+        missing = _filtered(seen, lost_since)
         notes = (_note_merged(seen), filtered_note(missing.values()))
-        yield CheckFinding(
+        yield Finding(
+            "skips.ok",
             Health.OK,
             "; ".join(
                 [
@@ -252,167 +257,194 @@ def _find(
                     *filter(None, notes),
                 ]
             ),
+            numbers={
+                "partitions": seen.partitions,
+                "merged_topics": seen.merged,
+                "filtered_records": sum(missing.values()),
+            },
         )
     else:
-        yield CheckFinding(
+        yield Finding(
+            "skips.off",
             Health.OFF,
             "All topics are merged from several flows, so their offsets "
             "cannot be compared. The audit compares their records",
+            numbers={"merged_topics": seen.merged},
         )
 
 
-def _find_losses(
-    seen: SkipsObservation, limits: SkipsLimits, now: datetime
-) -> Iterator[Finding]:
-    for kind, what in (
-        (
-            SkipKind.SKIPPED,
-            "were skipped, although records before and after were copied",
+def _explain(kind: SkipKind, limits: SkipsLimits) -> str:
+    """Return what happened to records, and what to do."""
+    return {
+        SkipKind.SKIPPED: (
+            "were skipped, although records before and after were copied"
         ),
-        (
-            SkipKind.TRUNCATED,
+        SkipKind.TRUNCATED: (
             "were copied and are gone: the log at the target was truncated"
-            + (
-                ", and MirrorMaker does not copy them again. If they are "
-                "needed, reset its committed offsets of the topic"
-                if limits.commits
-                else ". Check that MirrorMaker copies them again"
-            ),
+        )
+        + (
+            ", and MirrorMaker does not copy them again. If they are "
+            "needed, reset its committed offsets of the topic"
+            if limits.commits
+            else ". Check that MirrorMaker copies them again"
         ),
-        (
-            SkipKind.SAMPLED,
-            (
-                "were skipped; the rest of a range too long to read may be "
-                "missing, too. Check whether MirrorMaker's offsets were set "
-                "forward, and run the audit"
-            ),
+        SkipKind.SAMPLED: (
+            "were skipped; the rest of a range too long to read may be "
+            "missing, too. Check whether MirrorMaker's offsets were set "
+            "forward, and run the audit"
         ),
-        (
-            SkipKind.HEAD,
+        SkipKind.HEAD: (
             "were never copied: MirrorMaker started after them. Check "
-            + (
-                "auto.offset.reset of its consumer"
-                if limits.on_connect
-                else "where it starts in new partitions"
-            ),
+        )
+        + (
+            "auto.offset.reset of its consumer"
+            if limits.on_connect
+            else "where it starts in new partitions"
         ),
-        (
-            SkipKind.TAIL,
+        SkipKind.TAIL: (
             "are below the committed position but not at the target. Check "
-            + ("errors.tolerance and " if limits.on_connect else "")
-            + "MirrorMaker's log",
+        )
+        + ("errors.tolerance and " if limits.on_connect else "")
+        + "MirrorMaker's log",
+        SkipKind.UNVERIFIABLE: (
+            "cannot be verified: the records or their copies are gone "
+            "or were changed"
         ),
-    ):
-        recent = [
-            (x, missing)
-            for x, missing in seen.events
-            if x.kind is kind
-            and missing
-            and not x.filtered
-            and now - x.at <= limits.lost_window
-        ]
-        if recent:
-            last, missing = recent[-1]
-            rest = sum(n for _, n in recent) - missing
-            yield CheckFinding(
-                Health.CRITICAL,
-                ("At least " if kind is SkipKind.SAMPLED else "")
-                + f"{counted(missing, 'record')} of {_label(last)} "
-                + agree(missing, what)
-                + (f"; {rest} more in other ranges" if rest else ""),
-            )
+        SkipKind.REPEATED: "were duplicated; none was lost",
+    }[kind]
+
+
+def _find_counted(
+    code: str,
+    health: Health,
+    counts: Iterable[tuple[SkipEvent, int]],
+    limits: SkipsLimits,
+) -> Iterator[Finding]:
+    """Yield one finding for each topic, with its exact number of records."""
+    topics: dict[str, list[tuple[SkipEvent, int]]] = {}
+    for event, count in reversed(list(counts)):
+        if count and event.kind in _KINDS[code]:
+            topics.setdefault(event.topic, []).append((event, count))
+    for topic, those in topics.items():
+        newest, records = those[0]
+        kinds = Counter[str]()
+        for event, count in those:
+            kinds[event.kind.value] += count
+        rest = kinds.total() - records
+        partitions = {event.partition for event, _ in those}
+        yield Finding(
+            code,
+            health,
+            ("At least " if newest.kind is SkipKind.SAMPLED else "")
+            + f"{counted(records, 'record')} of {_label(newest)} "
+            + agree(records, _explain(newest.kind, limits))
+            + (f"; {rest} more in other ranges" if rest else ""),
+            subject=topic_subject(topic, partitions),
+            numbers={
+                "records": kinds.total(),
+                "partitions": len(partitions),
+                **(kinds if len(_KINDS[code]) > 1 else {}),
+            },
+        )
+
+
+_KINDS = {
+    "skips.dropped": LOSSES - {SkipKind.TRUNCATED},
+    "skips.truncated": {SkipKind.TRUNCATED},
+    "skips.unverifiable": {SkipKind.UNVERIFIABLE},
+    "skips.duplicated": {SkipKind.REPEATED},
+}
+
+
+def _find_losses(
+    seen: SkipsObservation, limits: SkipsLimits, since: datetime
+) -> Iterator[Finding]:
+    recent = [
+        (x, n) for x, n in seen.events if x.at >= since and not x.filtered
+    ]
+    for code in ("skips.dropped", "skips.truncated"):
+        yield from _find_counted(code, Health.CRITICAL, recent, limits)
 
 
 def _find_excesses(
-    seen: SkipsObservation, limits: SkipsLimits, now: datetime
+    seen: SkipsObservation, since: datetime
 ) -> Iterator[Finding]:
-    recent = [
-        (topic, excess)
-        for topic, excess in seen.excesses
-        if now - excess.at <= limits.lost_window
-    ]
-    if recent:
-        topic, excess = max(recent, key=lambda each: each[1].missing)
-        others = len(recent) - 1
+    recent = [each for each in seen.excesses if each[1].at >= since]
+    for topic, excess in sorted(recent, key=lambda each: -each[1].missing):
         share = 100 * excess.missing / excess.records
-        yield CheckFinding(
+        yield Finding(
+            "skips.filter-exceeded",
             Health.CRITICAL,
             f"{excess.missing:,} of {counted(excess.records, 'record')} of "
             f"{topic} ({share:.3g}%) {agree(excess.missing, 'are')} missing "
             f"at the target; topics.filtered allows {100 * excess.at_most:g}%."
-            " Check MirrorMaker's transforms, or raise at_most"
-            + _same_for(others, "more topic"),
+            " Check MirrorMaker's transforms, or raise at_most",
+            subject={"topic": topic},
+            numbers={
+                "records": excess.missing,
+                "passed_records": excess.records,
+                "allowed_share": excess.at_most,
+            },
         )
 
 
 def _find_doubts(
     seen: SkipsObservation, limits: SkipsLimits, now: datetime
 ) -> Iterator[Finding]:
-    suspicions = [s for s in seen.suspicions if not s.filtered]
-    if suspicions:
-        last = max(suspicions, key=lambda s: s.count)
-        others = len(suspicions) - 1
-        yield CheckFinding(
+    topics: dict[str, list[SuspectedDrop]] = {}
+    for each in sorted(seen.suspicions, key=lambda s: -s.count):
+        if not each.filtered:
+            topics.setdefault(each.topic, []).append(each)
+    for topic, those in topics.items():
+        most, others = those[0], len(those) - 1
+        yield Finding(
+            "skips.suspected",
             Health.WARNING,
-            f"{counted(last.count, 'record')} of {last.topic} partition "
-            f"{last.partition} (source offsets {last.first} to "
-            f"{last.end - 1}) "
-            f"{agree(last.count, 'have not been copied for')} "
-            f"{seconds(now - last.since)}, while the same task copied newer "
+            f"{counted(most.count, 'record')} of {topic} partition "
+            f"{most.partition} (source offsets {most.first} to "
+            f"{most.end - 1}) "
+            f"{agree(most.count, 'have not been copied for')} "
+            f"{seconds(now - most.since)}, while the same task copied newer "
             "records of other partitions: suspected to be dropped"
-            + _same_for(others, "more partition"),
-        )
-    for kind, window, what in (
-        (
-            SkipKind.UNVERIFIABLE,
-            limits.lost_window,
-            (
-                "cannot be verified: the records or their copies are gone "
-                "or were changed"
+            + (
+                f"; same for {counted(others, 'more partition')}"
+                if others
+                else ""
             ),
-        ),
-        (
-            SkipKind.REPEATED,
-            limits.warning_window,
-            "were duplicated; none was lost",
-        ),
+            subject=topic_subject(topic, {s.partition for s in those}),
+            numbers={
+                "records": sum(s.count for s in those),
+                "partitions": len(those),
+                "seconds": max((now - s.since).total_seconds() for s in those),
+            },
+        )
+    for code, window in (
+        ("skips.unverifiable", limits.lost_window),
+        ("skips.duplicated", limits.warning_window),
     ):
-        those = [
-            x
-            for x, _ in seen.events
-            if x.kind is kind and now - x.at <= window
-        ]
-        if those:
-            last_one = those[-1]
-            rest = sum(x.count for x in those) - last_one.count
-            yield CheckFinding(
-                Health.WARNING,
-                f"{counted(last_one.count, 'record')} of {_label(last_one)} "
-                + agree(last_one.count, what)
-                + (f"; {rest} more in other ranges" if rest else ""),
-            )
+        recent = [(x, x.count) for x, _ in seen.events if now - x.at <= window]
+        yield from _find_counted(code, Health.WARNING, recent, limits)
 
 
 def _find_foreign(
-    seen: SkipsObservation, limits: SkipsLimits, now: datetime
+    seen: SkipsObservation, since: datetime, now: datetime
 ) -> Iterator[Finding]:
-    recent = _foreign_since(seen, now - limits.lost_window)
-    if recent:
-        topic, found = max(recent, key=lambda each: each[1].at)
-        others = len(recent) - 1
-        yield CheckFinding(
+    recent = _foreign_since(seen, since)
+    for topic, found in sorted(recent, key=lambda each: each[1].at)[::-1]:
+        yield Finding(
+            "skips.foreign-producer",
             Health.WARNING,
             f"{counted(found.records, 'record')} of {topic} at the target "
             f"{agree(found.records, 'are')} not from MirrorMaker, the newest "
             f"found {seconds(now - found.at)} ago: another producer writes "
             "there, or a transform alters records. As many dropped records "
-            "cannot be proved missing. Find the producer, or run the audit"
-            + _same_for(others, "more topic"),
+            "cannot be proved missing. Find the producer, or run the audit",
+            subject={"topic": topic},
+            numbers={
+                "records": found.records,
+                "seconds": (now - found.at).total_seconds(),
+            },
         )
-
-
-def _same_for(others: int, what: str) -> str:
-    return f"; same for {counted(others, what)}" if others else ""
 
 
 def _foreign_since(
@@ -428,30 +460,40 @@ def _find_blindness(
     hidden: str | None,
 ) -> Iterator[Finding]:
     for problem in seen.problems:
-        yield CheckFinding(Health.UNKNOWN, problem)
-    if now - seen.at > STALE:
-        yield CheckFinding(
+        yield Finding("skips.unreadable", Health.UNKNOWN, problem)
+    age = now - seen.at
+    if age > STALE:
+        yield Finding(
+            "skips.stale",
             Health.UNKNOWN,
-            f"Source and target were last compared {seconds(now - seen.at)} "
+            f"Source and target were last compared {seconds(age)} "
             "ago. Check that both clusters answer",
+            numbers={"seconds": age.total_seconds()},
         )
     if seen.blind:
-        yield CheckFinding(
+        yield Finding(
+            "skips.no-syncs",
             Health.UNKNOWN,
             f"{counted(seen.blind, 'partition')} "
             f"{agree(seen.blind, 'have replicated records')} but no "
             "offset-syncs. Check emit.offset-syncs.enabled of MirrorMaker",
+            numbers={"partitions": seen.blind},
         )
     unread = seen.unread
     if unread is not None and now - unread.since > limits.unread_after:
         why = unread.problem or "many records to read"
-        yield CheckFinding(
+        yield Finding(
+            "skips.pending",
             Health.UNKNOWN,
             f"Verification of {counted(unread.partitions, 'partition')} has "
             f"been pending for {seconds(now - unread.since)}: {why}",
+            numbers={
+                "partitions": unread.partitions,
+                "seconds": (now - unread.since).total_seconds(),
+            },
         )
     if hidden is not None:
-        yield CheckFinding(Health.UNKNOWN, hidden)
+        yield Finding("skips.hidden-topics", Health.UNKNOWN, hidden)
 
 
 def _label(event: SkipEvent) -> str:
