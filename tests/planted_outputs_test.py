@@ -232,11 +232,6 @@ def a_config(plants: Plants, *, old: bool) -> dict[str, Any]:
         },
         "sinks": {
             "influxdb": influxdb,
-            "otlp": {
-                "url": f"http://{env('otlp', '127.13.37.9')}:1",
-                "headers": {"Authorization": f"Bearer {file('otlp token')}"},
-                "spool": {},
-            },
             "notify": {
                 "hold": "0s",
                 "receivers": [
@@ -322,7 +317,6 @@ def is_known(report: Any, log: str) -> bool:
         "a does not answer" in reasons
         and "b does not answer" in reasons
         and '"sink": "influxdb"' in log
-        and '"sink": "otlp"' in log
         and "Connect's REST API of a->b cannot be reached" in reasons
         and "No JMX metrics from MirrorMaker" in reasons
         and report.agent.spooled_points["influxdb"] > 0

@@ -74,9 +74,11 @@ def test_every_file_of_a_secret_or_certificate_is_known(
         },
         "flows": [{"source": "a", "target": "b"}],
         "sinks": {
-            "otlp": {
-                "url": "http://o",
-                "headers": {"Authorization": f"${{file:{files['token']}}}"},
+            "influxdb": {
+                "url": "https://i",
+                "org": "o",
+                "bucket": "b",
+                "token": f"${{file:{files['token']}}}",
                 "ca": str(files["sink-ca"]),
             },
             "notify": {
@@ -155,7 +157,6 @@ def test_what_became_unusable_while_an_audit_ran_is_not_started(
     "block",
     [
         {"sinks": {"influxdb": {"url": "https://h", "database": "m"}}},
-        {"sinks": {"otlp": {"url": "https://h"}}},
         {
             "sinks": {
                 "notify": {
@@ -166,7 +167,7 @@ def test_what_became_unusable_while_an_audit_ran_is_not_started(
             }
         },
     ],
-    ids=["influxdb", "otlp", "notify"],
+    ids=["influxdb", "notify"],
 )
 def test_a_certificate_that_nobody_can_use_is_not_started_with(
     tmp_path: Path, config: dict[str, Any], block: dict[str, Any]
@@ -200,7 +201,9 @@ def test_an_authority_that_became_none_ends_nothing(
 ) -> None:
     ca = tmp_path / "ca.pem"
     trustme.CA().cert_pem.write_to_path(str(ca))
-    config["sinks"] = {"otlp": {"url": "https://o:4318", "ca": str(ca)}}
+    config["sinks"] = {
+        "influxdb": {"url": "https://h", "database": "m", "ca": str(ca)}
+    }
     file = tmp_path / "config.yaml"
     file.write_text(yaml.safe_dump(config))
     rotation = Rotation(Config.from_file(file), structlog.get_logger())
@@ -208,7 +211,7 @@ def test_an_authority_that_became_none_ends_nothing(
     with capture_logs() as logs:
         assert [rotation.look() for _ in range(4)] == [False] * 4
     (line,) = logs
-    assert "sinks.otlp.ca: cannot be used" in str(line)
+    assert "sinks.influxdb.ca: cannot be used" in str(line)
     trustme.CA().cert_pem.write_to_path(str(ca))
     assert [rotation.look() for _ in range(2)] == [False, True]
 

@@ -267,9 +267,6 @@ class SinkRejectedError(SinkError):
     points
         How many points were refused, where the server says so; `None` means
         all that were sent.
-    others_taken
-        Whether the server says that it took the others, so that nothing need
-        be sent again.
     """
 
     def __init__(
@@ -278,8 +275,6 @@ class SinkRejectedError(SinkError):
         *,
         sink: str,
         points: int | None = None,
-        others_taken: bool = False,
     ) -> None:
         super().__init__(message, sink=sink)
         self.points = points
-        self.others_taken = others_taken

@@ -203,11 +203,11 @@ def test_an_authority_that_is_none_is_refused(
   - source: summit
     target: ldf
     mirror: {{jmx: {{format: jolokia, urls: ["https://m:1"], ca: {ca}}}}}
-sinks: {{otlp: {{url: "https://o:4318", ca: {ca}}}}}
+sinks: {{influxdb: {{url: "https://h", database: m, ca: {ca}}}}}
 """
     result = check(write(tmp_path, flows))
     assert result.exit_code == 2
-    for key in ("flows[0].mirror.jmx.ca", "sinks.otlp.ca"):
+    for key in ("flows[0].mirror.jmx.ca", "sinks.influxdb.ca"):
         assert f"{key}: cannot be used ({reason}" in result.output
     result = check(write(tmp_path, flows), "--without-secrets")
     assert result.exit_code == 0, result.output

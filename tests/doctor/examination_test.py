@@ -238,23 +238,6 @@ def test_influxdb_that_lets_us_in_is_no_finding(answer: Answer) -> None:
         assert others(describe(sinks=sinks)) == []
 
 
-def test_an_otlp_receiver_is_sent_nothing_but_its_login() -> None:
-    headers = {"Authorization": "Bearer hunter2hunter2"}
-    with answering(Answer(status=401)) as server:
-        sinks = {"otlp": {"url": server.url, "headers": headers}}
-        (found,) = others(describe(sinks=sinks))
-        assert found[0] == "OTLP"
-        assert "answered 401" in found[1]
-        assert found[2] == "Correct headers of sinks.otlp"
-        assert "hunter" not in str(found)
-        server.status = 200
-        assert others(describe(sinks=sinks)) == []
-    assert set(server.logins) == {headers["Authorization"]}
-    assert all(b'"metrics":[]' in body for body in server.bodies)
-    (found,) = others(describe(sinks=sinks))
-    assert found[2].startswith("Check url of sinks.otlp")
-
-
 @contextmanager
 def jolokia(path: str) -> Iterator[str]:
     """Serve Jolokia's answers under one path only; yield the server."""

@@ -21,12 +21,12 @@ from typing import Any, Self, TypeVar
 import httpx
 import structlog
 
-from mirrorwatch.config import InfluxDBConfig, SinksConfig
+from mirrorwatch.config import InfluxDBConfig
 from mirrorwatch.exceptions import SinkError, SinkRejectedError
 from mirrorwatch.ports import Report, Worker
 from mirrorwatch.state import Database
 from mirrorwatch.state.queue import Batch
-from mirrorwatch.wiring.sinks import make_metric_sinks
+from mirrorwatch.wiring.influxdb import make_influxdb_sink
 from tests.support.http import HTTP
 
 from .builders import NOON, a_canary, a_partition, a_report, an_arrival
@@ -264,10 +264,8 @@ class SinkProcess(AbstractContextManager["SinkProcess"]):
 def main(state: str, begin: str) -> None:
     """Do as told, until the end of the input."""
     influxdb = InfluxDBConfig.model_validate_json(os.environ[CONFIG])
-    [sink] = make_metric_sinks(
-        SinksConfig(influxdb=influxdb),
-        Database(Path(state)),
-        structlog.get_logger(),
+    sink = make_influxdb_sink(
+        influxdb, Database(Path(state)), structlog.get_logger()
     )
     tick, pause = int(begin), Event()
     with stepping(sink):

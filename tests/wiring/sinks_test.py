@@ -1,17 +1,14 @@
-"""Which points each server gets first."""
+"""Which points InfluxDB gets first."""
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
-import pytest
 import structlog
 
-from mirrorwatch.config import SinksConfig
-from mirrorwatch.sinks.influxdb import to_batch as to_influxdb
-from mirrorwatch.sinks.otlp import to_batch, to_request
+from mirrorwatch.config import InfluxDBConfig
+from mirrorwatch.sinks.influxdb import to_batch
 from mirrorwatch.state import Database
-from mirrorwatch.wiring.sinks import make_metric_sinks
+from mirrorwatch.wiring.influxdb import make_influxdb_sink
 from tests.support.full_report import a_full_report
 from tests.support.http import Answer, answering
 
@@ -21,30 +18,15 @@ REPORTS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("name", "more", "encode", "first"),
-    [
-        (
-            "influxdb",
-            {"database": "mirrors"},
-            lambda r: to_influxdb(r).body,
-            2,
-        ),
-        ("otlp", {}, lambda r: to_request(to_batch(r)), 0),
-    ],
-)
-def test_influxdb_gets_the_newest_points_first_and_a_collector_the_oldest(
-    name: str, more: dict[str, Any], encode: Any, first: int
-) -> None:
+def test_influxdb_gets_the_newest_points_first() -> None:
     with answering(Answer(status=500)) as answer:
-        block = {"url": answer.url, **more}
-        [sink] = make_metric_sinks(
-            SinksConfig.model_validate({name: block}),
+        sink = make_influxdb_sink(
+            InfluxDBConfig(url=answer.url, database="mirrors"),
             Database(None),
             structlog.get_logger(),
         )
         for report in REPORTS:
             sink.publish(report)
         sink.step()
-        assert answer.bodies == [encode(REPORTS[first])]
+        assert answer.bodies == [to_batch(REPORTS[-1]).body]
         sink.close()

@@ -165,7 +165,6 @@ def _describe_outputs(config: Mapping[str, Any]) -> Rows:
         ("login", _describe_login(web)),
         ("Prometheus", "/metrics of the page's address"),
         ("InfluxDB", _describe_influxdb(config["sinks"]["influxdb"])),
-        ("OTLP", (config["sinks"]["otlp"] or {}).get("url", "none")),
         ("notifications", _describe_notifications(config["sinks"]["notify"])),
         ("state file", config["state"]["path"]),
     ]

@@ -28,7 +28,6 @@ from .base import (
 from .types import (
     BcryptHash,
     FilePath,
-    HeaderName,
     HostName,
     HttpUrl,
     ListenAddress,
@@ -41,7 +40,6 @@ __all__ = [
     "DownsamplingConfig",
     "InfluxDBConfig",
     "NotifyConfig",
-    "OtlpConfig",
     "ReceiverConfig",
     "SinksConfig",
     "SpoolConfig",
@@ -520,36 +518,11 @@ class WebConfig(Model):
         return int(self.listen.rpartition(":")[2])
 
 
-class OtlpConfig(Model):
-    """An OpenTelemetry collector, or any other receiver of OTLP over HTTP."""
-
-    url: HttpUrl = Field(title="URL")
-    """URL of the receiver, such as `http://otel-collector:4318`; `/v1/metrics`
-    is added if it does not end so."""
-
-    headers: dict[
-        HeaderName, Annotated[SecretStr, AfterValidator(_check_header)]
-    ] = Field(default_factory=dict, title="Headers")
-    """HTTP headers of every request, such as `Authorization`. Their values
-    are handled as secrets."""
-
-    ca: PemFile | None = Field(None, title="CA certificate")
-    """PEM file with the CA that signed the server's certificate. Default: the
-    public CAs."""
-
-    spool: SpoolConfig = Field(default_factory=SpoolConfig, title="Spool")
-    """Queue of points while the receiver is unavailable."""
-
-
 class SinksConfig(Model):
     """Where reports are sent, in addition to page, `/metrics` and log."""
 
     influxdb: InfluxDBConfig | None = Field(None, title="InfluxDB")
     """Points of every report, queued while the server is unavailable."""
-
-    otlp: OtlpConfig | None = Field(None, title="OpenTelemetry")
-    """Every metric of `/metrics` at every tick, by OTLP over HTTP, queued
-    while the receiver is unavailable."""
 
     notify: NotifyConfig | None = Field(None, title="Notifications")
     """Messages to people when a flow fails and when it recovers."""

@@ -23,7 +23,6 @@ from .base import NEVER_SHOWN, ConfigProblem, Model, ProblemsError
 __all__ = [
     "BcryptHash",
     "FilePath",
-    "HeaderName",
     "HostName",
     "HttpServer",
     "HttpUrl",
@@ -130,11 +129,6 @@ TokenHash = Annotated[SecretStr, AfterValidator(_check_token_hash)]
 
 HttpUrl = Annotated[str, AfterValidator(_check_url)]
 """Address of an HTTP server, without a slash at the end."""
-
-HeaderName = Annotated[
-    str, StringConstraints(pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
-]
-"""Name of an HTTP header (a token of RFC 9110)."""
 
 HostName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]+$")]
 """Name of a host, without scheme and port."""

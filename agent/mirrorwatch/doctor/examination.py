@@ -45,7 +45,6 @@ from .servers import (
     examine_connect,
     examine_influxdb,
     examine_jmx,
-    examine_otlp,
     examine_receiver,
     examine_registry,
 )
@@ -261,8 +260,6 @@ class _Examination:
                 "InfluxDB",
                 partial(examine_influxdb, config.sinks.influxdb),
             )
-        if config.sinks.otlp is not None:
-            yield "OTLP", partial(examine_otlp, config.sinks.otlp)
         if config.sinks.notify is not None:
             for receiver in config.sinks.notify.receivers:
                 yield (

@@ -14,7 +14,6 @@ from ..config import (
     HttpServer,
     InfluxDBConfig,
     JmxConfig,
-    OtlpConfig,
     ReceiverConfig,
     SchemaRegistryConfig,
 )
@@ -23,18 +22,15 @@ from ..exceptions import (
     ConfigError,
     LayerError,
     MirrorwatchError,
-    SinkError,
     SinkRejectedError,
     SourceError,
 )
 from ..sinks.apprise import AppriseReceiver
-from ..sinks.otlp import OtlpOutlet
 from ..sources.connect import ConnectApi, to_kafka_version
 from ..sources.registry import Registry
 from ..state.queue import Batch
 from ..wiring.context import to_address, to_mirror_jmx
 from ..wiring.jmx import to_jmx_reader
-from ..wiring.sinks import to_otlp_access
 from .connection import TlsSettings, check_tcp
 from .findings import Connectors, Findings, to_texts
 
@@ -42,7 +38,6 @@ __all__ = [
     "examine_connect",
     "examine_influxdb",
     "examine_jmx",
-    "examine_otlp",
     "examine_receiver",
     "examine_registry",
 ]
@@ -120,18 +115,6 @@ def examine_influxdb(config: InfluxDBConfig, findings: Findings) -> None:
             return  # it was let in: there is nothing to write
         except MirrorwatchError as e:
             _add_sink_error("influxdb", e, findings)
-
-
-def examine_otlp(config: OtlpConfig, findings: Findings) -> None:
-    """Send no point to an OTLP receiver, with all that one needs."""
-    outlet = OtlpOutlet(to_otlp_access(config))
-    with closing(outlet):
-        try:
-            outlet.send(Batch(b"", 0), PATIENCE)
-        except SinkRejectedError:
-            return  # it was let in: there is nothing to take
-        except SinkError as e:
-            _add_sink_error("otlp", e, findings)
 
 
 def _add_sink_error(

@@ -250,13 +250,6 @@ def split_and_retry(
         try:
             outlet.send(part, timeout)
         except SinkRejectedError as e:
-            if e.others_taken:
-                refused.append(
-                    RefusedPoints(
-                        points=e.points or part.points, name="", error=e
-                    )
-                )
-                continue
             if part.points > 1 and e.points != part.points:
                 splits += 1
                 if splits > MOST_SPLITS:

@@ -1,16 +1,51 @@
-"""Configuration -> how to reach InfluxDB.
+"""Configuration -> the sink of InfluxDB.
 
 Imported only where it is configured: its library costs 20 MB of memory.
 """
 
+from functools import partial
+
+from structlog.typing import FilteringBoundLogger
+
 from ..config import InfluxDBConfig
+from ..domain.samples import Sampler, samples
 from ..sinks.influxdb import (
     InfluxDbAccess,
+    InfluxDbOutlet,
     password_access,
+    to_batch,
     token_access,
 )
+from ..sinks.queued import QueuedSink
+from ..state import Database
+from ..state.queue import DeliveryQueue, DurableQueue
 
-__all__ = ["to_access"]
+__all__ = ["make_influxdb_sink", "to_access"]
+
+
+def make_influxdb_sink(
+    config: InfluxDBConfig,
+    database: Database,
+    logger: FilteringBoundLogger,
+    sampler: Sampler = samples,
+) -> QueuedSink:
+    """Return the sink with its spool.
+
+    Raises
+    ------
+    ConfigError
+        Raised if the address or a secret cannot be used.
+    StateError
+        Raised if the state file cannot be used.
+    """
+    outlet = InfluxDbOutlet(to_access(config))
+    spool = DurableQueue(database, outlet.name, most_bytes=config.spool.limit)
+    return QueuedSink(
+        outlet,
+        encode=partial(to_batch, sampler=sampler),
+        queue=DeliveryQueue(spool),
+        logger=logger,
+    )
 
 
 def to_access(influxdb: InfluxDBConfig) -> InfluxDbAccess:

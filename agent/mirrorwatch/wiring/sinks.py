@@ -1,41 +1,31 @@
 """Configuration -> where reports go."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from structlog.typing import FilteringBoundLogger
 
 from ..config import (
     Config,
     NotifyConfig,
-    OtlpConfig,
     ReceiverConfig,
-    SinksConfig,
-    SpoolConfig,
 )
 from ..domain.notices.model import NotificationPolicy
 from ..domain.notices.notifier import Notifier
 from ..domain.notices.text import Links
-from ..domain.samples import Sampler, samples
 from ..ports import Sink, Worker
 from ..sinks.apprise import AppriseReceiver
 from ..sinks.history import HistorySink
 from ..sinks.log import LogSink
 from ..sinks.maintenance import MaintenanceSink
 from ..sinks.notify import FORMS, NotifySink, Receiver, WebhookReceiver
-from ..sinks.otlp import OtlpAccess, OtlpOutlet
-from ..sinks.otlp import to_batch as to_otlp_batch
-from ..sinks.queued import Outlet, QueuedSink
 from ..state import Database
 from ..state.maintenance import MaintenanceStore
-from ..state.queue import Batch, DeliveryQueue, DurableQueue, Outbox
+from ..state.queue import Outbox
 from .context import WiringContext
 
 __all__ = [
     "WiredSinks",
-    "make_metric_sinks",
-    "to_otlp_access",
     "to_receivers",
     "wire_notify",
     "wire_sinks",
@@ -90,11 +80,15 @@ def wire_sinks(
         LogSink(logger=logger),
     ]
     workers: list[Worker] = []
-    for queued in make_metric_sinks(
-        config.sinks, database, logger, around.sampler
-    ):
-        sinks.append(queued)
-        workers.append(queued)
+    if config.sinks.influxdb is not None:
+        # Its library costs 20 MB of memory.
+        from .influxdb import make_influxdb_sink  # noqa: PLC0415
+
+        influxdb = make_influxdb_sink(
+            config.sinks.influxdb, database, logger, around.sampler
+        )
+        sinks.append(influxdb)
+        workers.append(influxdb)
     outbox: Outbox | None = None
     # State in memory does not know who was notified: `once` notifies nobody.
     # An agent whose state file is lost notifies again rather than never.
@@ -115,61 +109,6 @@ def wire_sinks(
         )
     )
     return WiredSinks(sinks=tuple(sinks), workers=tuple(workers))
-
-
-def make_metric_sinks(
-    config: SinksConfig,
-    database: Database,
-    logger: FilteringBoundLogger,
-    sampler: Sampler = samples,
-) -> Iterator[QueuedSink]:
-    """Yield the sink of each server that gets the points of every tick, with
-    a spool and a thread of its own.
-
-    Raises
-    ------
-    ConfigError
-        Raised if an address or a secret cannot be used.
-    StateError
-        Raised if the state file cannot be used.
-    """
-    for outlet, encode, spool, in_order in _metric_servers(config):
-        durable = DurableQueue(database, outlet.name, most_bytes=spool.limit)
-        yield QueuedSink(
-            outlet,
-            encode=partial(encode, sampler=sampler),
-            queue=DeliveryQueue(durable, in_order=in_order),
-            logger=logger,
-        )
-
-
-def _metric_servers(
-    config: SinksConfig,
-) -> Iterator[tuple[Outlet, Callable[..., Batch], SpoolConfig, bool]]:
-    """Yield servers, and whether each needs its points in order."""
-    if config.influxdb is not None:
-        # Its library costs 20 MB of memory.
-        from ..sinks import influxdb  # noqa: PLC0415
-        from .influxdb import to_access  # noqa: PLC0415
-
-        outlet = influxdb.InfluxDbOutlet(to_access(config.influxdb))
-        yield outlet, influxdb.to_batch, config.influxdb.spool, False
-    if config.otlp is not None:
-        access = to_otlp_access(config.otlp)
-        # Prometheus takes no sample older than the newest of its series.
-        yield OtlpOutlet(access), to_otlp_batch, config.otlp.spool, True
-
-
-def to_otlp_access(config: OtlpConfig) -> OtlpAccess:
-    """Return where the receiver is and how to be let in."""
-    return OtlpAccess(
-        url=config.url,
-        headers={
-            name: value.get_secret_value()
-            for name, value in config.headers.items()
-        },
-        ca=config.ca,
-    )
 
 
 def wire_notify(
