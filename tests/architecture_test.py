@@ -34,7 +34,6 @@ ALLOWED = {
         *("config", "domain", "kafka", "ports", "sinks", "sources", "state"),
         "wiring",
     },
-    "influxdb_setup": {"config", "domain", "sinks", "state", "wiring"},
     "wiring": {
         *("config", "domain", "kafka", "mirrors", "ports", "sinks"),
         *("sources", "state"),

@@ -436,7 +436,6 @@ COMMANDS: Mapping[tuple[str, ...], list[list[str]]] = {
     ("check-config",): [[], ["--json"]],
     ("doctor",): [[], ["--json"]],
     ("failback",): [[], ["--json"]],
-    ("influx", "setup"): [["--dry-run"], []],
     ("maintenance",): [[], ["--flow", "no", "--for", "1h"]],
     ("notify",): [["--test"]],
     ("offsets",): [["--all-groups"], ["--all-groups", "--json"]],

@@ -238,6 +238,30 @@ def test_influxdb_that_lets_us_in_is_no_finding(answer: Answer) -> None:
         assert others(describe(sinks=sinks)) == []
 
 
+def test_a_missing_mapping_for_influxql_is_a_warning() -> None:
+    body = b'{"code": "not found", "message": "unable to find DBRP"}'
+
+    def handle(request: BaseHTTPRequestHandler) -> None:
+        missing = request.path == "/write?db=efd+5"
+        request.rfile.read(int(request.headers["Content-Length"]))
+        request.send_response(404 if missing else 204)
+        request.send_header("Content-Length", str(missing * len(body)))
+        request.end_headers()
+        request.wfile.write(body * missing)
+
+    with handling(handle) as url:
+        influxdb = {"url": url, **INFLUXDB_2, "bucket": "efd 5"}
+        found = diagnose(describe(sinks={"influxdb": influxdb})).findings
+    (mapping,) = (f for f in found if f.subject == "InfluxDB")
+    assert mapping.check == "mapping"
+    assert mapping.severity is FindingSeverity.WARNING
+    assert (
+        "influx v1 dbrp create --org o --db 'efd 5' --rp autogen --default "
+        "--bucket-id \"$(influx bucket list --org o --name 'efd 5' "
+        '--hide-headers | cut -f 1)"' in mapping.remedy
+    )
+
+
 @contextmanager
 def jolokia(path: str) -> Iterator[str]:
     """Serve Jolokia's answers under one path only; yield the server."""

@@ -52,7 +52,7 @@ from mirrorwatch.http import HttpAddress
 from mirrorwatch.mirrors.mirrormaker2 import MirrorMaker2
 from mirrorwatch.mirrors.mirrormaker2_jmx import WANTED
 from mirrorwatch.sinks.influxdb import (
-    InfluxDbClient,
+    InfluxDbOutlet,
     password_access,
     to_batch,
     token_access,
@@ -346,12 +346,12 @@ SECRET = "hunter2"  # noqa: S105 - of nobody
 
 
 @cache
-def _influxdb() -> tuple[InfluxDbClient, InfluxDbClient]:
+def _influxdb() -> tuple[InfluxDbOutlet, InfluxDbOutlet]:
     return (
-        InfluxDbClient(
+        InfluxDbOutlet(
             token_access(url="http://x", org="o", bucket="b", token=SECRET)
         ),
-        InfluxDbClient(
+        InfluxDbOutlet(
             password_access(
                 url="http://x", database="d", username="u", password=SECRET
             )
@@ -364,10 +364,9 @@ def _write(data: bytes) -> None:
     for client in _influxdb():
         _answer_by(client, lambda _: _answer(head, body))
         try:
-            client.write(Batch(b"a b=1", 1), timedelta(seconds=3))
+            client.send(Batch(b"a b=1", 1), timedelta(seconds=3))
         except SinkError as e:
             _shown(e)
-    _influxdb()[0].ask("GET", "/health")
 
 
 def _shown(error: SinkError) -> None:

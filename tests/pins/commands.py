@@ -140,7 +140,6 @@ CASES: dict[str, tuple[Situation, tuple[str, ...]]] = {
             "maintenance --config {config} --flow nowhere",
             "notify --config {config}",
             "notify --config {config} --test",
-            "influx setup --config {config}",
             "audit report --config {config}",
             "audit report --config {config} nightly-2026-11-21",
             "audit history --config {config}",

@@ -53,7 +53,7 @@ COMMANDS = (
     *("audit", "audit compare", "audit digest", "audit history"),
     *("audit report", "audit run", "check-config", "dashboards"),
     *("dashboards diff", "dashboards list", "dashboards pull"),
-    *("dashboards push", "demo", "influx", "influx setup", "lab"),
+    *("dashboards push", "demo", "lab"),
     *("lab down", "lab faults", "lab status", "lab up", "maintenance"),
     *("notify", "once", "run", "status"),
 )

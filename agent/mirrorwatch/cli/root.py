@@ -39,7 +39,6 @@ COMMANDS = {
     "demo": _Command("mirrorwatch_lab.cli", "demo_command", "mirrorwatch-lab"),
     "doctor": _Command("mirrorwatch.cli.doctor"),
     "failback": _Command("mirrorwatch.cli.failback"),
-    "influx": _Command("mirrorwatch.cli.influx"),
     "init": _Command("mirrorwatch.cli.init"),
     "lab": _Command("mirrorwatch_lab.cli", "lab_command", "mirrorwatch-lab"),
     "maintenance": _Command("mirrorwatch.cli.maintenance"),

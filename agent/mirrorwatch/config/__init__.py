@@ -13,7 +13,6 @@ from .mirror import (
 )
 from .root import Config, FlowConfig
 from .sinks import (
-    DownsamplingConfig,
     InfluxDBConfig,
     NotifyConfig,
     ReceiverConfig,
@@ -30,7 +29,6 @@ __all__ = [
     "ClusterConfig",
     "Config",
     "ConnectConfig",
-    "DownsamplingConfig",
     "FlowConfig",
     "HttpServer",
     "InfluxDBConfig",

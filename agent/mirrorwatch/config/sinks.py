@@ -37,7 +37,6 @@ from .types import (
 )
 
 __all__ = [
-    "DownsamplingConfig",
     "InfluxDBConfig",
     "NotifyConfig",
     "ReceiverConfig",
@@ -66,33 +65,6 @@ class SpoolConfig(Model):
     afterwards."""
 
 
-class DownsamplingConfig(Model):
-    """Long-term storage, created by `mirrorwatch influx setup`.
-
-    A separate bucket or retention policy with the minimum, mean and maximum of
-    each field.
-    """
-
-    enabled: bool = Field(default=True, title="Enabled")
-    """Whether it is created. An existing one is not deleted."""
-
-    every: Duration = Field(
-        timedelta(minutes=5),
-        title="Resolution",
-        ge=timedelta(minutes=1),
-        le=timedelta(days=7),
-    )
-    """Time between two points. The default is the resolution of the status
-    page's history; at an interval of 5 s, it takes a twentieth of the
-    space."""
-
-    retention: Duration = Field(
-        timedelta(days=730), title="Retention", ge=timedelta(hours=1)
-    )
-    """How long points are kept. Two years, to compare a season with the
-    previous one."""
-
-
 FORMS = {
     "2.x": ("org", "bucket", "token"),
     "1.x": ("database", "retention_policy", "username", "password"),
@@ -110,15 +82,13 @@ class InfluxDBConfig(Model):
     """Name or id of the organization."""
 
     bucket: str | None = Field(None, title="Bucket (2.x)", min_length=1)
-    """Bucket for the points. It must exist; `mirrorwatch influx setup` creates
-    it."""
+    """Bucket for the points. It must exist: see [InfluxDB](influxdb.md)."""
 
     token: SecretStr | None = Field(None, title="Token (2.x)")
     """Token with write permission for the bucket."""
 
     database: str | None = Field(None, title="Database (1.8)", min_length=1)
-    """Database for the points. It must exist; `mirrorwatch influx setup`
-    creates it."""
+    """Database for the points. It must exist: see [InfluxDB](influxdb.md)."""
 
     retention_policy: str | None = Field(None, title="Retention policy (1.8)")
     """Retention policy for the points. Default: the default one of the
@@ -137,30 +107,6 @@ class InfluxDBConfig(Model):
 
     spool: SpoolConfig = Field(default_factory=SpoolConfig, title="Spool")
     """Queue of points while the server is unavailable."""
-
-    retention: Duration | None = Field(
-        None, title="Retention", ge=timedelta(hours=1)
-    )
-    """How long the bucket or the retention policy keeps points. Used by
-    `mirrorwatch influx setup` only. Default: an existing one is not changed,
-    and a new one keeps 30 days."""
-
-    replication: int = Field(
-        1, title="Replication (1.x Enterprise)", ge=1, le=1000
-    )
-    """Number of data nodes that store each point of a retention policy that
-    `mirrorwatch influx setup` creates. The default is that of a single
-    server."""
-
-    downsampling: DownsamplingConfig = Field(
-        default_factory=DownsamplingConfig, title="Downsampling"
-    )
-    """Long-term storage beyond `retention`."""
-
-    @property
-    def form(self) -> Literal["1.x", "2.x"]:
-        """Which of the two forms was configured."""
-        return "2.x" if self.bucket is not None else "1.x"
 
     @model_validator(mode="after")
     def _check_form(self) -> Self:

@@ -1,6 +1,7 @@
 """What doctor asks of the servers beside Kafka; nothing is written or sent."""
 
 import re
+import shlex
 from collections.abc import Sequence
 from contextlib import closing, suppress
 from datetime import timedelta
@@ -104,17 +105,47 @@ def examine_connect(
 def examine_influxdb(config: InfluxDBConfig, findings: Findings) -> None:
     """Write nothing to InfluxDB, with all that a write needs."""
     # Its library costs 20 MB of memory and half a second.
-    from ..sinks.influxdb import InfluxDbClient  # noqa: PLC0415
+    from ..sinks.influxdb import InfluxDbOutlet  # noqa: PLC0415
     from ..wiring.influxdb import to_access  # noqa: PLC0415
 
-    with closing(InfluxDbClient(to_access(config))) as client:
+    with closing(InfluxDbOutlet(to_access(config))) as outlet:
         try:
             # No point, but all that a write needs: login and bucket.
-            client.write(Batch(b"", 0), PATIENCE)
+            outlet.send(Batch(b"", 0), PATIENCE)
         except SinkRejectedError:
-            return  # it was let in: there is nothing to write
+            pass  # it was let in: there is nothing to write
         except MirrorwatchError as e:
             _add_sink_error("influxdb", e, findings)
+            return
+        if config.bucket is None:
+            return
+        # By default 2.x maps a bucket `database/policy` by its two parts.
+        database, _, policy = config.bucket.partition("/")
+        with suppress(SinkError):
+            if not outlet.has_mapping(database, PATIENCE):
+                findings.add(
+                    "mapping",
+                    f"InfluxQL has no database {database!r} for the bucket "
+                    f"{config.bucket!r}: Grafana's and Chronograf's "
+                    "dashboards and Kapacitor find no data",
+                    f"Run: {_mapping_command(config, database, policy)}",
+                    severity=FindingSeverity.WARNING,
+                )
+
+
+def _mapping_command(
+    config: InfluxDBConfig, database: str, policy: str
+) -> str:
+    org, bucket = shlex.quote(config.org or ""), config.bucket or ""
+    listed = (
+        f"influx bucket list --org {org} --name {shlex.quote(bucket)} "
+        "--hide-headers | cut -f 1"
+    )
+    return (
+        f"influx v1 dbrp create --org {org} --db {shlex.quote(database)} "
+        f"--rp {shlex.quote(policy or 'autogen')} --default "
+        f'--bucket-id "$({listed})"'
+    )
 
 
 def _add_sink_error(

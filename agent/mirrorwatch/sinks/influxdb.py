@@ -33,7 +33,6 @@ from ..state.queue import Batch
 
 __all__ = [
     "InfluxDbAccess",
-    "InfluxDbClient",
     "InfluxDbOutlet",
     "password_access",
     "to_batch",
@@ -160,6 +159,8 @@ def _without_user(url: str) -> str:
     return urlunsplit(parts)
 
 
+TIMEOUT_SECONDS = 30.0
+
 NAME = "influxdb"
 """Name of the sink."""
 
@@ -177,12 +178,9 @@ LONGEST_ANSWER = 300
 MOST_READ = 2**20
 """Bytes of the answer to a write: it may name every line of a batch."""
 
-TIMEOUT = timedelta(seconds=30)
-"""A server may write its catalogue to the disk of every node."""
 
-
-class InfluxDbClient:
-    """Asks one InfluxDB.
+class InfluxDbOutlet:
+    """Sends points to one InfluxDB. `QueuedSink` makes a sink of it.
 
     Parameters
     ----------
@@ -200,6 +198,8 @@ class InfluxDbClient:
         secret is no part of it.
     """
 
+    name = NAME
+
     def __init__(self, access: InfluxDbAccess) -> None:
         self._access = access
         secret = access.secret.encode()
@@ -211,7 +211,7 @@ class InfluxDbClient:
         except OSError as e:
             raise ConfigError(f"sinks.influxdb.ca {access.ca}: {e}") from e
         self._http = bounded_client(
-            timeout_seconds=TIMEOUT.total_seconds(),
+            timeout_seconds=TIMEOUT_SECONDS,
             verify=trusted,
             # No proxy of the environment, as ever; the secret goes to the
             # configured server only, so no redirect is followed either.
@@ -219,22 +219,7 @@ class InfluxDbClient:
             headers={"Authorization": login} if secret else {},
         )
 
-    def ask(self, method: str, path: str, **request: Any) -> dict[str, Any]:
-        """Return the JSON object that a server answers."""
-        text = self._send(method, path, {200, 201, 204}, request)
-        try:
-            body = from_json(text)
-        except ValueError:
-            body = None
-        if not isinstance(body, dict):
-            raise SinkError(
-                f"What answers at {self._access.url} is not InfluxDB (correct "
-                "url of sinks.influxdb)",
-                sink=NAME,
-            )
-        return body
-
-    def write(self, batch: Batch, timeout: timedelta) -> None:
+    def send(self, batch: Batch, timeout: timedelta) -> None:
         """Write points; a server that has them all says 204, and no other."""
         headers = {
             "Content-Encoding": "gzip",
@@ -247,7 +232,22 @@ class InfluxDbClient:
             "headers": headers,
             "timeout": timeout.total_seconds(),
         }
-        self._send("POST", "/api/v2/write", {204}, request)
+        self._send("/api/v2/write", {204}, request)
+
+    def has_mapping(self, database: str, timeout: timedelta) -> bool:
+        """Return whether 2.x maps a database of InfluxQL to a bucket.
+
+        Notes
+        -----
+        An empty write by the v1 API is refused without a mapping, and takes
+        no more than the permission to write; to list mappings takes another.
+        """
+        request = {
+            "params": {"db": database},
+            "timeout": timeout.total_seconds(),
+        }
+        answer = self._send("/write", {204, 404}, request)
+        return "dbrp" not in answer.lower()
 
     def close(self) -> None:
         """Let go of connections."""
@@ -255,7 +255,6 @@ class InfluxDbClient:
 
     def _send(
         self,
-        method: str,
         path: str,
         expected: Container[int],
         request: Mapping[str, Any],
@@ -263,7 +262,7 @@ class InfluxDbClient:
         access = self._access
         url = access.url.rstrip("/") + path
         try:
-            with self._http.stream(method, url, **request) as answer:
+            with self._http.stream("POST", url, **request) as answer:
                 text = read_beginning(answer, MOST_READ)
         except (httpx.TransportError, httpx.InvalidURL) as e:
             raise SinkError(
@@ -418,24 +417,3 @@ def _point(measurement: str, tags: dict[str, str], nanoseconds: int) -> Point:
 def _nanoseconds(at: datetime) -> int:
     # Whole numbers throughout: a float of seconds is exact to 200 ns only.
     return (at - EPOCH) // timedelta(microseconds=1) * 1000
-
-
-class InfluxDbOutlet:
-    """Sends points to one InfluxDB. `QueuedSink` makes a sink of it.
-
-    Parameters
-    ----------
-    access
-        Where it is and how to be let in.
-    """
-
-    name = NAME
-
-    def __init__(self, access: InfluxDbAccess) -> None:
-        self._client = InfluxDbClient(access)
-
-    def send(self, batch: Batch, timeout: timedelta) -> None:
-        self._client.write(batch, timeout)
-
-    def close(self) -> None:
-        self._client.close()
