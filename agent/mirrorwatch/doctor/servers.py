@@ -23,6 +23,7 @@ from ..exceptions import (
     ConfigError,
     LayerError,
     MirrorwatchError,
+    SinkError,
     SinkRejectedError,
     SourceError,
 )
