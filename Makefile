@@ -11,7 +11,7 @@ export PATH := $(CURDIR)/.servers:$(PATH)
 # Tests start many processes: each would compile everything again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: alerts chart chaos demo test fast dashboards proof sbom servers bench bench-audit nights cluster scale profile simulate mutations fuzz attack soak lint format setup clean
+.PHONY: alerts chart chaos demo test tests lab-tests other-tests fast night dashboards sbom servers bench bench-audit audit-proof cluster scale profile simulate worlds mutations fuzz attack soak lint format setup clean
 
 setup: .venv/.ready
 
@@ -25,14 +25,24 @@ setup: .venv/.ready
 demo: setup  ## two sites, a mirror, traffic and the agent; prints the page's address
 	$(BIN)/mirrorwatch demo $(if $(MINUTES),--minutes $(MINUTES))
 
-# Four at a time, a file each: a lab mostly waits, and needs 1.5 GiB. What the
-# marker `long` has is left to `proof`.
-test: lint  ## the whole of it, the real lab included: half an hour
-	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder -m 'not long'
+test:  ## linters and tests, the real lab included: half an hour
+	$(MAKE) -k lint tests
 
-proof: setup  ## what `test` leaves out: ten clean minutes, older brokers, more faults: two hours
-	MIRRORWATCH_CLEAN_RUN_SECONDS=600 $(BIN)/pytest tests/lab/clean_run_test.py
-	$(BIN)/pytest -n 2 --dist loadfile -m long
+# Two labs at a time, which mostly wait, beside what needs no Kafka.
+tests: setup
+	$(MAKE) -k -j2 -O lab-tests other-tests
+
+lab-tests: setup
+	$(BIN)/pytest -n 2 --dist loadfile -m 'lab and not long'
+
+other-tests: setup
+	nice -n 5 $(BIN)/pytest -n 2 --dist loadfile -m 'not lab and not long'
+
+night: setup  ## what `test` leaves out: ten clean minutes, older brokers, more faults: two hours
+	status=0; \
+	MIRRORWATCH_CLEAN_RUN_SECONDS=600 $(BIN)/pytest tests/lab/clean_run_test.py || status=1; \
+	$(BIN)/pytest -n 2 --dist loadfile -m long || status=1; \
+	exit $$status
 
 # Three at a time: many wait for a time-out, and each collects for 5 seconds.
 fast: setup  ## what needs no Kafka: four minutes
@@ -51,7 +61,7 @@ profile: setup  ## the same sites: the agent's processor time by thread and by s
 bench-audit: setup  ## how fast an audit reads, beside Kafka's own consumer: half an hour
 	$(BIN)/python -m tests.bench.audit
 
-nights: setup  ## what takes an audit long to prove: a million records, 600 random worlds, a cluster, kills, lost brokers
+audit-proof: setup  ## what takes an audit long to prove: a million records, 600 random worlds, a cluster, kills, lost brokers
 	MIRRORWATCH_AUDIT_THOUSANDS=1000 $(BIN)/pytest -v tests/proof
 
 cluster: setup  ## the audit on a Spark cluster of three workers, one of them killed, by spark-submit, and with runs in S3: 15 minutes
@@ -59,6 +69,9 @@ cluster: setup  ## the audit on a Spark cluster of three workers, one of them ki
 
 simulate: setup  ## worlds by chance in virtual time, for MINUTES: prints those that fail
 	$(BIN)/python -m tests.simulation --processes 2 --seconds $$((60 * $(or $(MINUTES),2)))
+
+worlds: setup  ## two minutes of worlds drawn from the commit: lists those that are wrong
+	$(BIN)/python -m tests.simulation --processes 2 --seconds 120 --commit "$$(git rev-parse HEAD)" --list tests/simulation/wrong_worlds.txt
 
 mutations: setup  ## breaks rules of the agent one at a time: worlds must show each
 	$(BIN)/python -m tests.simulation.mutations

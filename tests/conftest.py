@@ -17,7 +17,6 @@ from tests.support.no_skips import (
     pytest_runtest_makereport,
 )
 from tests.support.together import (
-    TOGETHER,
     pytest_runtest_teardown,
     pytest_terminal_summary,
     pytest_xdist_make_scheduler,
@@ -25,7 +24,7 @@ from tests.support.together import (
 
 __all__ = ["fresh_lab", "lab_for", "lab_pool", "logging_as_before"]
 __all__ += ["nothing_hidden"]
-__all__ += ["pytest_collection_finish", "pytest_collection_modifyitems"]
+__all__ += ["pytest_collection_finish"]
 __all__ += ["pytest_terminal_summary", "pytest_xdist_make_scheduler"]
 __all__ += ["pytest_runtest_teardown"]
 # Hooks: where everything must run, a test that skips fails.
@@ -33,42 +32,6 @@ __all__ += ["pytest_make_collect_report", "pytest_runtest_makereport"]
 
 
 load_profile()
-
-
-LONGEST = (
-    "tests/lab/clean_run_test.py",
-    *TOGETHER,
-    "tests/lab/position_test.py",
-    "tests/lab/canary_faults_test.py",
-    "tests/lab/secured_agent_test.py",
-    "tests/simulation/position_test.py",
-    "tests/simulation/skips_test.py",
-    "tests/lab/bottleneck_test.py",
-    "tests/lab/skips_silence_test.py",
-    "tests/lab/connect_test.py",
-    "tests/lab/script_test.py",
-    "tests/lab/audit_test.py",
-    "tests/lab/canary_loss_test.py",
-    "tests/lab/skips_test.py",
-    "tests/lab/doctor_test.py",
-    "tests/alerts/prometheus_test.py",
-)
-"""What takes longest, in this order: a few minutes each, or more."""
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put what takes long first: quick tests fill what is left between
-    workers.
-    """
-
-    def place(item: pytest.Item) -> tuple[int, bool]:
-        longest = (
-            n for n, at in enumerate(LONGEST) if item.nodeid.startswith(at)
-        )
-        quick = item.get_closest_marker("lab") is None
-        return next(longest, len(LONGEST)), quick
-
-    items.sort(key=place)
 
 
 def pytest_collection_finish() -> None:

@@ -16,39 +16,6 @@ from tests.support.lab_environment import LabEnvironment, fill, settings_for
 
 pytestmark = pytest.mark.lab
 
-LONG = {
-    "aborted_and_markers",
-    "another_producer",
-    "another_topic",
-    "dropped_and_killed",
-    "dropped_between",
-    "dropped_and_killed_while_the_agent_is_away",
-    "dropped_tail",
-    "expired_unread",
-    "expired_unread_while_the_agent_is_away",
-    "frozen_and_thawed",
-    "grown",
-    "killed_and_started",
-    "killed_for_long",
-    "nothing_happens",
-    "probes_dropped",
-    "recreated_and_longer",
-    "recreated_and_shorter",
-    "recreated_at_the_target",
-    "source_unreachable",
-    "stopped_and_started",
-}
-"""Scenarios that others here, or tests of a check, come near to."""
-
-CHOSEN = [
-    pytest.param(
-        scenario,
-        id=scenario.name,
-        marks=[pytest.mark.long] if scenario.name in LONG else [],
-    )
-    for scenario in SCENARIOS
-]
-
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
@@ -57,7 +24,7 @@ def lab() -> Iterator[Lab]:
         yield lab
 
 
-@pytest.mark.parametrize("scenario", CHOSEN)
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda it: it.name)
 def test_a_scenario_on_real_clusters(
     lab: Lab,
     scenario: Scenario,

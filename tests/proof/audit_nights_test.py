@@ -18,7 +18,7 @@ from tests.support.watch import wait_until
 pytestmark = [pytest.mark.lab, pytest.mark.spark, pytest.mark.timeout(2400)]
 
 THOUSANDS = int(os.environ.get("MIRRORWATCH_AUDIT_THOUSANDS", "100"))
-"""Thousands of records; `make nights` takes a million."""
+"""Thousands of records; `make audit-proof` takes a million."""
 
 TELEMETRY = "nights.telemetry"
 

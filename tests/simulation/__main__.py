@@ -12,7 +12,8 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from itertools import count, islice
+from itertools import chain, count, islice
+from pathlib import Path
 from pprint import pformat
 from random import randrange
 
@@ -71,6 +72,13 @@ def main() -> int:
     )
     parser.add_argument("--worlds", type=int, default=10**9)
     parser.add_argument("--first", type=int, default=None)
+    parser.add_argument("--commit", help="draw the first seed from its hash")
+    parser.add_argument(
+        "--list",
+        type=Path,
+        help="file of seeds that fail: tries them first, adds new ones to it, "
+        "and exits 0",
+    )
     parser.add_argument("--seed", type=int, help="replay and shrink one world")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--until-failure", action="store_true")
@@ -79,9 +87,14 @@ def main() -> int:
     if chosen.seed is not None:
         return replay(chosen.seed)
     first = chosen.first
-    if first is None:
+    if chosen.commit:
+        first = TOPICS_FROM + int(chosen.commit[:8], 16)
+    elif first is None:
         first = TOPICS_FROM + randrange(10**9)  # noqa: S311 - no secret
-    seeds = (n for n in count(first) if chosen.only in draw(n).kind)
+    listed = read_list(chosen.list) if chosen.list else []
+    seeds = chain(
+        listed, (n for n in count(first) if chosen.only in draw(n).kind)
+    )
     tried: list[Attempt] = []
     with ProcessPoolExecutor(chosen.processes) as pool:
         while (
@@ -96,7 +109,20 @@ def main() -> int:
                 if each.why is not None:
                     print(f"seed {each.seed} fails: {each.why}", flush=True)
     report(tried)
-    return 1 if any(each.why for each in tried) else 0
+    failed = [each for each in tried if each.why is not None]
+    if not chosen.list:
+        return 1 if failed else 0
+    with chosen.list.open("a") as file:
+        file.writelines(
+            f"{each.seed}\n" for each in failed if each.seed not in listed
+        )
+    return 0
+
+
+def read_list(file: Path) -> list[int]:
+    """Return the seeds in a file, of which each has a line."""
+    lines = file.read_text().splitlines()
+    return [int(line) for line in lines if not line.startswith("#")]
 
 
 def report(tried: Sequence[Attempt]) -> None:

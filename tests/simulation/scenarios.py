@@ -43,7 +43,7 @@ OFFSETS, SYNCS = "mm2-offsets.summit.internal", "mm2-offset-syncs.ldf.internal"
 
 
 def proof(value: object) -> object:
-    """Return a value that is tried by `make proof` alone: another one of the
+    """Return a value that is tried by `make night` alone: another one of the
     same test is tried by every run.
     """
     return pytest.param(value, marks=pytest.mark.long)

@@ -17,7 +17,7 @@ __all__ += ["pytest_runtest_makereport"]
 REQUIRE_ALL = "MIRRORWATCH_REQUIRE_ALL"
 """Environment variable under which nothing may skip."""
 
-MAY_SKIP = ("kapacitor", "chronograf", "linter", "helm", "systemd")
+MAY_SKIP = ("kapacitor", "chronograf", "linter", "systemd")
 """Markers of the tests whose programs no package registry has, or whose
 program belongs to the system."""
 

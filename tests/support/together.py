@@ -8,7 +8,6 @@ import pytest
 from xdist.scheduler import LoadFileScheduling
 
 __all__ = [
-    "TOGETHER",
     "pytest_runtest_teardown",
     "pytest_terminal_summary",
     "pytest_xdist_make_scheduler",
