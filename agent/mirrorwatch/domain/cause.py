@@ -130,6 +130,9 @@ its own."""
 class Row:
     """One line of the table."""
 
+    code: str
+    """Stable code of the condition; rows may share it."""
+
     part: FaultyPart
     """What is at fault."""
 
@@ -151,6 +154,7 @@ class Row:
 
 ROWS = (
     Row(
+        code="monitor.isolated",
         part=FaultyPart.MONITOR,
         must=(Sign.SOURCE_SILENT, Sign.TARGET_ANSWERS, Sign.COPIED),
         reason="mirrorwatch does not reach {source}, from which MirrorMaker "
@@ -158,6 +162,7 @@ ROWS = (
         stops=False,
     ),
     Row(
+        code="monitor.isolated",
         part=FaultyPart.MONITOR,
         must=(Sign.SOURCE_SILENT, Sign.FETCHED_SINCE),
         reason="mirrorwatch does not reach {source}, which answers "
@@ -165,6 +170,7 @@ ROWS = (
         stops=False,
     ),
     Row(
+        code="cluster.silent",
         part=FaultyPart.SOURCE_OR_LINK,
         must=(Sign.SOURCE_SILENT, Sign.TARGET_ANSWERS, Sign.NOT_COPIED),
         never=(Sign.FETCHED, Sign.WORKER_SILENT),
@@ -172,6 +178,7 @@ ROWS = (
         "Check the brokers of {source}, then the link to it",
     ),
     Row(
+        code="cluster.silent",
         part=FaultyPart.SOURCE_OR_LINK,
         must=(Sign.SOURCE_SILENT, Sign.TARGET_ANSWERS, Sign.COPIES_UNKNOWN),
         never=(Sign.FETCHED, Sign.WORKER_SILENT),
@@ -181,6 +188,7 @@ ROWS = (
         stops=False,
     ),
     Row(
+        code="cluster.silent",
         part=FaultyPart.TARGET,
         must=(Sign.TARGET_SILENT, Sign.SOURCE_ANSWERS),
         never=(Sign.WORKER_SILENT,),
@@ -188,12 +196,14 @@ ROWS = (
         "brokers of {target}",
     ),
     Row(
+        code="cluster.not-storing",
         part=FaultyPart.SOURCE,
         must=(Sign.SOURCE_ANSWERS, Sign.UNACKED, Sign.NOT_COPIED),
         reason="{source} answers, but stores no records. Check its brokers "
         "and their disks",
     ),
     Row(
+        code="mirror.tasks-stopped",
         part=FaultyPart.MIRROR,
         must=(
             Sign.TASK_STOPPED,
@@ -204,6 +214,7 @@ ROWS = (
         "answer. See the check tasks",
     ),
     Row(
+        code="mirror.tasks-failed",
         part=FaultyPart.MIRROR,
         must=(
             Sign.TASK_FAILED,
@@ -215,6 +226,7 @@ ROWS = (
         stops=False,
     ),
     Row(
+        code="link.broken",
         part=FaultyPart.LINK,
         must=(
             Sign.STOPPED,
@@ -227,6 +239,7 @@ ROWS = (
         "mirrorwatch. Check the network from MirrorMaker to {source}",
     ),
     Row(
+        code="cluster.not-storing",
         part=FaultyPart.TARGET,
         must=(
             Sign.STOPPED,
@@ -238,6 +251,7 @@ ROWS = (
         "brokers of {target}, their disks and min.insync.replicas",
     ),
     Row(
+        code="mirror.stopped",
         part=FaultyPart.MIRROR,
         must=(
             Sign.STOPPED,
@@ -249,6 +263,7 @@ ROWS = (
         "Check its process",
     ),
     Row(
+        code="mirror.not-copying",
         part=FaultyPart.MIRROR_OR_LINK,
         must=(Sign.STOPPED, Sign.SOURCE_ANSWERS, Sign.TARGET_ANSWERS),
         never=(
@@ -259,6 +274,7 @@ ROWS = (
         "Check its process, then the network from it to {source}",
     ),
     Row(
+        code="monitor.late",
         part=FaultyPart.MONITOR,
         must=(Sign.AGENT_LATE,),
         reason="mirrorwatch itself runs late, so what it reports may be old "
@@ -266,6 +282,7 @@ ROWS = (
         stops=False,
     ),
     Row(
+        code="cluster.slow",
         part=FaultyPart.SOURCE_OR_LINK,
         must=(Sign.SOURCE_SLOW, Sign.TARGET_QUICK),
         reason="{source} answers far more slowly than usual. Check the link "
@@ -273,6 +290,7 @@ ROWS = (
         slow=True,
     ),
     Row(
+        code="cluster.slow",
         part=FaultyPart.TARGET,
         must=(Sign.TARGET_SLOW, Sign.SOURCE_QUICK),
         reason="{target} answers far more slowly than usual. Check the load "
@@ -280,6 +298,7 @@ ROWS = (
         slow=True,
     ),
     Row(
+        code="cluster.slow",
         part=FaultyPart.TARGET,
         must=(Sign.SENDS_SLOW, Sign.SOURCE_QUICK, Sign.TARGET_ANSWERS),
         never=(Sign.THROTTLED,),
@@ -288,6 +307,7 @@ ROWS = (
         slow=True,
     ),
     Row(
+        code="link.slow",
         part=FaultyPart.LINK,
         must=(Sign.FETCHES_SLOW, Sign.SOURCE_QUICK, Sign.TARGET_QUICK),
         never=(Sign.THROTTLED, Sign.SENDS_SLOW),
@@ -402,6 +422,7 @@ def _to_cause(
     names = {"source": facts.flow.source, "target": facts.flow.target}
     return Cause(
         flow=facts.flow.name,
+        code=row.code,
         part=row.part.value,
         reason=row.reason.format_map(names),
         since=began or min(v.since for v in symptoms),

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from .report import (
-    CheckFinding,
     Evidence,
     Finding,
     Health,
@@ -268,41 +267,58 @@ def _find(
     seen: CheckpointsObservation | None, now: datetime
 ) -> Iterator[Finding]:
     if seen is None:
-        yield CheckFinding(
-            Health.UNKNOWN, "Checkpoints have not been read yet"
+        yield Finding(
+            "checkpoints.no-data",
+            Health.UNKNOWN,
+            "Checkpoints have not been read yet",
         )
         return
     if seen.absent is not None:
-        yield CheckFinding(Health.OFF, seen.absent)
+        yield Finding("checkpoints.off", Health.OFF, seen.absent)
         return
-    if now - seen.at > STALE:
-        yield CheckFinding(
+    age = now - seen.at
+    if age > STALE:
+        yield Finding(
+            "checkpoints.stale",
             Health.UNKNOWN,
-            f"Consumer groups were last read {seconds(now - seen.at)} ago: "
+            f"Consumer groups were last read {seconds(age)} ago: "
             "the source does not answer, or mirrorwatch hangs",
+            numbers={"seconds": age.total_seconds()},
         )
         return
     for problem in seen.problems:
-        yield CheckFinding(Health.UNKNOWN, problem)
+        yield Finding("checkpoints.unreadable", Health.UNKNOWN, problem)
     if seen.missing_since is not None:
-        yield CheckFinding(
+        missing = now - seen.missing_since
+        yield Finding(
+            "checkpoints.topic-missing",
             Health.WARNING,
             "MirrorMaker's checkpoints topic has been missing for "
-            f"{seconds(now - seen.missing_since)}, although its checkpoint "
+            f"{seconds(missing)}, although its checkpoint "
             "connector is configured to emit checkpoints: offsets of consumer "
             "groups are not translated. Check that the connector runs and may "
             "create the topic, and the aliases and "
             "mirror.topics.checkpoints",
+            numbers={"seconds": missing.total_seconds()},
         )
         return
     if seen.overdue:
         count = len(seen.overdue)
         oldest = min(seen.overdue, key=lambda found: found.since)
-        yield CheckFinding(
+        group, topic, partition = oldest.place
+        yield Finding(
+            "checkpoints.overdue",
             Health.WARNING,
             f"{counted(count, 'checkpoint')} {agree(count, 'have been')} "
             f"stale for up to {seconds(now - oldest.since)}: {oldest}. After "
             "a failover that group would process records again",
+            subject={"group": group, "topic": topic, "partition": partition},
+            numbers={
+                "checkpoints": count,
+                "offset": oldest.committed,
+                "checkpoint_offset": oldest.checkpoint,
+                "seconds": (now - oldest.since).total_seconds(),
+            },
         )
     if seen.groups:
         more = (
@@ -316,14 +332,22 @@ def _find(
                 "; mirrorwatch lacks DESCRIBE on "
                 f"{counted(seen.denied, 'more group')}"
             )
-        yield CheckFinding(
+        yield Finding(
+            "checkpoints.ok",
             Health.OK,
             f"Checkpoints of {counted(seen.groups, 'group')} "
             f"{agree(seen.groups, 'are current')}{more}",
+            numbers={
+                "groups": seen.groups,
+                "groups_not_checked": seen.unasked,
+                "groups_denied": seen.denied,
+            },
         )
     elif not seen.problems:
-        yield CheckFinding(
-            Health.OFF, "No consumer group of this flow has a checkpoint"
+        yield Finding(
+            "checkpoints.off",
+            Health.OFF,
+            "No consumer group of this flow has a checkpoint",
         )
 
 

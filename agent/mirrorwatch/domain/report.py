@@ -5,7 +5,7 @@ numbers into its sentence.
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import IntEnum
@@ -178,6 +178,9 @@ class Cause:
     flow: str
     """Name of the flow."""
 
+    code: str
+    """Stable code of the condition, for example ``cluster.silent``."""
+
     part: str
     """``source``, ``link``, ``mirror``, ``target``, ``monitor``, or two of
     them where the agent cannot tell which."""
@@ -338,11 +341,12 @@ _ALSO_SHOWN = 10
 """Findings beside the worst that the evidence repeats."""
 
 
-def topic_subject(topic: str, partitions: Collection[int]) -> Subject:
+def topic_subject(topic: str, partitions: Iterable[int | None]) -> Subject:
     """Return a topic, with the partition where only one is concerned."""
-    if len(partitions) == 1:
-        return {"topic": topic, "partition": next(iter(partitions))}
-    return {"topic": topic}
+    concerned = {p for p in partitions if p is not None}
+    if len(concerned) != 1:
+        return {"topic": topic}
+    return {"topic": topic, "partition": concerned.pop()}
 
 
 def conclude(

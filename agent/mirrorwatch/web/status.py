@@ -245,6 +245,7 @@ def _cause(cause: Cause | None) -> dict[str, Any] | None:
     if cause is None:
         return None
     return {
+        "code": cause.code,
         "part": cause.part,
         "reason": cause.reason,
         "since": time_text(cause.since),

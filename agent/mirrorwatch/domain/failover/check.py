@@ -8,10 +8,10 @@ from heapq import nsmallest
 
 from ..parity.tracker import FirstSeen, FirstSeenChanges
 from ..report import (
-    CheckFinding,
     Evidence,
     Finding,
     Health,
+    Subject,
     Verdict,
     agree,
     conclude,
@@ -424,17 +424,22 @@ def _find(
     seen: FailoverObservation | None, limits: FailoverLimits, now: datetime
 ) -> Iterator[Finding]:
     if seen is None:
-        yield CheckFinding(
-            Health.UNKNOWN, "Offsets of consumer groups have not been read yet"
+        yield Finding(
+            "failover.no-data",
+            Health.UNKNOWN,
+            "Offsets of consumer groups have not been read yet",
         )
         return
     for problem in seen.problems:
-        yield CheckFinding(Health.UNKNOWN, problem)
-    if now - seen.at > STALE:
-        yield CheckFinding(
+        yield Finding("failover.unreadable", Health.UNKNOWN, problem)
+    age = now - seen.at
+    if age > STALE:
+        yield Finding(
+            "failover.stale",
             Health.UNKNOWN,
             "Where consumer groups would start was last judged "
-            f"{seconds(now - seen.at)} ago: mirrorwatch hangs",
+            f"{seconds(age)} ago: mirrorwatch hangs",
+            numbers={"seconds": age.total_seconds()},
         )
     # What nobody looks at grows no older.
     until = seen.compared_at or now
@@ -447,11 +452,35 @@ def _find(
         and (o.repeated is None or o.repeated > limits.repeated)
     ]
     if old:
-        yield CheckFinding(Health.WARNING, _say_old(old, now))
+        yield _old(old, now)
     if seen.groups:
-        yield CheckFinding(Health.OK, _say_ok(seen))
+        yield Finding(
+            "failover.ok",
+            Health.OK,
+            _say_ok(seen),
+            numbers={
+                "groups": seen.groups,
+                "groups_without_start": len({m.group for m in seen.missing}),
+                "groups_not_counted": seen.uncounted,
+                "groups_not_read": seen.unasked,
+                "records_at_most": seen.repeated,
+            },
+        )
+    elif seen.denied and not seen.problems:
+        yield Finding(
+            "failover.denied",
+            Health.OFF,
+            "Failover is not checked: mirrorwatch lacks DESCRIBE on "
+            f"{counted(seen.denied, 'consumer group')} at the source",
+            numbers={"groups": seen.denied},
+        )
     elif not seen.problems:
-        yield CheckFinding(Health.OFF, _say_off(seen))
+        yield Finding(
+            "failover.off",
+            Health.OFF,
+            "No consumer group that mirrorwatch may describe reads a "
+            "replicated topic at the source",
+        )
 
 
 def _find_missing(
@@ -464,20 +493,23 @@ def _find_missing(
     """
     urgent = [m for m in missing if m.moved and not m.excluded]
     if urgent:
-        yield CheckFinding(Health.CRITICAL, _say_missing(urgent, now))
+        yield _missing("failover.no-start", Health.CRITICAL, urgent, now)
     resting = [m for m in missing if not m.moved and not m.excluded]
     if resting:
-        yield CheckFinding(Health.WARNING, _say_missing(resting, now))
+        yield _missing("failover.no-start", Health.WARNING, resting, now)
     excluded = [m for m in missing if m.excluded]
     if excluded:
-        yield CheckFinding(
-            Health.WARNING,
-            f"{_say_missing(excluded, now)}. MirrorMaker's groups filter "
-            "excludes it (groups, groups.exclude)",
+        found = _missing("failover.excluded", Health.WARNING, excluded, now)
+        yield replace(
+            found,
+            reason=f"{found.reason}. MirrorMaker's groups filter excludes it "
+            "(groups, groups.exclude)",
         )
 
 
-def _say_missing(missing: Sequence[MissingStart], now: datetime) -> str:
+def _missing(
+    code: str, health: Health, missing: Sequence[MissingStart], now: datetime
+) -> Finding:
     worst = min(missing, key=lambda m: (m.since, m.group))
     partitions = sum(m.group == worst.group for m in missing)
     groups = len({m.group for m in missing})
@@ -490,15 +522,23 @@ def _say_missing(missing: Sequence[MissingStart], now: datetime) -> str:
         f"; same for {counted(groups - 1, 'more group')}" if groups > 1 else ""
     )
     problem = worst.problem[:1].lower() + worst.problem[1:]
-    return (
+    return Finding(
+        code,
+        health,
         f"Group {worst.group} has had no start at the target for "
         f"{seconds(now - worst.since)} on {worst.topic}[{worst.partition}]"
         f"{more}, and would miss or repeat records after a failover: "
-        f"{problem}{others}"
+        f"{problem}{others}",
+        subject=_subject(worst),
+        numbers={
+            "groups": groups,
+            "partitions": partitions,
+            "seconds": (now - worst.since).total_seconds(),
+        },
     )
 
 
-def _say_old(old: Sequence[OldStart], now: datetime) -> str:
+def _old(old: Sequence[OldStart], now: datetime) -> Finding:
     worst = min(old, key=lambda o: (o.since, o.group))
     again = (
         "records"
@@ -509,12 +549,29 @@ def _say_old(old: Sequence[OldStart], now: datetime) -> str:
     others = (
         f"; same for {counted(groups - 1, 'more group')}" if groups > 1 else ""
     )
-    return (
+    return Finding(
+        "failover.stale-start",
+        Health.WARNING,
         f"Group {worst.group} would read {again} again after a failover: its "
         f"start at the target on {worst.topic}[{worst.partition}], offset "
         f"{worst.offset}, has not moved for {seconds(now - worst.since)} "
-        f"while the group reads on{others}"
+        f"while the group reads on{others}",
+        subject=_subject(worst),
+        numbers={
+            "groups": groups,
+            "records_at_most": worst.repeated,
+            "offset": worst.offset,
+            "seconds": (now - worst.since).total_seconds(),
+        },
     )
+
+
+def _subject(start: MissingStart | OldStart) -> Subject:
+    return {
+        "group": start.group,
+        "topic": start.topic,
+        "partition": start.partition,
+    }
 
 
 def _say_ok(seen: FailoverObservation) -> str:
@@ -543,18 +600,6 @@ def _say_ok(seen: FailoverObservation) -> str:
         else ""
     )
     return f"{found}{cost}{more}"
-
-
-def _say_off(seen: FailoverObservation) -> str:
-    if seen.denied:
-        return (
-            "Failover is not checked: mirrorwatch lacks DESCRIBE on "
-            f"{counted(seen.denied, 'consumer group')} at the source"
-        )
-    return (
-        "No consumer group that mirrorwatch may describe reads a replicated "
-        "topic at the source"
-    )
 
 
 def _evidence(seen: FailoverObservation, now: datetime) -> Evidence:

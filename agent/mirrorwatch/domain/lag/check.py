@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 
 from ..cluster_view import TopicPartition
 from ..report import (
-    CheckFinding,
     Evidence,
     Finding,
     Health,
@@ -16,6 +15,7 @@ from ..report import (
     conclude,
     counted,
     seconds,
+    topic_subject,
 )
 from ..skips.model import SkipsObservation, SuspectedDrop
 from .model import (
@@ -132,12 +132,15 @@ def find_suspected(
         if len(found) > 1
         else ""
     )
-    yield CheckFinding(
+    yield Finding(
+        "lag.suspected-drop",
         Health.WARNING,
         f"{counted(most.count, 'record')} of {most.topic}[{most.partition}] "
         f"from offset {most.first} on {agree(most.count, 'are not copied')}, "
         "while the same task copies newer records of other partitions: "
         f"suspected to be dropped, not lag{others}. See skips",
+        subject={"topic": most.topic, "partition": most.partition},
+        numbers={"records": most.count, "partitions": len(found)},
     )
 
 
@@ -285,25 +288,41 @@ def _find(
     now: datetime,
 ) -> Iterator[Finding]:
     if seen is None:
-        yield CheckFinding(Health.UNKNOWN, "Topics have not been listed yet")
+        yield Finding(
+            "lag.no-data", Health.UNKNOWN, "Topics have not been listed yet"
+        )
         return
-    yield from find_unlisted(seen, now)
+    yield from find_unlisted("lag", seen, now)
     if unknown := seen.unknown_partitions:
-        yield CheckFinding(
+        yield Finding(
+            "lag.unknown-partitions",
             Health.UNKNOWN,
             f"Lag of {counted(unknown, 'partition')} is unknown: no leader, "
             "or MirrorMaker's position is beyond the log end offset",
+            numbers={"partitions": unknown},
         )
     yield from _stuck(flow, seen, limits)
     allowed = _patience(seen, limits)[LagStatus.STALLED]
     yield from find_suspected(seen, suspicions, allowed)
     for topic in _of(seen, LagStatus.FALLING_BEHIND):
-        yield CheckFinding(
+        yield Finding(
+            "lag.falling-behind",
             Health.WARNING,
             f"{topic.topic} is falling behind: {_waiting(topic.records)} and "
             f"growing, oldest record {_age(topic)} old",
+            subject={"topic": topic.topic},
+            numbers={"records": topic.records, "seconds": topic.seconds},
         )
-    yield CheckFinding(Health.OK, _calm(seen, limits))
+    yield Finding(
+        "lag.ok",
+        Health.OK,
+        _calm(seen, limits),
+        numbers={
+            "topics": len(seen.topics),
+            "records": seen.records,
+            "seconds": seen.seconds,
+        },
+    )
 
 
 def _calm(seen: LagObservation, limits: LagLimits) -> str:
@@ -333,29 +352,42 @@ def _stuck(
     if stopped:
         first = stopped[0]
         records = sum(topic.records for topic in stopped)
-        yield CheckFinding(
+        yield Finding(
+            "lag.stopped",
             Health.CRITICAL,
             f"Replication of {flow} has stopped: "
             f"{_waiting(records, len(stopped))}, {_where(first)}. Check that "
             "MirrorMaker runs and reaches both clusters",
+            subject=topic_subject(first.topic, [first.partition]),
+            numbers={
+                "records": records,
+                "topics": len(stopped),
+                **_stood(first),
+            },
         )
     for topic in _beyond(
         _of(seen, LagStatus.STALLED), allowed[LagStatus.STALLED]
     ):
-        yield CheckFinding(
+        yield Finding(
+            "lag.stalled",
             Health.CRITICAL,
             f"Replication of {topic.topic} has stopped while other topics "
             f"continue: {_waiting(topic.records)}, {_where(topic)}. Check "
             "the MirrorMaker task that reads it",
+            subject=topic_subject(topic.topic, [topic.partition]),
+            numbers={"records": topic.records, **_stood(topic)},
         )
     for topic in _beyond(
         _of(seen, LagStatus.NOT_BEGUN), allowed[LagStatus.NOT_BEGUN]
     ):
-        yield CheckFinding(
+        yield Finding(
+            "lag.never-copied",
             Health.CRITICAL,
             f"{topic.topic} was never copied: {_waiting(topic.records)}, "
             f"oldest record {_age(topic)} old. Check that MirrorMaker's "
             "topic filter matches it and that MirrorMaker may read it",
+            subject={"topic": topic.topic},
+            numbers={"records": topic.records, "seconds": topic.seconds},
         )
 
 
@@ -392,6 +424,12 @@ def _where(topic: TopicLag) -> str:
         f"{topic.topic}[{topic.partition}] stuck at offset {topic.position} "
         f"({topic.origin}) for {seconds(topic.stuck or timedelta())}"
     )
+
+
+def _stood(topic: TopicLag) -> dict[str, int | float | None]:
+    """Return where a position has stood, and for how long."""
+    stuck = topic.stuck or timedelta()
+    return {"position": topic.position, "seconds": stuck.total_seconds()}
 
 
 def _age(topic: TopicLag) -> str:

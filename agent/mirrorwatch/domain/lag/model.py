@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from ..cluster_view import TopicPartition
 from ..mirror_records import FLUSH, REFRESH
-from ..report import CheckFinding, Finding, Health, seconds
+from ..report import Finding, Health, seconds
 
 __all__ = [
     "STALE",
@@ -320,14 +320,24 @@ class EstimateBounds:
         return now - self.at <= patience
 
 
-def find_unlisted(seen: LagObservation, now: datetime) -> Iterator[Finding]:
+def find_unlisted(
+    check: str, seen: LagObservation, now: datetime
+) -> Iterator[Finding]:
     """Yield what keeps `lag` and `retention` from being known: a listing that
     is old, and what was not answered.
     """
-    if now - seen.at > STALE:
-        yield CheckFinding(
+    age = now - seen.at
+    if age > STALE:
+        yield Finding(
+            f"{check}.stale",
             Health.UNKNOWN,
-            f"Topics were last listed {seconds(now - seen.at)} ago",
+            f"Topics were last listed {seconds(age)} ago",
+            numbers={"seconds": age.total_seconds()},
         )
     for problem in seen.problems:
-        yield CheckFinding(Health.UNKNOWN, problem)
+        is_hidden = problem == seen.hidden
+        yield Finding(
+            f"{check}.{'hidden-topics' if is_hidden else 'unreadable'}",
+            Health.UNKNOWN,
+            problem,
+        )

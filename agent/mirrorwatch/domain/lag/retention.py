@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from ..report import (
-    CheckFinding,
     Evidence,
     Finding,
     Health,
+    Numbers,
     Verdict,
     conclude,
     counted,
@@ -100,18 +100,24 @@ def _find(
     now: datetime,
 ) -> Iterator[Finding]:
     if not limits.enabled:
-        yield CheckFinding(
+        yield Finding(
+            "retention.off",
             Health.OFF,
             "Time to loss is not known: retention at the source is not read "
             "(limits.configs.enabled is false)",
         )
         return
     if seen is None:
-        yield CheckFinding(Health.UNKNOWN, "Topics have not been listed yet")
+        yield Finding(
+            "retention.no-data",
+            Health.UNKNOWN,
+            "Topics have not been listed yet",
+        )
         return
     yield from _find_unread(seen, now)
     if not seen.configs_known:
-        yield CheckFinding(
+        yield Finding(
+            "retention.no-data",
             Health.UNKNOWN,
             "Retention at the source is not known yet",
         )
@@ -121,28 +127,38 @@ def _find(
             yield from _judge_worst(topic, topic.headroom, limits)
     yield from _find_unmeasured(seen, worst)
     if worst is None:
-        yield CheckFinding(Health.OK, "No source topic deletes records")
+        yield Finding(
+            "retention.ok", Health.OK, "No source topic deletes records"
+        )
         return
     if unknown := seen.unknown_partitions:
-        yield CheckFinding(
+        yield Finding(
+            "retention.unknown-partitions",
             Health.UNKNOWN,
             f"Time to loss of {counted(unknown, 'partition')} is unknown: no "
             "leader, or MirrorMaker's position is beyond the log end offset",
+            numbers={"partitions": unknown},
         )
-    yield CheckFinding(
+    yield Finding(
+        "retention.ok",
         Health.OK,
         f"If replication stopped now, {worst.topic.topic} would lose "
         f"records first, in {seconds(worst.headroom.remaining)}",
+        subject={"topic": worst.topic.topic},
+        numbers={"seconds": worst.headroom.remaining.total_seconds()},
     )
 
 
 def _find_unread(seen: LagObservation, now: datetime) -> Iterator[Finding]:
-    yield from find_unlisted(seen, now)
+    yield from find_unlisted("retention", seen, now)
     if refused := seen.configs_refused:
-        yield CheckFinding(
+        yield Finding(
+            "retention.configs-unreadable",
             Health.UNKNOWN,
             f"Retention of {_name(refused)} at the source is not known: "
             "mirrorwatch could not read its topic configs",
+            subject={"topic": refused[0]},
+            numbers={"topics": len(refused)},
         )
 
 
@@ -158,19 +174,25 @@ def _find_unmeasured(
         if t.unmeasured and (t.records or worst is None)
     ]
     if found:
-        yield CheckFinding(
+        yield Finding(
+            "retention.unmeasured",
             Health.UNKNOWN,
             f"When {_name(found)} loses records is not known yet: it is "
             "limited by size, and mirrorwatch has just begun to measure how "
             "fast it is written",
+            subject={"topic": found[0]},
+            numbers={"topics": len(found)},
         )
     unfilled = [t.topic for t in seen.topics if t.unfilled]
     if unfilled:
-        yield CheckFinding(
+        yield Finding(
+            "retention.by-size-only",
             Health.UNKNOWN,
             f"When {_name(unfilled)} loses records cannot be known: it is "
             "limited by size alone (retention.bytes), and has deleted no "
             "segment yet. Compare its size on disk",
+            subject={"topic": unfilled[0]},
+            numbers={"topics": len(unfilled)},
         )
 
 
@@ -191,12 +213,15 @@ def _judge_worst(
         for finding in _judge(topic, headroom, limits)
     ]
     if found and topic.just_seen:
-        yield CheckFinding(
+        yield Finding(
+            "retention.trend-unknown",
             Health.UNKNOWN,
             f"{topic.topic} may lose records in {seconds(first.remaining)}: "
             f"{counted(topic.records, 'record')} waited when mirrorwatch "
             "began to look, and it is not known yet whether MirrorMaker "
             "keeps up",
+            subject={"topic": topic.topic},
+            numbers=_numbers(topic, first),
         )
     elif found:
         yield max(found, key=lambda finding: finding.health)
@@ -213,15 +238,34 @@ def _judge(
         f"{counted(topic.records, 'record')}"
     )
     if share < limits.critical_share and not drains:
-        yield CheckFinding(
-            Health.CRITICAL,
-            f"{what}, not copied in time at the current rate. Raise "
-            "retention at the source or restore MirrorMaker before then",
+        health = Health.CRITICAL
+        then = (
+            ", not copied in time at the current rate. Raise retention at "
+            "the source or restore MirrorMaker before then"
         )
     elif share < limits.critical_share and left < limits.critical:
-        yield CheckFinding(Health.CRITICAL, f"{what}; {_drain(topic)}")
+        health, then = Health.CRITICAL, f"; {_drain(topic)}"
     elif share < limits.warning_share and left < limits.warning:
-        yield CheckFinding(Health.WARNING, f"{what}; {_drain(topic)}")
+        health, then = Health.WARNING, f"; {_drain(topic)}"
+    else:
+        return
+    yield Finding(
+        "retention.expiring",
+        health,
+        what + then,
+        subject={"topic": topic.topic},
+        numbers=_numbers(topic, headroom),
+    )
+
+
+def _numbers(topic: TopicLag, headroom: Headroom) -> Numbers:
+    drain = topic.drain
+    return {
+        "seconds": headroom.remaining.total_seconds(),
+        "share": headroom.share,
+        "records": topic.records,
+        "drain_seconds": None if drain is None else drain.total_seconds(),
+    }
 
 
 def _drain(topic: TopicLag) -> str:

@@ -656,8 +656,7 @@ def _subject(resets: Sequence[Reset]) -> Subject:
         return {"cluster": first.topic}
     if first.kind is ResetKind.SOURCE_RECREATED:
         return {"topic": first.topic}
-    partitions = {r.partition for r in resets if r.partition is not None}
-    return topic_subject(first.topic, partitions)
+    return topic_subject(first.topic, (r.partition for r in resets))
 
 
 def _numbers(resets: Sequence[Reset], proved: Mapping[int, int]) -> Numbers:

@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 
 from ..lag.model import LagStatus, TopicLag
 from ..report import (
-    CheckFinding,
     Evidence,
     Finding,
     Health,
@@ -16,6 +15,7 @@ from ..report import (
     counted,
     every,
     seconds,
+    topic_subject,
 )
 from .model import STALE, GroupLag, ReadersObservation
 
@@ -74,26 +74,31 @@ def _find(
     seen: ReadersObservation | None, limits: ReadersLimits, now: datetime
 ) -> Iterator[Finding]:
     if not limits.enabled:
-        yield CheckFinding(
+        yield Finding(
+            "readers.off",
             Health.OFF,
             "No consumer groups are configured to be watched at the target "
             "(flows[].readers)",
         )
         return
     if seen is None:
-        yield CheckFinding(
+        yield Finding(
+            "readers.no-data",
             Health.UNKNOWN,
             "Offsets of the consumer groups at the target have not been read "
             "yet",
         )
         return
     for problem in seen.problems:
-        yield CheckFinding(Health.UNKNOWN, problem)
-    if now - seen.at > STALE and not seen.problems:
-        yield CheckFinding(
+        yield Finding("readers.unreadable", Health.UNKNOWN, problem)
+    age = now - seen.at
+    if age > STALE and not seen.problems:
+        yield Finding(
+            "readers.stale",
             Health.UNKNOWN,
             "Lag of the consumer groups at the target was last read "
-            f"{seconds(now - seen.at)} ago: mirrorwatch hangs",
+            f"{seconds(age)} ago: mirrorwatch hangs",
+            numbers={"seconds": age.total_seconds()},
         )
     yield from _find_unread(seen)
     yield from _find_stuck(seen, limits)
@@ -101,17 +106,33 @@ def _find(
     for group in seen.groups:
         for topic in group.topics:
             if topic.status is LagStatus.FALLING_BEHIND:
-                yield CheckFinding(
+                yield Finding(
+                    "readers.falling-behind",
                     Health.WARNING,
                     f"Consumer group {group.group} is falling behind on "
                     f"{topic.topic} at the target: "
                     f"lag {counted(topic.records, 'record')} and growing, "
                     f"oldest record {_age(topic.seconds, topic.at_least)} old",
+                    subject={"group": group.group, "topic": topic.topic},
+                    numbers={
+                        "records": topic.records,
+                        "seconds": topic.seconds,
+                    },
                 )
     if seen.groups:
-        yield CheckFinding(Health.OK, _say_ok(seen))
+        yield Finding(
+            "readers.ok",
+            Health.OK,
+            _say_ok(seen),
+            numbers={
+                "groups": len(seen.groups),
+                "groups_not_read": seen.unread,
+                "records": sum(group.records for group in seen.groups),
+            },
+        )
     elif not (seen.problems or seen.missing or seen.denied):
-        yield CheckFinding(
+        yield Finding(
+            "readers.no-groups",
             Health.UNKNOWN,
             "No consumer group that flows[].readers names has committed "
             "offsets in replicated topics at the target. Check the names, and "
@@ -121,26 +142,35 @@ def _find(
 
 def _find_unread(seen: ReadersObservation) -> Iterator[Finding]:
     if seen.denied:
-        yield CheckFinding(
+        yield Finding(
+            "readers.denied",
             Health.UNKNOWN,
             f"Mirrorwatch lacks DESCRIBE on consumer group {seen.denied[0]}"
             f"{_more(len(seen.denied))} at the target",
+            subject={"group": seen.denied[0]},
+            numbers={"groups": len(seen.denied)},
         )
     if seen.missing:
-        yield CheckFinding(
+        yield Finding(
+            "readers.no-offsets",
             Health.UNKNOWN,
             f"Consumer group {seen.missing[0]}{_more(len(seen.missing))} has "
             "committed no offset in a replicated topic at the target. Check "
             "the name of the sink connector, and that it runs",
+            subject={"group": seen.missing[0]},
+            numbers={"groups": len(seen.missing)},
         )
     for group in seen.groups:
         if group.unknown_partitions:
-            yield CheckFinding(
+            yield Finding(
+                "readers.unknown-partitions",
                 Health.UNKNOWN,
                 f"Lag of consumer group {group.group} is unknown on "
                 f"{counted(group.unknown_partitions, 'partition')} at the "
                 "target: no leader, or its committed offset is beyond the "
                 "log end offset",
+                subject={"group": group.group},
+                numbers={"partitions": group.unknown_partitions},
             )
 
 
@@ -153,27 +183,52 @@ def _find_stuck(
             for topic in group.topics
             if topic.stuck is not None and topic.stuck > limits.stopped
         ]
-        stopped = [t for t in stuck if t.status is LagStatus.STOPPED]
-        if stopped:
-            yield CheckFinding(
-                Health.CRITICAL,
-                f"Consumer group {group.group} has stopped reading at the "
-                f"target: {_say_stuck(stopped)}. It {_say_members(group)}",
-            )
-        stalled = [t for t in stuck if t.status is LagStatus.STALLED]
-        if stalled:
-            yield CheckFinding(
-                Health.CRITICAL,
-                f"Consumer group {group.group} has stopped reading some "
-                "partitions at the target while it reads others: "
-                f"{_say_stuck(stalled)}. It {_say_members(group)}",
-            )
+        for status, what in STUCK.items():
+            topics = [t for t in stuck if t.status is status]
+            if topics:
+                yield _stuck(group, f"readers.{status.value}", what, topics)
+
+
+STUCK = {
+    LagStatus.STOPPED: "has stopped reading at the target",
+    LagStatus.STALLED: (
+        "has stopped reading some partitions at the target while it reads "
+        "others"
+    ),
+}
+
+
+def _stuck(
+    group: GroupLag, code: str, what: str, topics: Sequence[TopicLag]
+) -> Finding:
+    worst = max(topics, key=lambda t: t.stuck or timedelta())
+    records = sum(topic.records for topic in topics)
+    stood = worst.stuck or timedelta()
+    place = topic_subject(worst.topic, [worst.partition])
+    return Finding(
+        code,
+        Health.CRITICAL,
+        f"Consumer group {group.group} {what}: "
+        f"lag {counted(records, 'record')} on "
+        f"{counted(len(topics), 'topic')}, {worst.topic}[{worst.partition}] "
+        f"stuck at offset {worst.position} for {seconds(stood)}. "
+        f"It {_say_members(group)}",
+        subject={"group": group.group, **place},
+        numbers={
+            "records": records,
+            "topics": len(topics),
+            "position": worst.position,
+            "seconds": stood.total_seconds(),
+            "members": None if group.facts is None else group.facts.members,
+        },
+    )
 
 
 def _find_lost(seen: ReadersObservation, now: datetime) -> Iterator[Finding]:
     if seen.lost:
         worst = max(seen.lost, key=lambda each: each.records)
-        yield CheckFinding(
+        yield Finding(
+            "readers.offsets-lost",
             Health.WARNING,
             f"Committed offsets of consumer group {worst.group}"
             f"{_more(len(seen.lost))} at the target are gone, with lag "
@@ -182,18 +237,14 @@ def _find_lost(seen: ReadersObservation, now: datetime) -> Iterator[Finding]:
             f"{seconds(now - worst.missed_at)} ago: they expired or were "
             "deleted, or mirrorwatch lacks DESCRIBE on the group. Consumers "
             "that start again begin by auto.offset.reset",
+            subject={"group": worst.group},
+            numbers={
+                "groups": len(seen.lost),
+                "records": worst.records,
+                "topics": worst.topics,
+                "seconds": (now - worst.missed_at).total_seconds(),
+            },
         )
-
-
-def _say_stuck(topics: Sequence[TopicLag]) -> str:
-    worst = max(topics, key=lambda t: t.stuck or timedelta())
-    records = sum(topic.records for topic in topics)
-    return (
-        f"lag {counted(records, 'record')} on "
-        f"{counted(len(topics), 'topic')}, {worst.topic}[{worst.partition}] "
-        f"stuck at offset {worst.position} for "
-        f"{seconds(worst.stuck or timedelta())}"
-    )
 
 
 def _say_members(group: GroupLag) -> str:

@@ -411,7 +411,7 @@ def _find_doubts(
                 if others
                 else ""
             ),
-            subject=topic_subject(topic, {s.partition for s in those}),
+            subject=topic_subject(topic, (s.partition for s in those)),
             numbers={
                 "records": sum(s.count for s in those),
                 "partitions": len(those),
