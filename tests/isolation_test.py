@@ -312,8 +312,6 @@ def test_what_is_known_to_be_wrong_stays_so_while_a_part_crashes() -> None:
     [
         ("mirror group {flow}", "tasks"),
         ("mirror zookeeper {flow}", "lag"),
-        ("newest copies {flow}", "skips"),
-        ("balance {flow}", "skips"),
         ("tail {source}", "position"),
         ("readers {target}", "readers"),
         ("survey", "topics"),
@@ -338,8 +336,6 @@ def test_a_worker_that_crashes_leaves_no_check_ok(
 
 
 def test_every_worker_is_known_to_who_names_what_crashed() -> None:
-    text = (SOURCES / "record_matching.py").read_text()
-    assert '\nREADER = "newest copies"\n' in text
     named = {
         kind
         for file in SOURCES.rglob("*.py")

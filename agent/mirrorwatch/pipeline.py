@@ -56,7 +56,6 @@ MIRROR_STATE = frozenset(
 )
 
 FEEDS = {
-    "balance": {"skips"},
     "connect": {"tasks"},
     "groups": {"checkpoints", "failover"},
     "inspector": {"tasks"},
@@ -64,7 +63,6 @@ FEEDS = {
     "lag": {"lag", "retention"},
     "mirror group": MIRROR_STATE,
     "mirror zookeeper": MIRROR_STATE,
-    "newest copies": MIRROR_STATE,
     "registrar": {"canary"},
     "survey": MIRROR_STATE | {"topics", "readers", "schemas"},
     "surveyor": {"canary"},

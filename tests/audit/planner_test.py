@@ -90,7 +90,6 @@ class FakeMirror:
     known_syncs: tuple[tuple[int, int], ...] = ((5, 4), (9, 8))
     read_committed: bool | None = False
     starts_at_end: bool | None = False
-    scattered: frozenset[str] = frozenset()
     asked: list[str] = field(default_factory=list)
     floors: Mapping[tuple[str, int], int] = field(default_factory=dict)
 
@@ -188,14 +187,6 @@ def test_a_partition_without_a_leader_is_unverifiable(
     pairs, (gap,) = Joined(offsets=offsets).all()
     assert pairs == []
     assert "no leader" in gap.reason
-
-
-def test_a_topic_whose_partitions_are_not_kept_is_unverifiable() -> None:
-    """Compared by partition, all of it would be dropped, and extra."""
-    pairs, (gap,) = Joined(mirror=FakeMirror(scattered=frozenset("t"))).all()
-    assert pairs == []
-    assert (gap.topic, gap.partition) == ("t", None)
-    assert gap.reason == "the mirror does not keep the partitions of records"
 
 
 def test_configurations_of_either_side_count() -> None:

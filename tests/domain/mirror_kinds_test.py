@@ -18,11 +18,6 @@ from mirrorwatch.domain.position.model import (
     ResetKind,
 )
 from mirrorwatch.domain.report import Health
-from mirrorwatch.domain.skips.model import (
-    SkipEvent,
-    SkipKind,
-    SkipsObservation,
-)
 from mirrorwatch.exceptions import ConfigError
 from mirrorwatch.mirrors import MIRRORS
 from tests.support.builders import NOON
@@ -34,7 +29,7 @@ KEYS: dict[str, dict[str, Any]] = {
 }
 ON_CONNECT = sorted(kind for kind, t in KINDS.items() if t.in_connect)
 LINKS = sorted(kind for kind, traits in KINDS.items() if traits.keeps_offsets)
-OPAQUE = sorted(k for k, traits in KINDS.items() if traits.matches_records)
+WITHOUT_POSITIONS = ["k2k", "msk-replicator", "opaque"]
 AGENT = Path(__file__).parents[2] / "agent" / "mirrorwatch"
 
 
@@ -73,9 +68,7 @@ ON_A_WORKER = {
 KEYS |= dict.fromkeys(ON_CONNECT, ON_A_WORKER)
 
 
-@pytest.mark.parametrize(
-    "kind", [*GROUPS, *ON_CONNECT, *LINKS, *OPAQUE, "ureplicator"]
-)
+@pytest.mark.parametrize("kind", [*GROUPS, *ON_CONNECT, *LINKS, "ureplicator"])
 def test_what_it_cannot_prove_is_off_with_the_reason(kind: str) -> None:
     config = configured(kind=kind, **KEYS.get(kind, {}))
     (flow,) = config.flows
@@ -86,38 +79,51 @@ def test_what_it_cannot_prove_is_off_with_the_reason(kind: str) -> None:
     for check, reason in KINDS[kind].off.items():
         assert verdicts[check].health is Health.OFF
         assert verdicts[check].reason == reason
+    assert verdicts["skips"].health is Health.OFF
     assert verdicts["lag"].health is Health.UNKNOWN
+
+
+@pytest.mark.parametrize("kind", WITHOUT_POSITIONS)
+def test_without_positions_canary_parity_and_audit_stay(kind: str) -> None:
+    registry = {"url": "http://registry:1"}
+    data: dict[str, Any] = {
+        "clusters": {
+            alias: {
+                "kafka": {"bootstrap.servers": "127.0.0.1:1"},
+                "schema_registry": registry,
+            }
+            for alias in ("a", "b")
+        },
+        "audit": {},
+        "flows": [
+            {
+                "source": "a",
+                "target": "b",
+                "mirror": {"kind": kind},
+                "readers": {"groups": ["app"]},
+            }
+        ],
+    }
+    config = Config.from_mapping(data)
+    (flow,) = config.flows
+    verdicts = judge({flow.name: config.to_limits(flow)}, [], NOON)
+    off = {v.check: v.reason for v in verdicts if v.health is Health.OFF}
+    need_positions = {"lag", "skips", "retention", "position", "failover"}
+    assert {c for c, r in off.items() if "exposes no positions" in r} == (
+        need_positions
+    )
+    on = {v.check for v in verdicts} - off.keys()
+    parity = {"topics", "configs", "schemas"}
+    assert on == {"canary", "latency", "readers", "audit", *parity}
+    assert flow in config.audited_flows
 
 
 def told_of_losses(kind: str) -> str:
     """Return what is said of losses, one after the other, of each kind."""
-    keys = dict(KEYS.get(kind, {}))
-    if kind == "group":
-        keys["keeps_partitions"] = True
-    config = configured(kind=kind, **keys)
+    config = configured(kind=kind, **KEYS.get(kind, {}))
     (flow,) = config.flows
     limits = {flow.name: config.to_limits(flow)}
     seen: list[Any] = [
-        SkipsObservation(
-            flow=flow.name,
-            at=NOON,
-            partitions=1,
-            events=tuple(
-                (
-                    SkipEvent(
-                        kind=skipped,
-                        topic="t",
-                        partition=0,
-                        source_id="id",
-                        ranges=((1, 2),),
-                        count=2,
-                        at=NOON,
-                    ),
-                    2,
-                )
-                for skipped in SkipKind
-            ),
-        ),
         PositionObservation(
             flow=flow.name,
             at=NOON,
@@ -152,23 +158,18 @@ def told_of_losses(kind: str) -> str:
     texts = [
         str(text)
         for verdict in judge(limits, seen, NOON)
-        if verdict.check in {"skips", "position"}
+        if verdict.check == "position"
         for text in (verdict.reason, *verdict.evidence.values())
     ]
     return "\n".join(texts)
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS.keys() - {"mirrormaker2"}))
+@pytest.mark.parametrize("kind", [*GROUPS, *ON_CONNECT, *LINKS, "ureplicator"])
 def test_what_to_do_about_a_loss_exists_at_its_mirror(kind: str) -> None:
     told = told_of_losses(kind)
     assert told.count(KINDS[kind].title.removeprefix("the ")) > 3
     assert "MirrorMaker" not in told.replace("MirrorMaker 1", "")
-    on_connect = kind in ON_CONNECT and kind != "ureplicator"
-    commits = kind not in {*LINKS, *OPAQUE}
-    if "skips" not in KINDS[kind].off:
-        assert ("errors.tolerance" in told) == on_connect
-        assert ("auto.offset.reset" in told) == on_connect
-        assert ("where it starts in new partitions" in told) != on_connect
+    commits = kind not in LINKS
     assert ("its committed offsets of the topic" in told) == commits
     assert ("from the start before it resumes" in told) != commits
     assert ("copies them again" in told) != commits
@@ -177,15 +178,6 @@ def test_what_to_do_about_a_loss_exists_at_its_mirror(kind: str) -> None:
 def test_mirrormaker_2_is_told_by_its_own_settings() -> None:
     told = told_of_losses("mirrormaker2")
     for text in (
-        "Check errors.tolerance and MirrorMaker's log",
-        (
-            "MirrorMaker started after them. Check auto.offset.reset of its "
-            "consumer"
-        ),
-        (
-            "truncated, and MirrorMaker does not copy them again. If they are "
-            "needed, reset its committed offsets of the topic"
-        ),
         (
             "are gone there, and MirrorMaker does not copy them again. If "
             "they are needed, reset its committed offsets of the topic"
@@ -322,21 +314,16 @@ def test_keys_must_go_with_the_kind(mirror: dict[str, Any], said: str) -> None:
 
 @pytest.mark.parametrize("kind", sorted({*GROUPS, *ON_CONNECT, "ureplicator"}))
 @pytest.mark.parametrize("keeps", [None, True, False])
-def test_kept_partitions_show_what_is_skipped_by_timestamps(
+def test_kept_partitions_are_compared_by_partition(
     kind: str, keeps: bool | None
 ) -> None:
     given: dict[str, Any] = {"kind": kind, **KEYS.get(kind, {})}
     if keeps is not None:
         given["keeps_partitions"] = keeps
     config = configured(**given)
-    traits = config.flows[0].mirror.traits
     kept = KINDS[kind].keeps_partitions if keeps is None else keeps
-    assert traits.keeps_partitions == kept
+    assert config.flows[0].mirror.traits.keeps_partitions == kept
     assert config.flows[0].copies.partitions == kept
-    by_header = traits.offset_header is not None
-    assert traits.finds_copies == (
-        by_header or (kept and traits.keeps_timestamps)
-    )
 
 
 def test_which_keep_partitions_by_default() -> None:

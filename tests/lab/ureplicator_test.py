@@ -65,7 +65,6 @@ class Znodes:
 def watching(lab: Lab, server: ZooKeeper, state: Path) -> Watch:
     limits = {
         "position": {"lost_window": "5s", "rewind_window": "5s"},
-        "skips": {"warning_window": "5s"},
         "latency": {"warning": "5m", "critical": "10m"},
     }
     mirror: dict[str, Any] = {
@@ -85,12 +84,12 @@ def test_what_znodes_tell(lab: Lab, server: ZooKeeper, tmp_path: Path) -> None:
     state = tmp_path / "state.db"
     with (
         Znodes(server) as znodes,
-        Copier(lab, TOPICS, commit=znodes.commit) as copier,
+        Copier(lab, TOPICS, commit=znodes.commit),
         watching(lab, server, state) as watch,
     ):
         copied(lab, "x", ["x 149"])
         watch.wait_for_count("delivered", 40)
-        watch.wait_for(Health.OK, "on 1 topic", check="skips")
+        watch.wait_for(Health.OFF, check="skips")
         watch.wait_for(Health.OFF, "not read", check="tasks")
         watch.wait_for_only()
         assert watch.counts["lost"] == 0
@@ -111,12 +110,6 @@ def test_what_znodes_tell(lab: Lab, server: ZooKeeper, tmp_path: Path) -> None:
         server.thaw()
         watch.wait_for(Health.OK, check="position")
         watch.wait_for_only()
-        # Dropped by the mirror: known once the topic rests.
-        copier.dropped = {b"more 3", b"more 7"}
-        produce(lab, "x", numbered("more", 0, 40))
-        lost = "At least 2 records of x are missing"
-        watch.wait_for(Health.CRITICAL, lost, check="skips")
-        watch.wait_for_only("skips")
         # It goes on copying, and its znodes stand.
         znodes.writes = False
         produce(lab, "x", numbered("late", 0, 9))
@@ -126,4 +119,4 @@ def test_what_znodes_tell(lab: Lab, server: ZooKeeper, tmp_path: Path) -> None:
             what=lambda: watch.verdict("lag"),
         )
         znodes.writes = True
-        watch.wait_for_only("skips")
+        watch.wait_for_only()

@@ -5,7 +5,7 @@ a failing world can be made smaller by leaving steps out, and replayed.
 """
 
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
@@ -16,13 +16,12 @@ from .episodes import (
     LATER_EPISODES,
     LATEST_EPISODES,
     MENDED,
-    REST,
     Episode,
     Step,
     do,
 )
-from .families import FAMILIES, KEPT_MIRUS, traits_of
-from .families_judge import TopicsJudge, make_judge
+from .families import FAMILIES, traits_of
+from .families_judge import make_judge
 from .groups import Groups
 from .groups_chance import (
     GROUP_MENDED,
@@ -48,7 +47,6 @@ __all__ = [
     "FAMILIES_FROM",
     "FEATURES",
     "GROUPS_FROM",
-    "HEADERS_FROM",
     "LATEST_FROM",
     "SHORT_FROM",
     "TOPICS_FROM",
@@ -73,12 +71,6 @@ WIDER_FROM = 2 * 10**7
 FAMILIES_FROM = 2 * 10**9
 """Seed from which a mirror may be another than MirrorMaker 2."""
 
-HEADERS_FROM = 7 * 10**9
-"""Seed from which it may be Redpanda's migrator, whose copies have headers."""
-
-KEPT_FROM = 8 * 10**9
-"""Seed from which it may be Mirus, and be known to keep partitions."""
-
 LATEST_FROM = 9 * 10**9
 """Seed from which the target may lose copies, offsets may be set, and probes
 may have what goes wrong, too."""
@@ -91,18 +83,8 @@ TOPICS_FROM = 12 * 10**9
 """Seed from which configs differ, topics are not created, a mirror is too slow
 for the retention, and heartbeats are written, too."""
 
-_OTHERS = [kind for kind in FAMILIES if kind != "mirrormaker2"]
-
-OTHERS: Mapping[int, Sequence[str]] = {
-    KEPT_FROM: _OTHERS,
-    HEADERS_FROM: [kind for kind in _OTHERS if kind != KEPT_MIRUS],
-    FAMILIES_FROM: [
-        kind
-        for kind in _OTHERS
-        if kind not in {KEPT_MIRUS, "redpanda-migrator"}
-    ],
-}
-"""Other mirrors by the seed from which they are drawn, the highest first."""
+OTHERS = [kind for kind in FAMILIES if kind != "mirrormaker2"]
+"""Other mirrors."""
 
 CHARTS_EVERY = 8
 """In one of so many worlds without probes, whose latency is read from them,
@@ -149,7 +131,7 @@ class Plan:
 
 
 FEATURES = frozenset(
-    {*EPISODES, *LATER_EPISODES, *LATEST_EPISODES, *REST, *FAMILIES}
+    {*EPISODES, *LATER_EPISODES, *LATEST_EPISODES, *FAMILIES}
     | TOPICS_EPISODES.keys()
 ) | {
     "alters",
@@ -165,7 +147,6 @@ FEATURES = frozenset(
     "mirror down at first",
     "no syncs",
     "no syncs at flush",
-    "offsets in headers",
     "probes go wrong",
     "several episodes at once",
     "short retention",
@@ -213,7 +194,7 @@ def _draw(seed: int) -> Plan:
     mirror = _draw_mirror(random)
     kind = "mirrormaker2"
     if seed >= FAMILIES_FROM and random.random() < 0.5:
-        kind = random.choice(next(k for n, k in OTHERS.items() if seed >= n))
+        kind = random.choice(OTHERS)
         mirror = _draw_family(random, kind, mirror)
     lengths = [0.15, 0.2, 0.4] if seed >= SHORT_FROM else [0.3, 0.5, 1.0]
     length = random.choice(lengths) * HOUR
@@ -242,7 +223,6 @@ def _draw(seed: int) -> Plan:
         "mirror down at first": random.random() < 0.1,
         "no syncs": not mirror["emits_syncs"],
         "no syncs at flush": not mirror["syncs_at_flush"],
-        "offsets in headers": mirror.get("writes_offsets", False),
         "probes go wrong": probes,
         "several episodes at once": overlap,
         "untold flush": not mirror["tells_flush"],
@@ -307,13 +287,8 @@ def _draw_family(
         "tells_flush": False,
         "flush": random.choice([10.0, 60.0, 60.0]),
     }
+    drawn["exactly_once"] = drawn["alters"] = False
     traits = traits_of(kind)
-    if not traits.matches_records:
-        drawn["exactly_once"] = False
-    if not traits.finds_copies:
-        drawn["alters"] = False
-    if traits.offset_header:
-        drawn["writes_offsets"] = random.random() < 0.85
     if traits.in_connect:
         drawn["earliest"] = not drawn["latest"] and random.random() < 0.5
     if not traits.keeps_partitions:
@@ -345,7 +320,7 @@ def _episode(
         known = known | LATEST_EPISODES
     names = FAMILY_EPISODES.get(kind, tuple(known))
     name = random.choice(names)
-    return name, (known | REST)[name](episode)
+    return name, known[name](episode)
 
 
 def run(plan: Plan) -> World:
@@ -396,10 +371,6 @@ def run(plan: Plan) -> World:
         for what in GROUP_MENDED:
             do_groups(groups, Step(world.schedule.elapsed, what))
         judge.calm_since = world.schedule.elapsed
-        if isinstance(judge, TopicsJudge):
-            # What it copies shows where it goes on, and is compared at rest.
-            world.run(judge.bound)
-            world.quiet = True
         world.run(judge.calm)
         judge.finish()
         if held is not None:
@@ -429,12 +400,6 @@ def _start(plan: Plan, world: World, judge: Judge) -> None:
     world.run(plan.starts_after)
     world.mirror.start()
     world.run(2 * MINUTE)
-    if isinstance(judge, TopicsJudge):
-        # From here on, what is compared is whole.
-        world.quiet = True
-        world.run(judge.bound)
-        world.quiet = False
-        judge.note_topics()
     # What a mirror did before it was watched is not judged.
     world.oracle.forget()
     judge.facts = FactsJudge(

@@ -27,22 +27,6 @@ KNOWN += [41000279]
 # Records expired of one partition while skips of another were told: what was
 # held to this took both for proved by skips, once the latter was copied.
 KNOWN += [20100009]
-# One of each other kind of mirror, with records that expire or are dropped.
-KNOWN += [2000000003, 2000000077, 2000000196, 2000001104, 2000002301]
-KNOWN += [2000003376]
-# What a mirror that says nothing left out of an aborted transaction was lost.
-KNOWN += [2400000041]
-# The mirror was down as records expired, and the copy that proved its position
-# proved nothing any more, as its own record was gone too.
-KNOWN += [2400000090, 6039643535]
-# So it was as its log was truncated.
-KNOWN += [2300020040]
-# Commits of Redpanda's migrator were read before the copies that they are of:
-# what had expired before these was reported by nobody.
-KNOWN += [7137001640, 7137002373, 7137003401]
-# A copy of a record beyond what was committed was taken for one of a record
-# that had been dropped, where compaction lets nobody doubt it.
-KNOWN += [7433207935]
 # An operator set an offset forward, or copies were truncated, while the mirror
 # was down: what it is held to took its next start for the time of the loss.
 KNOWN += [9927328375, 9927328449, 9927328387]
@@ -51,25 +35,9 @@ KNOWN += [9950000135]
 # A record was dropped of a compacted topic, beside copies of what compaction
 # had taken at the source: any of them was taken for its copy.
 KNOWN += [9940000160]
-# Copies that a transform had altered were looked for beyond the ends of other
-# partitions, until records had come there: nothing was known meanwhile.
-KNOWN += [9960000301]
-# A partition fell behind beside one that had not begun: `lag` crashed.
-KNOWN += [9980000056]
-# A mirror that writes in transactions went on in a truncated log, and said so:
-# its old position was told as beyond the end again, each half minute.
-KNOWN += [9970000079]
 # Two tasks had copied at once, and their copies were truncated: those that had
 # been in doubt were taken for copied.
 KNOWN += [9980000007]
-# A mirror that chooses partitions by key found another one at the target than
-# the key of a probe was chosen for: the probe was taken for lost.
-KNOWN += [9990000277]
-# The same of a mirror that is known by its commits alone.
-KNOWN += [9993000332]
-# The canary took itself to be away at each tick: its simulated looks, where
-# each found something, were longer apart than they may be.
-KNOWN += [9992000160]
 # A truncated log was longer again before its end was believed, and a mirror
 # that was started went on within it: what came before that was lost.
 KNOWN += [9993000312]
@@ -79,12 +47,6 @@ KNOWN += [9993000313]
 # The mirror died, copies were truncated, and the source expired up to its end:
 # those whose records had gone, too, were told by nobody.
 KNOWN += [9993000369]
-# The canary topic grew while a mirror was down that chooses partitions by key:
-# probes with keys for fewer of them kept the canary unknown for an hour.
-KNOWN += [9993000182]
-# A topic was hidden before it was recreated: what was in its partitions that
-# the mirror had not found was reported by nobody.
-KNOWN += [9994000209]
 # The source had lost all of its log, and both ends were the same again by
 # chance: what had no copy was taken for copied.
 KNOWN += [9994000385]
@@ -100,15 +62,6 @@ KNOWN += [9994000082]
 # All copies were truncated and longer again before their end was seen: the
 # first one that was known was taken for a copy of the same record still.
 KNOWN += [9994000050]
-# A record was dropped of a mirror that is known by its copies, and another
-# producer wrote one, while the source could not be seen: both went on alike.
-KNOWN += [9994000057]
-# Two tasks had copied the old topic, which was recreated as their copies were
-# read: these were taken for where the mirror began in the new one.
-KNOWN += [9995700222]
-# A log was truncated, and a mirror that goes on at the end was started before
-# its end was seen: what was written in between was lost.
-KNOWN += [9995600258]
 # A topic was denied just after a sync that shows what was dropped: that was
 # judged by a survey without the topic, and never again.
 KNOWN += [20000047]

@@ -14,7 +14,7 @@ from .mirrormaker import OFFSETS, SYNCS
 from .world import World
 
 __all__ = ["EPISODES", "FAMILY_EPISODES", "LATER_EPISODES", "LATEST_EPISODES"]
-__all__ += ["MENDED", "REST"]
+__all__ += ["MENDED"]
 __all__ += ["Episode", "Step", "do"]
 
 MINUTE = 60.0
@@ -141,10 +141,6 @@ class Episode:
             self.step("mirror starts", 5.0 + self.lasts),
         ]
 
-    def rest(self) -> list[Step]:
-        """Let producers rest: topics without syncs are compared then."""
-        return self.pair("producers rest", "producers write")
-
     def open_transaction(self) -> list[Step]:
         ends = self.random.choice(["commits", "aborts"])
         return self.pair("transaction begins", f"transaction {ends}")
@@ -226,35 +222,23 @@ LATEST_EPISODES: dict[str, Callable[[Episode], list[Step]]] = {
 }
 """The same, from `chance.LATEST_FROM` on."""
 
-BY_TOPIC = (
+COMMITS = (
     *ANY,
-    *("drop", "drop", "rest", "rest", "position loss", "recreation"),
-    *("compaction of copies", "foreign"),
-)
-
-BY_COPIES = (
-    *ANY,
-    *("drop", "drop", "zombie", "position loss", "recreation"),
-    *("compaction of copies", "foreign", "failed records"),
-    "filled again",
+    *("drop", "position loss", "recreation", "compaction of copies"),
+    "foreign",
 )
 
 FAMILY_EPISODES: Mapping[str, tuple[str, ...]] = {
-    "mirrormaker1": BY_TOPIC,
-    "brooklin": BY_TOPIC,
-    "group": BY_TOPIC,
-    "mirus": (*BY_TOPIC, "zombie"),
+    "mirrormaker1": COMMITS,
+    "brooklin": COMMITS,
+    "group": COMMITS,
+    "redpanda-migrator": COMMITS,
+    "mirus": (*COMMITS, "zombie"),
     # It copies batches as they are, and nobody else may write to its topics.
     "linked": ANY,
-    "opaque": BY_COPIES,
-    "redpanda-migrator": BY_COPIES,
-    "mirus that keeps partitions": BY_COPIES,
 }
 """What worlds of mirrors without offset-syncs may have, by kind; what is named
 twice is as likely again."""
-
-REST: dict[str, Callable[[Episode], list[Step]]] = {"rest": Episode.rest}
-"""The same, of such worlds alone."""
 
 MENDED = [
     "producers write",

@@ -26,13 +26,10 @@ from .mirrormaker import (
 from .oracle import Oracle
 
 __all__ = ["FAMILIES", "Family", "SimGroupMirror", "SimLink"]
-__all__ += ["KEPT_MIRUS", "SimMigrator", "SimMirus", "traits_of"]
+__all__ += ["SimMirus", "traits_of"]
 
 GROUP = "copier"
 """Consumer group of mirrors that commit their positions as one."""
-
-OFFSET_HEADER = "redpanda-migrator-offset"
-"""Header of a copy, with the offset of its record at the source."""
 
 
 class SimCopier(SimMirror):
@@ -88,15 +85,6 @@ class SimGroupMirror(SimCopier):
         self._group.offsets[key] = self.committed[key] + 1
 
 
-class SimMigrator(SimGroupMirror):
-    """Redpanda's migrator: each copy has the offset of its record."""
-
-    def _headers(self, offset: int) -> tuple[tuple[str, bytes], ...]:
-        if not self.settings.writes_offsets:
-            return ()
-        return ((OFFSET_HEADER, offset.to_bytes(8, "big")),)
-
-
 class SimMirus(SimCopier):
     """Mirus: the next offset in Connect's offsets topic.
 
@@ -115,8 +103,6 @@ class SimMirus(SimCopier):
             "topics.regex": settings.include,
             "monitor.poll.wait.ms": str(int(settings.refresh * 1000)),
         }
-        if settings.keeps_partitions:
-            found["enable.partition.matching"] = "true"
         if settings.latest or settings.earliest:
             reset = "latest" if settings.latest else "earliest"
             found["consumer.auto.offset.reset"] = reset
@@ -190,23 +176,16 @@ MIRUS = {
     "topics": {"offsets": OFFSETS, "configs": CONFIGS, "status": STATUS},
 }
 
-KEPT_MIRUS = "mirus that keeps partitions"
-
 FAMILIES: Mapping[str, Family] = {
     "mirrormaker2": Family(SimMirror),
     "mirrormaker1": Family(SimGroupMirror, {"group": GROUP}),
     "brooklin": Family(SimGroupMirror, {"group": GROUP}),
     "group": Family(SimGroupMirror, {"group": GROUP}),
-    "redpanda-migrator": Family(SimMigrator, {"group": GROUP}),
+    "redpanda-migrator": Family(SimGroupMirror, {"group": GROUP}),
     "mirus": Family(SimMirus, MIRUS),
-    KEPT_MIRUS: Family(
-        SimMirus, {**MIRUS, "kind": "mirus", "keeps_partitions": True}
-    ),
     "linked": Family(SimLink),
-    # Seen by its copies alone.
-    "opaque": Family(SimMirror),
 }
-"""By ``mirror.kind`` of the agent's configuration, if that does not say it."""
+"""By ``mirror.kind`` of the agent's configuration."""
 
 
 def traits_of(kind: str) -> MirrorTraits:

@@ -13,34 +13,25 @@ from mirrorwatch.domain.skips.model import SkipsObservation
 
 from .cluster import Kind
 from .families import traits_of
-from .judge import LOST_WINDOW, MINUTE, Judge
-from .world import CANARY, World
+from .judge import Judge
+from .world import World
 
-__all__ = ["CopiesJudge", "LinkJudge", "TopicsJudge", "make_judge"]
+__all__ = ["CommitsJudge", "LinkJudge", "make_judge"]
 
 
 @dataclass
-class TopicsJudge(Judge):
-    """Of mirrors that commit positions alone: topics are compared at rest.
+class CommitsJudge(Judge):
+    """Of mirrors that commit positions alone.
 
     What expires while the mirror is down and the agent looks is reported by
-    `position`; all else when the topic rests.
+    `position`; what it drops, only an audit finds.
     """
-
-    proved: dict[str, tuple[int, float]] = field(default_factory=dict)
-    """Most records of a topic that were called missing, and since when."""
 
     ids: dict[tuple[str, str], str] = field(default_factory=dict)
     """First ids of topics, by side and name."""
 
     replaced: set[str] = field(default_factory=set)
-    """Topics that were deleted: what was compared begins anew."""
-
-    at_rest: SkipsObservation | None = None
-    """What comparing topics said last."""
-
-    position: PositionObservation | None = None
-    """What was last said of positions."""
+    """Topics that were deleted: positions in them begin anew."""
 
     def take(self, report: Report) -> None:
         self.note_topics()
@@ -58,36 +49,6 @@ class TopicsJudge(Judge):
                 ):
                     self.replaced.add(name)
 
-    def _never_more_skips(self, skips: SkipsObservation) -> None:
-        self.at_rest = skips
-        for topic, tally in skips.tallies:
-            ever = self._ever_of(topic)
-            if tally.skipped > ever:
-                self._fail(
-                    f"{tally.skipped} records of {topic} are called missing, "
-                    f"{ever} were ever lost"
-                )
-            # Whether an offset was a record shows only while it is there.
-            gapped = any(key[0] == topic for key in self.world.oracle.gapped)
-            if tally.unverifiable > ever and not gapped:
-                self._fail(
-                    f"{tally.unverifiable} records of {topic} are called "
-                    f"unverifiable, {ever} were ever lost"
-                )
-            # Copies of records that the source lost again are surplus, too.
-            cut = any(name == topic for name, _ in self.world.truncated)
-            if tally.repeated > self._hidden_in(topic) and not (
-                cut or topic in self.replaced
-            ):
-                self._fail(
-                    f"{tally.repeated} records of {topic} are called surplus"
-                )
-
-    def _ever_of(self, topic: str) -> int:
-        oracle = self.world.oracle
-        keys = oracle.ever.keys() | oracle.unwanted.keys()
-        return sum(oracle.ever_of(key) for key in keys if key[0] == topic)
-
     def _losses_are_told(
         self,
         by_check: dict[str, Verdict],
@@ -95,7 +56,6 @@ class TopicsJudge(Judge):
         position: PositionObservation | None,
     ) -> None:
         """What expired while the mirror is down is reported by `position`."""
-        self.position = position
         world, now = self.world, self.world.schedule.elapsed
         could_see = max(self.calm_since, world.agent.started_at)
         since = self.stopped_since
@@ -122,73 +82,6 @@ class TopicsJudge(Judge):
                     f"{count} records of {key} expired while the mirror is "
                     f"down, and {told[key[0]]} are reported"
                 )
-
-    def _proofs_stay(
-        self, verdict: Verdict, skips: SkipsObservation | None
-    ) -> None:
-        """What was called missing is not called less, and told for long."""
-        now = self.world.schedule.elapsed
-        for topic, tally in skips.tallies if skips else ():
-            most, since = self.proved.get(topic, (0, 0.0))
-            if tally.skipped > most:
-                self.proved[topic] = tally.skipped, now
-            elif tally.skipped < most or (
-                most
-                and now - since < LOST_WINDOW - MINUTE
-                and verdict.health in {Health.OK, Health.OFF}
-                and "clock steps" not in self.steps
-            ):
-                self._fail(f"{most} records of {topic} were called missing")
-
-    def finish(self) -> None:
-        super().finish()
-        assert self.at_rest is not None
-        assert self.position is not None
-        told = _told_by_position(self.position)
-        for topic, tally in self.at_rest.tallies:
-            told[topic] += tally.skipped + tally.unverifiable
-        by_check = self.world.agent.verdicts
-        healths = {by_check[c].health for c in ("skips", "position")}
-        for topic, count in self._lost().items():
-            lost = count - self._hidden_in(topic)
-            if lost <= 0 or topic == CANARY or not self._rests(topic):
-                continue
-            if topic in self.replaced:
-                continue
-            if told[topic] < lost:
-                self._fail(
-                    f"{count} records of {topic} are lost, {lost} of them "
-                    f"show, and {told[topic]} are reported"
-                )
-            if self.calm_since < LOST_WINDOW / 2 and (
-                healths <= {Health.OK, Health.OFF}
-            ):
-                self._fail(f"{lost} records of {topic} are lost, all is ok")
-
-    def _lost(self) -> Counter[str]:
-        found: Counter[str] = Counter()
-        for loss in self.world.oracle.losses:
-            if not loss.record.unseen and loss.record.kind is Kind.DATA:
-                found[loss.key[0]] += 1
-        return found
-
-    def _hidden_in(self, topic: str) -> int:
-        """Return how many losses the target has room to hide: duplicates, what
-        others wrote, and transactions, which count on one side alone.
-        """
-        found = self.world.target.topics.get(self.world.remote(topic))
-        ends = sum(log.end for log in found.logs) if found else 0
-        return ends - self.world.oracle.firsts[topic]
-
-    def _rests(self, topic: str) -> bool:
-        """Return whether all of a topic is committed."""
-        world = self.world
-        found = world.source.topics.get(topic)
-        return found is not None and all(
-            world.mirror.committed.get((topic, n), -1) == log.end - 1
-            and (topic, n) not in world.truncated
-            for n, log in enumerate(found.logs)
-        )
 
 
 def _told_by_position(position: PositionObservation) -> Counter[str]:
@@ -220,16 +113,6 @@ class LinkJudge(Judge):
             super()._losses_are_told(by_check, none, position)
 
 
-@dataclass
-class CopiesJudge(Judge):
-    """Of mirrors whose newest copies show what they skip."""
-
-    def _may_stay_unknown(self, check: str) -> bool:
-        # Of what is altered no copy is found.
-        checks = {"lag", "position", "skips", "retention"}
-        return check in checks and self.world.mirror.settings.alters
-
-
 def make_judge(
     kind: str,
     world: World,
@@ -240,10 +123,8 @@ def make_judge(
     """Return what holds a world to what its mirror can prove."""
     traits = traits_of(kind)
     make = Judge
-    if traits.only_commits and not traits.finds_copies:
-        make = TopicsJudge
+    if traits.only_commits:
+        make = CommitsJudge
     elif traits.keeps_offsets:
         make = LinkJudge
-    elif traits.finds_copies:
-        make = CopiesJudge
     return make(world, interval, steps, number)

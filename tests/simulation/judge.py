@@ -161,7 +161,6 @@ class Judge:
         found: list[object] = []
         if skips is not None:
             found += [*skips.events, *skips.suspicions, *skips.foreign]
-            found += skips.balance.found if skips.balance else ()
         if position is not None:
             found += position.resets
         now = self.world.schedule.elapsed

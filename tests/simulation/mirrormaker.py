@@ -89,10 +89,6 @@ class MirrorSettings:
     earliest: bool = False
     """Whether Mirus is configured to resume at the log start."""
 
-    writes_offsets: bool = True
-    """Whether Redpanda's migrator writes the offset of each record into a
-    header: it does as long as it migrates consumer groups."""
-
     keeps_partitions: bool = True
     """Whether a copy goes to the partition of its record's number."""
 
@@ -503,7 +499,7 @@ class SimMirror:
                     record.key,
                     value,
                     record.timestamp,
-                    headers=(*record.headers, *self._headers(offset)),
+                    headers=record.headers,
                     origin=(key, record),
                 )
             )
@@ -530,11 +526,6 @@ class SimMirror:
 
     def _pass(self, part: Partition, offset: int) -> None:
         """Pass a record that is dropped: Connect commits none of them."""
-
-    def _headers(self, offset: int) -> tuple[tuple[str, bytes], ...]:
-        """Return headers that are added to the copy of a record."""
-        del offset
-        return ()
 
     def _to_log(self, topic: str, copies: Log, record: Record) -> Log:
         """Return where a copy goes: to the partition of the same number."""

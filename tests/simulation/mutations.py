@@ -97,7 +97,7 @@ MUTATIONS = (
     Mutation(
         "records of others hide what was dropped",
         "skips/partition.py",
-        "hides = has_others and length > 1 and (sparse or length < _CADENCE)",
+        "hides = has_others and 1 < length < _CADENCE",
         "hides = False",
         "as_many_records_of_others",
     ),
@@ -282,32 +282,11 @@ MUTATIONS = (
     ),
     # Mirrors without offset-syncs.
     Mutation(
-        "what is missing at rest is not counted",
-        "skips/balance.py",
-        "missing = grown - (now.copies - before.copies)",
-        "missing = min(0, grown - (now.copies - before.copies))",
-        "by_topic_at_rest",
-    ),
-    Mutation(
-        "what Mirus skipped at the log's end is not reported",
-        "position/tracker.py",
-        "expired and number > sum(reset.count for reset in expired)",
-        "False",
-        "mirus_resumes",
-    ),
-    Mutation(
         "what expired between two ends of a link was copied",
         "position/moves.py",
         "known is None and before < start <= position",
         "False",
         "expires_unseen",
-    ),
-    Mutation(
-        "the first of records that look alike is that of a copy",
-        "record_matching.py",
-        "len(alike) > 1",
-        "False",
-        "look_alike",
     ),
     # Topics, configs, retention and heartbeats: what is due, and since when.
     Mutation(

@@ -131,9 +131,6 @@ class Told:
     sync: float | None
     """Seconds between two syncs of configs, if there are any."""
 
-    finds_copies: bool
-    """Whether positions rest on copies instead, which may not be found."""
-
     @classmethod
     def by(cls, world: World, kind: str) -> "Told":
         """Return what a kind of mirror says."""
@@ -144,7 +141,6 @@ class Told:
             tasks=traits.on_connect,
             refresh=refresh,
             sync=refresh if syncs else None,
-            finds_copies=traits.finds_copies,
         )
 
 
@@ -407,9 +403,7 @@ class RetentionRule(Rule):
         unknown = hidden and self.told.tasks
         unknown |= any(map(world.mirror.carries, source.denied_configs))
         doubtful = hidden
-        doubtful |= bool(
-            self.told.finds_copies or world.deleted or source.hidden
-        )
+        doubtful |= bool(world.deleted or source.hidden)
         # What it did not follow before has to be read.
         carried = {
             (t.id, len(t.logs))

@@ -17,20 +17,10 @@ from confluent_kafka import Consumer, Message, Producer, TopicPartition
 from mirrorwatch_lab import Lab, LabSettings
 from mirrorwatch_lab.start_stop import StartStop
 
-__all__ = ["Copier", "RunningCopier", "lab_for_copier"]
-__all__ += ["migrator_headers", "target_producer"]
+__all__ = ["Copier", "RunningCopier", "lab_for_copier", "target_producer"]
 
 Places = Mapping[tuple[str, int], int]
 """Next offset to copy, by topic and partition."""
-
-
-def migrator_headers(message: Message) -> list[tuple[str, bytes]]:
-    """Return the header with the source's offset that Redpanda's migrator
-    adds.
-    """
-    offset = message.offset()
-    assert offset is not None
-    return [("redpanda-migrator-offset", offset.to_bytes(8, "big"))]
 
 
 class RunningCopier(StartStop):
@@ -102,12 +92,9 @@ class Copier(RunningCopier):
         Topics, and how many partitions they have.
     commit
         Takes the next offset of each partition after each round, once all
-        that is before it was acknowledged. By default they are committed as
-        a consumer group.
+        that is before it was acknowledged.
     headers
         Makes headers that are added to a copy.
-    group
-        The consumer group.
     """
 
     def __init__(
@@ -115,28 +102,23 @@ class Copier(RunningCopier):
         lab: Lab,
         topics: Sequence[tuple[str, int]],
         *,
-        commit: Callable[[Places], None] | None = None,
+        commit: Callable[[Places], None],
         headers: Callable[[Message], list[tuple[str, bytes]]] | None = None,
-        group: str = "stand-in",
     ) -> None:
         super().__init__()
         self.dropped: Collection[bytes] = ()
         """Values of records that are not copied."""
-        self.commits = True
-        """Whether a consumer group commits: one that is killed has not."""
         self._lab = lab
         self._topics = topics
         self._commit = commit
         self._headers = headers
-        self._group = group
         self._next: dict[tuple[str, int], int] = {}
 
     def run(self) -> None:
         consumer = Consumer(
             {
                 "bootstrap.servers": self._lab.source.bootstrap,
-                "group.id": self._group,
-                "client.id": f"{self._group}-0",
+                "group.id": "stand-in",
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
                 "fetch.wait.max.ms": 50,
@@ -145,30 +127,18 @@ class Copier(RunningCopier):
         )
         producer = target_producer(self._lab)
         try:
-            if self._commit is None:
-                consumer.subscribe([topic for topic, _ in self._topics])
-            else:
-                for topic, partitions in self._topics:
-                    for partition in range(partitions):
-                        self._next.setdefault((topic, partition), 0)
-                consumer.assign(
-                    [TopicPartition(*k, o) for k, o in self._next.items()]
-                )
+            for topic, partitions in self._topics:
+                for partition in range(partitions):
+                    self._next.setdefault((topic, partition), 0)
+            consumer.assign(
+                [TopicPartition(*k, o) for k, o in self._next.items()]
+            )
             while not self.is_stopped:
                 messages = consumer.consume(500, 0.1)
                 for message in messages:
                     self._copy(producer, message)
                 producer.flush()
-                if self._commit is not None:
-                    self._commit(self._next)
-                elif messages and self.commits:
-                    consumer.commit(
-                        offsets=[
-                            TopicPartition(*key, offset)
-                            for key, offset in self._next.items()
-                        ],
-                        asynchronous=False,
-                    )
+                self._commit(self._next)
         finally:
             consumer.close()
 

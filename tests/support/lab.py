@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
-from threading import Event, Thread
 from typing import Self
 
 import pytest
@@ -21,8 +20,6 @@ __all__ = [
     "produce",
     "show_logs",
     "values",
-    "write_to_both",
-    "written_to",
 ]
 
 _COPY_LIMIT = timedelta(seconds=400)
@@ -128,40 +125,6 @@ def produce(
 def numbered(name: str, first: int, end: int) -> list[str]:
     """Return values of records that can be told apart."""
     return [f"{name} {n}" for n in range(first, end)]
-
-
-@contextmanager
-def written_to(lab: Lab, topic: str, partition: int) -> Iterator[None]:
-    """Write a record every tenth of a second: the topic never rests."""
-    stopped = Event()
-
-    def write() -> None:
-        producer = Producer({"bootstrap.servers": lab.source.bootstrap})
-        n = 0
-        while not stopped.wait(0.1):
-            producer.produce(topic, b"moving %d" % n, partition=partition)
-            producer.poll(0)
-            n += 1
-        producer.flush(30)
-
-    writer = Thread(target=write, daemon=True)
-    writer.start()
-    try:
-        yield
-    finally:
-        stopped.set()
-        writer.join()
-
-
-def write_to_both(lab: Lab, topic: str) -> None:
-    """Write to both partitions of a topic, and have it copied, as often as it
-    takes until partitions are believed to be kept.
-    """
-    for n in range(12):
-        for partition in (0, 1):
-            sent = numbered(f"clean {partition} {n}", 0, 30)
-            produce(lab, topic, sent, partition=partition)
-            copied(lab, topic, sent[-1:])
 
 
 def values(lab: Lab, side: str, topic: str) -> list[str]:

@@ -6,22 +6,12 @@ from threading import Event
 
 from ..config import FlowConfig
 from ..domain.audit.facts import IsolationHistory, SyncHistory
-from ..domain.cluster_view import (
-    ClusterView,
-    FlowView,
-    TopicPartition,
-    prove,
-)
+from ..domain.cluster_view import TopicPartition, prove
 from ..domain.mirror_records import Committed, Connector, MirrorFact, Sync
-from ..domain.mirror_traits import FLUSHED
-from ..domain.record_matching import MatcherState
 from ..domain.topics import ReplicatedTopics
 from ..kafka.groups import read_source_group
 from ..kafka.reader import read_all, written_at
 from ..sources.mirror_state import MirrorState
-from ..sources.record_matching import RecordMatchingWorker
-from ..state import Database
-from ..state.documents import DocumentStore
 from ..wiring.context import to_mirror, to_offset_nodes
 from .offsets import AuditedSites
 
@@ -63,7 +53,6 @@ class MirrorReader:
         self._syncs = SyncHistory({})
         self._committed: Mapping[TopicPartition, Committed] = {}
         self._newest: Mapping[TopicPartition, Sync] = {}
-        self._scattered: frozenset[str] = frozenset()
 
     @property
     def replicated(self) -> ReplicatedTopics:
@@ -96,14 +85,6 @@ class MirrorReader:
             return traits.starts_at_end
         found = self.positions.connectors()
         return any(c.starts_at_end for c in found) if found else None
-
-    @property
-    def scattered(self) -> frozenset[str]:
-        """Topics at the target, by their names there, whose copies were found
-        to be in other partitions than their records, where positions are
-        those of the newest copies.
-        """
-        return self._scattered
 
     def read_configs(self) -> None:
         """Read how the mirror is configured, and what its tasks were given.
@@ -149,9 +130,6 @@ class MirrorReader:
         if self._traits.keeps_offsets:
             self._committed = self._target_ends(floors)
             return
-        if self._traits.matches_records:
-            self._match_records(floors)
-            return
         self._syncs = SyncHistory(floors)
         for fact in self._read("offsets", "syncs"):
             self.positions.note(fact)
@@ -184,9 +162,8 @@ class MirrorReader:
     def _group_offsets(self, group: str) -> dict[TopicPartition, Committed]:
         site = self._sites[self.flow.source]
         found = read_source_group(site.cluster, group).offsets
-        if self._traits.settles > FLUSHED:
-            # What is committed may still be on its way to the target.
-            Event().wait(self._traits.settles.total_seconds())
+        # What is committed may still be on its way to the target.
+        Event().wait(self._traits.unflushed.total_seconds())
         return {key: self._to_fact(key, end) for key, end in found.items()}
 
     def _zookeeper_offsets(self) -> dict[TopicPartition, Committed]:
@@ -214,72 +191,6 @@ class MirrorReader:
             names[key]: self._to_fact(names[key], end)
             for key, end in ends.items()
         }
-
-    def _match_records(self, partitions: Iterable[TopicPartition]) -> None:
-        """Find what the newest copies are of.
-
-        Their offsets serve as positions only, and as no pairs to cut at: they
-        are newer than what is compared.
-        """
-        database = Database(None)  # a night keeps nothing of it
-        worker = RecordMatchingWorker(
-            flow=self.flow.name,
-            source=self._sites[self.flow.source].cluster,
-            target=self._sites[self.flow.target].cluster,
-            properties={
-                alias: self._sites[alias].properties
-                for alias in (self.flow.source, self.flow.target)
-            },
-            positions=self.positions,
-            store=DocumentStore(
-                database, self.flow.name, "record_matching", MatcherState
-            ),
-            clock=self._clock,
-        )
-        topics = {topic for topic, _ in partitions}
-        names = self.replicated.names(topics)
-        try:
-            worker.read_all(self._survey(names))
-        finally:
-            worker.close()
-            database.close()
-        self._newest = self.positions.all_syncs()
-        self._scattered = frozenset(names[t] for t in worker.scattered)
-
-    def _survey(self, names: Mapping[str, str]) -> FlowView:
-        """Return both sides as they are, the target first."""
-        target = self._view_of(self.flow.target, names.values())
-        source = self._view_of(self.flow.source, names)
-        return FlowView(
-            flow=self.flow.name,
-            at=self._clock(),
-            committed={},
-            syncs={},
-            caught_up=True,
-            target=target,
-            source=source,
-            # One may have been deleted since.
-            names={t: r for t, r in names.items() if t in source.topics},
-        )
-
-    def _view_of(self, alias: str, topics: Iterable[str]) -> ClusterView:
-        site, at = self._sites[alias], self._clock()
-        found = site.describe()
-        there = {t: found.topics[t] for t in topics if t in found.topics}
-        partitions = [
-            (topic, number)
-            for topic, facts in there.items()
-            for number in range(facts.partitions)
-        ]
-        ends = site.ends(partitions, read_committed=False)
-        return ClusterView(
-            alias=alias,
-            id=found.id,
-            at=at,
-            topics=there,
-            ends=ends,
-            starts=site.starts(partitions),
-        )
 
     def _to_fact(self, key: TopicPartition, position: int) -> Committed:
         topic, partition = key

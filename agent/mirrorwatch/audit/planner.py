@@ -37,7 +37,6 @@ from ..domain.audit.ranges import PlanningOutcome
 from ..domain.audit.window import AdHoc, plan_window
 from ..domain.cluster_view import TopicConfigs, TopicFacts, TopicPartition
 from ..domain.mirror_records import Sync
-from ..domain.record_matching import Unproved
 from ..domain.topics import Selection
 from ..exceptions import AuditError
 from ..kafka.errors import denial
@@ -317,13 +316,9 @@ def join_offsets(
     joining = _Joining(topics, offsets, mirrors, ends)
     pairs, gaps = [], list(joining.surplus())
     leaderless: set[tuple[str, str]] = set()
-    scattered: set[Unverifiable] = set()
     # Where partitions are not kept, copies are in any of them.
     anywhere = [p for p in topics.surplus if not p.copies.partitions]
     for pair in (*topics.pairs, *anywhere):
-        if joining.is_scattered(pair):
-            scattered.add(_whole(pair.flow, pair.topic, Unproved.SCATTERED))
-            continue
         joined = joining.join(pair)
         if joined is None:
             gaps.append(_gap(pair, LEADERLESS))
@@ -335,7 +330,7 @@ def join_offsets(
         for pair in pairs
         if pair.copies.partitions or _target_of(pair) not in leaderless
     ]
-    return whole, [*gaps, *sorted(scattered, key=lambda gap: gap.topic)]
+    return whole, gaps
 
 
 def _target_of(pair: PairedLogs) -> tuple[str, str]:
@@ -354,15 +349,6 @@ class _Joining:
         self._offsets = offsets
         self._mirrors = mirrors
         self._ends = ends
-
-    def is_scattered(self, pair: PairedLogs) -> bool:
-        """Return whether its copies are in other partitions, though the
-        mirror was said to keep them.
-        """
-        return any(
-            pair.topic_partition[0] in self._mirrors[source.flow].scattered
-            for source in pair.sources
-        )
 
     def join(self, pair: PairedLogs) -> PairedLogs | None:
         """Return it with its offsets; `None` where there is no leader."""

@@ -195,7 +195,8 @@ class MirrorConfig(Model):
     """The replication software. `group` is any other that commits its
     positions as a consumer group at the source, `linked` any other that keeps
     the offsets of records, `opaque` any other that keeps partitions and
-    timestamps. What is checked of each: [mirrors.md](mirrors.md)."""
+    timestamps: `canary`, parity and the audit watch it. What is checked of
+    each: [mirrors.md](mirrors.md)."""
 
     group: str | None = Field(None, title="Consumer group", min_length=1)
     """Consumer group at the source that holds the mirror's positions.
@@ -275,7 +276,7 @@ class MirrorConfig(Model):
     """Whether the mirror copies each record to the partition that it has at
     the source: `mirus` with `enable.partition.matching`, `ureplicator` with
     its destination observer, `replicator` unless `topic.preserve.partitions`
-    is `false`. Then `canary`, `skips` and the audit go by partition."""
+    is `false`. Then `canary` and the audit go by partition."""
 
     added_headers: tuple[str, ...] = Field((), title="Added headers")
     """Headers that the mirror, or a transform of it, adds to copies. The audit

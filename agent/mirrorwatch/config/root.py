@@ -625,11 +625,6 @@ class Config(Model):
             "bottleneck": replace(
                 limits.bottleneck, enabled=flow.mirror.jmx is not None
             ),
-            "skips": replace(
-                limits.skips,
-                on_connect=flow.mirror.traits.on_connect,
-                commits=flow.mirror.traits.commits,
-            ),
             "position": replace(
                 limits.position, commits=flow.mirror.traits.commits
             ),

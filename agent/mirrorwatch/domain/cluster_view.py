@@ -14,7 +14,6 @@ from functools import cached_property
 
 from .carriage import CarriedTopics
 from .mirror_records import Committed, Sync
-from .report import counted
 
 __all__ = [
     "FOR_EVER",
@@ -138,11 +137,6 @@ class Position:
     """What says so."""
 
 
-def _is_committed(committed: Committed | None) -> bool:
-    """Return whether a mirror has committed a position."""
-    return committed is not None and committed.position is not None
-
-
 def prove(committed: Committed | None, sync: Sync | None) -> Position | None:
     """Return the highest position that is proved, `None` if there is none."""
     found = None
@@ -197,10 +191,6 @@ class PartitionView:
     marked: bool = False
     """Whether markers of the mirror's transactions are in the copies."""
 
-    unproved: bool = False
-    """Whether the newest copies do not prove the position, whatever was
-    proved before."""
-
     @property
     def log_start(self) -> int:
         """Log start at the source; 0 where it was not asked."""
@@ -223,30 +213,18 @@ class PartitionView:
         return max(written, default=None)
 
     @property
-    def has_no_position(self) -> bool:
-        """Whether its position is not known: it is not proved by copies, and
-        was not committed.
-        """
-        return self.unproved and not _is_committed(self.committed)
-
-    @property
     def estimate(self) -> int | None:
         """Next source offset, counted back from the target's end.
 
         Right as long as nobody else writes there and nothing was left out
         since the last sync. Markers of transactions count as records there.
         """
-        if self.marked or self.unproved:
+        if self.marked:
             return None
         if self.sync is None or self.target_end is None:
             return None
         distance = self.sync.upstream - self.sync.downstream
         return min(self.target_end + distance, self.source_end)
-
-
-REASONS_SHOWN = 4
-"""Reasons that are shown of positions that are not known: there are few, but
-for what clusters answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -301,10 +279,6 @@ class FlowView:
     answers: tuple[ClusterAnswer, ...] = ()
     """Whether source and target, in this order, answer the agent."""
 
-    unproved: Mapping[TopicPartition, str] = field(default_factory=dict)
-    """Source partitions of which the newest copies do not prove how far they
-    are, with the reason, where that is what shows it."""
-
     before: Mapping[TopicPartition, PartitionView | None] = field(
         default_factory=dict, repr=False
     )
@@ -314,44 +288,9 @@ class FlowView:
     def comparison_problems(self) -> tuple[str, ...]:
         """What keeps both sides from being compared, in sentences."""
         if self.problems or self.caught_up:
-            unproved = self.unproved_problem
-            return (*self.problems, *([unproved] if unproved else ()))
+            return self.problems
         return (
             "MirrorMaker's internal topics have not been read to their ends",
-        )
-
-    @cached_property
-    def unproved_problem(self) -> str | None:
-        """What copies do not prove, in a sentence: for each reason, one
-        partition.
-        """
-        return self._describe(self.unproved)
-
-    @cached_property
-    def position_problem(self) -> str | None:
-        """The same of those whose position was not committed either."""
-        return self._describe(
-            {
-                key: why
-                for key, why in self.unproved.items()
-                if not _is_committed(self.committed.get(key))
-            }
-        )
-
-    def _describe(self, unproved: Mapping[TopicPartition, str]) -> str | None:
-        found = sorted(k for k in unproved if k in self.partitions)
-        if not found:
-            return None
-        examples: dict[str, str] = {}
-        for key in found:
-            label = f"{key[0]}[{key[1]}]"
-            examples.setdefault(unproved[key], label)
-        reasons = [f"{label}: {why}" for why, label in examples.items()]
-        more = len(reasons) - REASONS_SHOWN
-        return (
-            f"Positions of {counted(len(found), 'partition')} cannot be "
-            f"verified. {'; '.join(reasons[:REASONS_SHOWN])}"
-            + (f"; {counted(more, 'more reason')}" if more > 0 else "")
         )
 
     @cached_property
@@ -390,7 +329,6 @@ class FlowView:
                 )
                 commit, sync = committed.get(key), syncs.get(key)
                 uncopied = target is not None and not copied
-                unproved = key in self.unproved
                 was = before.get(key)
                 if (
                     was is not None
@@ -403,7 +341,6 @@ class FlowView:
                     and was.source_id == facts.id
                     and was.target_id == target_id
                     and was.uncopied is uncopied
-                    and was.unproved is unproved
                     and was.marked is marked
                     and was.remote == remote
                 ):
@@ -421,7 +358,6 @@ class FlowView:
                     sync=sync,
                     source_epoch=epoch,
                     marked=marked,
-                    unproved=unproved,
                 )
         return found
 

@@ -2,15 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import timedelta
 
 from .mirror_presets import PRESETS
 from .mirror_traits import (
     MirrorTraits,
     of_connect,
-    of_copies,
     of_ends,
     of_group,
     of_zookeeper,
+    without_positions,
 )
 
 __all__ = ["KINDS"]
@@ -30,9 +31,14 @@ KINDS: Mapping[str, MirrorTraits] = {
     "ureplicator": of_zookeeper("uReplicator"),
     # Any mirror of a family. What one does that is not known by name cannot
     # be relied on.
-    "group": of_group("the mirror"),
+    "group": replace(
+        of_group("the mirror"),
+        # It may commit what its producer still sends: longer than the two
+        # minutes of delivery.timeout.ms.
+        unflushed=timedelta(seconds=150),
+    ),
     "linked": of_ends("the mirror"),
-    "opaque": of_copies("the mirror"),
+    "opaque": without_positions("the mirror"),
     **PRESETS,
 }
 """By ``mirror.kind`` of the configuration."""

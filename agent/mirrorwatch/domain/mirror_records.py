@@ -90,10 +90,6 @@ class Sync:
     written_at: datetime
     """When the mirror wrote it, by the earlier of its clock and ours."""
 
-    after_unread: bool = False
-    """Whether copies between the sync before and this one were not read: what
-    is missing may lie anywhere between both."""
-
     @property
     def key(self) -> tuple[str, int]:
         """Source topic and partition."""

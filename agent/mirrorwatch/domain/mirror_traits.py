@@ -13,13 +13,12 @@ from typing import Literal
 from .audit.plan import CopyProfile
 
 __all__ = [
-    "FLUSHED",
     "MirrorTraits",
     "of_connect",
-    "of_copies",
     "of_ends",
     "of_group",
     "of_zookeeper",
+    "without_positions",
 ]
 
 
@@ -48,13 +47,8 @@ class MirrorTraits:
     """Whether its positions are records of Connect's offsets topic, without
     offset-syncs beside them."""
 
-    matches_records: bool = False
-    """Whether its positions can be read nowhere, and are those of its newest
-    copies, found at the source by what they have in common."""
-
-    offset_header: str | None = None
-    """Header of a copy that holds the offset of its record, 8 bytes, the
-    highest first; `None` if it writes none."""
+    has_positions: bool = True
+    """Whether its positions can be read anywhere."""
 
     naming: Literal["default", "identity"] = "default"
     """How it names topics where the configuration does not say it."""
@@ -87,30 +81,12 @@ class MirrorTraits:
     creates_topics: bool = True
     """Whether it creates topics at the target as they are at the source."""
 
-    settles: timedelta = timedelta()
-    """How long after a commit all that it covers is at the target, where
-    skips are found by comparing topics at rest."""
+    unflushed: timedelta = timedelta()
+    """How long after a commit records that it covers may still be sent; zero
+    where only what was acknowledged is committed."""
 
     off: Mapping[str, str] = field(default_factory=dict)
     """Reasons of the checks that cannot be verified, by check."""
-
-    @property
-    def finds_copies(self) -> bool:
-        """Whether its newest copies show what it skips.
-
-        Notes
-        -----
-        A copy is looked up by its timestamp, in the partition of its number.
-        """
-        return (
-            self.matches_records
-            or self.offset_header is not None
-            or (
-                self.only_commits
-                and self.keeps_partitions
-                and self.keeps_timestamps
-            )
-        )
 
     @property
     def only_commits(self) -> bool:
@@ -120,8 +96,9 @@ class MirrorTraits:
     @property
     def on_connect(self) -> bool:
         """Whether it is a connector, with the settings of connectors."""
-        return self.in_connect or not (
-            self.only_commits or self.keeps_offsets or self.matches_records
+        return self.in_connect or (
+            self.has_positions
+            and not (self.only_commits or self.keeps_offsets)
         )
 
     @property
@@ -132,14 +109,7 @@ class MirrorTraits:
     @property
     def commits(self) -> bool:
         """Whether it has committed offsets that can be reset."""
-        return not (self.keeps_offsets or self.matches_records)
-
-    @property
-    def unflushed(self) -> timedelta:
-        """How long after a commit records that it covers may still be sent;
-        zero where only what was acknowledged is committed.
-        """
-        return self.settles if self.settles > FLUSHED else timedelta()
+        return self.has_positions and not self.keeps_offsets
 
     @property
     def has_heartbeats(self) -> bool:
@@ -163,20 +133,14 @@ class MirrorTraits:
 def _unproved(title: str) -> dict[str, str]:
     """Return why checks are off that live on MirrorMaker 2's own records."""
     return {
+        "skips": f"Skipped records cannot be verified: {title} writes no "
+        "offset-syncs. The audit compares the records",
         "heartbeats": f"{title} writes no heartbeats",
         "checkpoints": f"{title} writes no checkpoints",
         "failover": "Starts of consumer groups cannot be verified: "
         f"{title} writes no checkpoints and no offset-syncs",
         "bottleneck": f"JMX metrics of {title} are not supported",
     }
-
-
-FLUSHED = timedelta(seconds=15)
-"""Of a mirror that commits what was acknowledged: a few surveys."""
-
-UNFLUSHED = timedelta(seconds=150)
-"""Of one that may commit what its producer still sends: longer than the two
-minutes that Kafka's producers try (``delivery.timeout.ms``)."""
 
 
 def of_group(title: str) -> MirrorTraits:
@@ -190,7 +154,6 @@ def of_group(title: str) -> MirrorTraits:
         always_members=False,
         keeps_partitions=False,
         creates_topics=False,
-        settles=UNFLUSHED,
         off=_unproved(title),
     )
 
@@ -203,7 +166,6 @@ def of_zookeeper(title: str) -> MirrorTraits:
         naming="identity",
         keeps_partitions=False,
         creates_topics=False,
-        settles=FLUSHED,
         off=_unproved(title)
         | {"tasks": f"The state of {title}'s workers is not read"},
     )
@@ -219,7 +181,6 @@ def of_connect(title: str) -> MirrorTraits:
         naming="identity",
         keeps_partitions=False,
         creates_topics=False,
-        settles=FLUSHED,
         off=_unproved(title),
     )
 
@@ -245,17 +206,19 @@ def of_ends(title: str) -> MirrorTraits:
     )
 
 
-def of_copies(title: str) -> MirrorTraits:
-    """Return what one proves whose positions can be read nowhere."""
+def without_positions(title: str) -> MirrorTraits:
+    """Return what one proves whose positions cannot be read."""
+    reason = (
+        f"{title} exposes no positions. The canary shows whether records "
+        "arrive, and the audit compares them"
+    )
+    checks = ("lag", "skips", "retention", "position", "failover")
     return MirrorTraits(
         title=title,
-        matches_records=True,
+        has_positions=False,
         naming="identity",
         creates_topics=False,
         off=_unproved(title)
-        | {
-            "tasks": f"The state of {title} is not read",
-            "failover": "Starts of consumer groups cannot be verified: "
-            f"{title} writes no checkpoints",
-        },
+        | dict.fromkeys(checks, reason[:1].upper() + reason[1:])
+        | {"tasks": f"The state of {title} is not read"},
     )

@@ -44,7 +44,6 @@ __all__ = [
     "RangeReader",
     "ReadFailure",
     "RecordFingerprint",
-    "count_committed",
     "read_all",
     "read_first_records",
     "read_range",
@@ -359,67 +358,6 @@ RANGE_PATIENCE = 5.0
 """Shorter, as a survey of the clusters waits for it."""
 
 
-def count_committed(
-    properties: Mapping[str, str],
-    cluster: str,
-    partition: TopicPartition,
-    offsets: OffsetRange,
-) -> tuple[int, int]:
-    """Count the records of a range, without those of aborted transactions.
-
-    Parameters
-    ----------
-    properties
-        librdkafka properties of the cluster.
-    cluster
-        Our alias of it.
-    partition
-        Topic and partition.
-    offsets
-        Which; their end is at most that of the partition.
-
-    Returns
-    -------
-    tuple
-        How many records there are, and how many offsets have expired: whether
-        these were records is not known.
-
-    Raises
-    ------
-    SourceError
-        Raised if the range cannot be read to its end, or expires meanwhile.
-    """
-    count, left = 0, {partition: offsets.end}
-    if offsets.first >= offsets.end:
-        return 0, 0
-    with OffsetConsumer(
-        properties, cluster=cluster, read_committed=True, own=EXACTLY
-    ) as consumer:
-        try:
-            start, _ = consumer.bounds(partition)
-        except KafkaException as e:
-            raise consumer.to_error(e.args[0], partition[0]) from e
-        first = max(offsets.first, start)
-        if first >= offsets.end:
-            return 0, len(offsets)
-        consumer.assign({partition: first})
-        for event in consumer.read(left, patience=RANGE_PATIENCE):
-            if isinstance(event, PartitionEnd):
-                if event.offset < offsets.end:
-                    # Of a new leader, or before an open transaction.
-                    left[partition] = offsets.end
-            else:
-                count += 1
-    if left:
-        topic, number = partition
-        raise _not_served(
-            f"{topic}[{number}] at {cluster} could not be read to "
-            f"{offsets.end}",
-            cluster,
-        )
-    return count, first - offsets.first
-
-
 def read_range(
     properties: Mapping[str, str],
     *,
@@ -645,8 +583,6 @@ class NewestReader:
         self,
         wanted: Mapping[TopicPartition, OffsetRange],
         patience: float,
-        *,
-        most_bytes: int | None = None,
     ) -> tuple[list[Message], dict[TopicPartition, SourceError | None]]:
         """Read what comes in time of so many ranges.
 
@@ -656,8 +592,6 @@ class NewestReader:
             Offsets by partition; their ends are at most those of the logs.
         patience
             Seconds without a record after which it stops.
-        most_bytes
-            Bytes of values after which it stops as well.
 
         Returns
         -------
@@ -681,16 +615,13 @@ class NewestReader:
         left: dict[TopicPartition, SourceError | None] = dict.fromkeys(wanted)
         found: list[Message] = []
         idle, open_ = 0.0, set(wanted)
-        taken, most = 0, maxsize if most_bytes is None else most_bytes
         try:
             consumer.assign({p: w.first for p, w in wanted.items()})
-            while open_ and idle < patience and taken < most:
+            while open_ and idle < patience:
                 idle += POLL
                 done = set[TopicPartition]()
                 for event in consumer.follow(BATCH, POLL):
                     idle = 0.0
-                    if isinstance(event, Message):
-                        taken += len(event)
                     place = self._sort(event, wanted, found, left)
                     if place in open_:
                         done.add(place)

@@ -31,8 +31,8 @@ class MirrorAdapter:
 class MirrorWithoutTopics:
     """One flow's mirror that keeps no topics of its own.
 
-    Its positions are offsets of a consumer group at the source, or elsewhere:
-    ends at the target, its newest copies, znodes.
+    Its positions are offsets of a consumer group at the source, or elsewhere
+    (ends at the target, znodes), or nowhere.
     """
 
     group: str | None

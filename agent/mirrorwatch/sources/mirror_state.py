@@ -135,7 +135,6 @@ class MirrorState:
         self._problems: dict[str, str] = {}
         self._catching_up: dict[str, int] = {}
         self._due: dict[str, datetime] = {}
-        self._unproved: Mapping[tuple[str, int], str] = {}
         self._version: tuple[int, ...] | None = None
 
     def note(self, fact: MirrorFact) -> None:
@@ -260,23 +259,6 @@ class MirrorState:
             if found:
                 self._new_syncs = []
             return found
-
-    def forget_sync(self, key: tuple[str, int]) -> None:
-        """Forget the newest sync of a source partition: it is void."""
-        with self._lock:
-            self._syncs.pop(key, None)
-
-    def set_unproved(self, found: Mapping[tuple[str, int], str]) -> None:
-        """Note the source partitions whose position is not known, with the
-        reason. Whoever proves one notes that first.
-        """
-        with self._lock:
-            self._unproved = found
-
-    def unproved(self) -> Mapping[tuple[str, int], str]:
-        """Return the source partitions whose position is not known."""
-        with self._lock:
-            return self._unproved
 
     def move(self, kind: str, topic_id: str | None) -> None:
         """Note which topic holds a kind of fact, by its id; `None` if it is

@@ -10,7 +10,6 @@ from ..domain.mirror_records import LONGEST_FLUSH, may_resume_at_end
 from ..domain.position.model import PositionObservation, Reset
 from ..domain.position.out_of_range import PositionBeyond
 from ..domain.position.tracker import PositionInputs, PositionTracker
-from ..domain.skips.balance import TopicsAtRest
 from ..state.position import PositionStore
 from .mirror_state import MirrorState
 
@@ -49,8 +48,6 @@ class PositionWorker:
     first_copies
         Returns where the mirror began in recreated topics, with their ids, as
         far as copies show that.
-    balance
-        Returns what comparing topics at rest says, where there are no syncs.
     find_truncated
         Asks the brokers of the source at which offsets they refuse to read,
         as their logs end before.
@@ -74,7 +71,6 @@ class PositionWorker:
         first_copies: Callable[
             [], Mapping[TopicPartition, tuple[str, int]]
         ] = dict,
-        balance: Callable[[], TopicsAtRest] = TopicsAtRest,
         find_truncated: Callable[
             [Mapping[TopicPartition, int]], AbstractSet[TopicPartition]
         ],
@@ -89,7 +85,6 @@ class PositionWorker:
         self._dropped = dropped
         self._foreign = foreign
         self._first_copies = first_copies
-        self._balance = balance
         self._find_truncated = find_truncated
         self._clock = clock
         self._doubted: Mapping[TopicPartition, PositionBeyond] = {}
@@ -108,7 +103,6 @@ class PositionWorker:
             Raised if the state cannot be kept; it is with the next one.
         """
         connectors = self._positions.connectors()
-        balance = self._balance()
         news = PositionInputs(
             homes=self._positions.homes(),
             empty_until=self._empty_until(),
@@ -121,10 +115,8 @@ class PositionWorker:
                 default=LONGEST_FLUSH,
             ),
             problems=self._positions.problems(),
-            exact=balance.exact,
             resumes_at_end=any(c.resumes_at_end for c in connectors),
             may_resume_at_end=may_resume_at_end(connectors),
-            shortfalls=balance.found,
         )
         with self._lock:
             self._seen = self._watch.take(view, news)

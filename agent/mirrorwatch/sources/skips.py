@@ -189,7 +189,7 @@ class RangeExaminer:
         self,
         requests: Sequence[RangeRequest],
         *,
-        committed: bool | None,
+        committed: bool,
         transactional: bool,
     ) -> list[RangeContent | None]:
         """Read what requests ask for; one about each partition at most.
@@ -199,9 +199,7 @@ class RangeExaminer:
         requests
             What is asked.
         committed
-            Whether the mirror leaves out aborted records of the source;
-            `None` if that is not known: then those without a copy are no
-            records.
+            Whether the mirror leaves out aborted records of the source.
         transactional
             Whether it writes in transactions itself: what it aborted was
             never written.
@@ -219,15 +217,8 @@ class RangeExaminer:
         """
         there = self._there.read(
             ((i.place, span) for i in requests for span in i.read_source),
-            committed=bool(committed),
+            committed=committed,
         )
-        # Which of them count without a copy.
-        kept = there
-        if committed is None:
-            kept = self._there.read(
-                ((i.place, span) for i in requests for span in i.read_source),
-                committed=True,
-            )
         here = self._here.read(
             ((_here(i), i.read_target) for i in requests if not i.only_count),
             committed=transactional,
@@ -250,7 +241,6 @@ class RangeExaminer:
             else self._reading(
                 request,
                 there.get(request.place, {}),
-                kept.get(request.place, {}),
                 here.get(_here(request), {}),
                 (
                     starts.get(request.place),
@@ -266,11 +256,10 @@ class RangeExaminer:
         self,
         request: RangeRequest,
         source: Mapping[int, RecordFingerprint] | None,
-        kept: Mapping[int, RecordFingerprint] | None,
         target: Mapping[int, RecordFingerprint] | None,
         starts: tuple[int | None, int | None],
     ) -> RangeContent | None:
-        if source is None or kept is None or target is None:
+        if source is None or target is None:
             return None
         start, start_here = starts
         if start is None or start_here is None:
@@ -283,17 +272,9 @@ class RangeExaminer:
             self._configs.get().source.get(request.topic),
             self._configs.get().target.get(request.remote),
         )
-        copies = _numbers(target, 0, timed=timed)
-        copied = set(copies.values())
         return RangeContent(
-            source={
-                offset: number
-                for offset, number in _numbers(
-                    source, start, timed=timed
-                ).items()
-                if offset in kept or number in copied
-            },
-            target=copies,
+            source=_numbers(source, start, timed=timed),
+            target=_numbers(target, 0, timed=timed),
             source_start=start,
             target_start=start_here,
             # What is not known might be: then less is called proved.
@@ -506,11 +487,6 @@ class SkipsWorker:
         Topics of which a transform drops records on purpose.
     window
         Time in which the share that may be missing of these is counted.
-    sparse
-        Whether syncs are found from time to time, and not written wherever
-        the mirror leaves something out.
-    unflushed
-        How long after a commit records that it covers may still be sent.
     clock
         Gives the time.
 
@@ -535,13 +511,10 @@ class SkipsWorker:
         clock: Callable[[], datetime],
         filtered: FilteredTopics | None = None,
         window: timedelta = timedelta(hours=1),
-        sparse: bool = False,
-        unflushed: timedelta = timedelta(),
     ) -> None:
         self.name = f"skips {flow}"
         self.interval = _IDLE
         self.news = Event()
-        self._sparse, self._unflushed = sparse, unflushed
         self._flow = flow
         self._positions = positions
         self._store = store
@@ -638,8 +611,7 @@ class SkipsWorker:
         tracker = self._store.load()
         tracker.marked = tracker.marked or bool(self._exactly_once)
         tracker.filtered, tracker.window = self._filtered, self._window
-        tracker.memory, tracker.sparse = self._memory, self._sparse
-        tracker.unflushed = self._unflushed
+        tracker.memory = self._memory
         return tracker
 
     def _follow(self) -> bool:
@@ -702,9 +674,7 @@ class SkipsWorker:
         try:
             readings = self._examiner.answer(
                 batch,
-                committed=None
-                if self._sparse
-                else last is not None and now - last < _AFTER,
+                committed=last is not None and now - last < _AFTER,
                 transactional=self._tracker.marked,
             )
         except SourceError as e:

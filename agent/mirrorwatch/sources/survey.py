@@ -500,18 +500,14 @@ class _Said:
     caught_up: bool = False
     committed: Mapping[TopicPartition, Committed] = field(default_factory=dict)
     syncs: Mapping[TopicPartition, Sync] = field(default_factory=dict)
-    unproved: Mapping[TopicPartition, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, positions: MirrorState, now: datetime) -> Self:
-        # Before the syncs: what was proved meanwhile is in them.
-        unproved = positions.unproved()
         return cls(
             # Caught up first: what it covers was read before the positions.
             positions.behind(now) == 0,
             positions.all_committed(),
             positions.all_syncs(),
-            unproved,
         )
 
     def news(self, before: Self) -> set[str]:
@@ -616,7 +612,6 @@ class SurveyWorker:
                     if alias in problems
                 ),
                 new_syncs=flow.positions.take_syncs(),
-                unproved=said.unproved,
                 answers=(
                     self._sides[source].answer,
                     self._sides[target].answer,

@@ -9,17 +9,14 @@ from ..domain.checkpoints import CheckpointsState
 from ..domain.cluster_view import TopicPartition
 from ..domain.lag.tracker import LagTracker
 from ..domain.position.tracker import PositionTracker
-from ..domain.record_matching import MatcherState
 from ..domain.schemas.model import SchemasState
-from ..domain.skips.balance import BalanceState, BalanceTracker, TopicsAtRest
 from ..domain.tasks.group import GroupMemory
 from ..domain.tasks.model import Restarts
 from ..domain.topics import Selection, compile_pattern
 from ..exceptions import ConfigError
-from ..kafka.reader import RangeReader, count_committed
+from ..kafka.reader import RangeReader
 from ..mirrors.connect import ConnectMirror
 from ..ports import Worker
-from ..sources.balance import BalanceWorker
 from ..sources.checkpoints import CheckpointsSource
 from ..sources.connect import (
     ConnectApi,
@@ -36,7 +33,6 @@ from ..sources.mirror_state import MirrorState, Route, TailWorker
 from ..sources.parity import ConfigsWorker, ParitySource
 from ..sources.position import PositionWorker
 from ..sources.reachability import ReachabilitySource
-from ..sources.record_matching import RecordMatchingWorker
 from ..sources.registry import Registry
 from ..sources.schemas import SchemasWorker
 from ..sources.skips import RangeExaminer, SkipsWorker
@@ -209,11 +205,6 @@ def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
             for partition, first in watch.first_copies().items()
         }
 
-    def at_rest() -> TopicsAtRest:
-        """Return what comparing topics at rest says, if that is done."""
-        found = [r for r in parts.listeners if isinstance(r, BalanceWorker)]
-        return found[0].at_rest() if found else TopicsAtRest()
-
     def empty_until() -> Mapping[TopicPartition, int]:
         """Return up to where no data follows positions that are proved: it is
         kept, and a position that is counted back may be too high.
@@ -237,7 +228,6 @@ def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
                 for topic in parts.mirror.internal_topics()
             },
             keeps_offsets=flow.mirror.traits.keeps_offsets,
-            finds_copies=flow.mirror.traits.finds_copies,
             merged=Selection(include=flow.topics.merged).matches,
             memory=max(limits.lost_window, limits.rewind_window),
         ),
@@ -247,7 +237,6 @@ def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
         dropped=partial(_find_dropped, parts),
         foreign=foreign,
         first_copies=first_copies,
-        balance=at_rest,
         find_truncated=RangeReader(
             around.properties[flow.source], flow.source
         ).find_truncated,
@@ -255,36 +244,6 @@ def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
     )
     parts.listeners.append(reader)
     return WiredParts(workers=(reader,), sources=(reader,))
-
-
-def wire_record_matching(
-    parts: FlowParts, around: WiringContext
-) -> WiredParts:
-    """Wire what finds what the newest copies of a mirror are of.
-
-    Raises
-    ------
-    StateError
-        Raised if the state file cannot be used.
-    """
-    flow = parts.config
-    traits = flow.mirror.traits
-    if not traits.finds_copies:
-        return WiredParts()
-    worker = RecordMatchingWorker(
-        flow=flow.name,
-        source=around.clusters[flow.source],
-        target=around.clusters[flow.target],
-        properties=around.properties,
-        positions=parts.positions,
-        store=DocumentStore(
-            around.database, flow.name, "record_matching", MatcherState
-        ),
-        offset_header=traits.offset_header,
-        clock=around.clock,
-    )
-    parts.listeners.append(worker)
-    return WiredParts(workers=(worker,))
 
 
 def wire_heartbeats(parts: FlowParts, around: WiringContext) -> WiredParts:
@@ -359,9 +318,6 @@ def wire_skips(parts: FlowParts, around: WiringContext) -> WiredParts:
         Raised if the state file cannot be used.
     """
     flow = parts.config
-    traits = flow.mirror.traits
-    if traits.only_commits and not traits.finds_copies:
-        return _wire_balance(parts, around)
     limits = flow.limits.skips
     watch = SkipsWorker(
         flow=flow.name,
@@ -379,8 +335,6 @@ def wire_skips(parts: FlowParts, around: WiringContext) -> WiredParts:
         memory=max(limits.lost_window, limits.warning_window),
         filtered=flow.filtered,
         window=limits.lost_window,
-        sparse=traits.finds_copies,
-        unflushed=traits.unflushed,
         clock=around.clock,
     )
     parts.listeners.append(watch)
@@ -397,32 +351,6 @@ def wire_levels(parts: FlowParts, around: WiringContext) -> WiredParts:
         history=around.levels,
     )
     return WiredParts(sources=(source,))
-
-
-def _wire_balance(parts: FlowParts, around: WiringContext) -> WiredParts:
-    flow, traits = parts.config, parts.config.mirror.traits
-    store = DocumentStore(around.database, flow.name, "balance", BalanceState)
-    merged = Selection(include=flow.topics.merged).matches
-    canary = flow.canary.topic if flow.canary.enabled else None
-    watch = BalanceWorker(
-        flow=flow.name,
-        title=traits.title,
-        tracker=BalanceTracker(
-            store.load(),
-            ignored=cache(lambda topic: topic == canary or merged(topic)),
-            patience=traits.settles,
-            filtered=flow.filtered,
-        ),
-        store=store,
-        count=partial(
-            count_committed,
-            around.properties[flow.source],
-            flow.source,
-        ),
-        clock=around.clock,
-    )
-    parts.listeners.append(watch)
-    return WiredParts(workers=(watch,), sources=(watch,))
 
 
 def wire_reachability(parts: FlowParts, _around: WiringContext) -> WiredParts:
@@ -646,7 +574,6 @@ def _wire_connect(
 AREAS: tuple[Callable[[FlowParts, WiringContext], WiredParts], ...] = (
     wire_canary,
     wire_lag,
-    wire_record_matching,
     wire_position,
     wire_parity,
     wire_skips,
@@ -663,6 +590,8 @@ AREAS: tuple[Callable[[FlowParts, WiringContext], WiredParts], ...] = (
 
 
 NEEDED: Mapping[Callable[[FlowParts, WiringContext], WiredParts], str] = {
+    wire_lag: "lag",
+    wire_position: "position",
     wire_heartbeats: "heartbeats",
     wire_skips: "skips",
     wire_tasks: "tasks",

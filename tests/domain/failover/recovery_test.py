@@ -555,7 +555,6 @@ def reset(kind: ResetKind, first: int, end: int, **more: Any) -> Reset:
     [
         ResetKind.SOURCE_RECREATED,
         ResetKind.BEYOND,
-        ResetKind.JUMPED,
         ResetKind.EXPIRED,
     ],
 )

@@ -16,7 +16,6 @@ from mirrorwatch.domain.cluster_view import (
     TopicConfigs,
     TopicFacts,
 )
-from mirrorwatch.domain.lag.check import LagLimits, judge_lag
 from mirrorwatch.domain.lag.model import (
     FirstRecord,
     LagObservation,
@@ -1077,33 +1076,6 @@ def test_a_topic_on_which_nothing_moves_is_not_summarized_again() -> None:
     first = only(tracker.take(view))
     again = replace(view, at=view.at + timedelta(seconds=5))
     assert only(tracker.take(again)) is first
-
-
-def test_a_position_that_is_not_known_is_no_lag() -> None:
-    """Not even the one that was proved last: it may be far behind."""
-    tracker = a_tracker()
-    tracker.take(a_view(0, end=100, sync=(89, 89), copied=90))
-    view = a_view(600, end=100, sync=(89, 89), copied=90)
-    seen = tracker.take(replace(view, unproved={("t", 0): "no copy is found"}))
-    assert seen.topics == ()
-    assert seen.problems == (
-        "Positions of 1 partition cannot be verified. t[0]: no copy is found",
-    )
-    verdict = judge_lag("f", seen, LagLimits(), view.at)
-    assert verdict.health is Health.UNKNOWN
-    # It is known again: what waits does so from now on.
-    lag = only(tracker.take(a_view(605, end=100, sync=(89, 89), copied=90)))
-    assert (lag.records, lag.status) == (10, LagStatus.MOVING)
-
-
-def test_a_committed_position_is_known_whatever_copies_prove() -> None:
-    """But how far its copies are is not: others may have written them."""
-    tracker = a_tracker()
-    view = a_view(0, end=100, committed=80, sync=(79, 79), copied=90)
-    lag = only(tracker.take(replace(view, unproved={("t", 0): "no copy"})))
-    assert lag.records == 20
-    lag = only(tracker.take(replace(view, at=view.at + timedelta(seconds=5))))
-    assert lag.records == 10
 
 
 def lag_of_two(

@@ -582,29 +582,13 @@ def test_commits_before_a_gap_show_what_had_been_passed(
     assert (world.reset().first, world.reset().end) == (200, 250)
 
 
-def test_where_copies_were_not_read_so_many_may_have_expired() -> None:
+def test_a_mirror_that_resumes_at_the_end_is_known_by_its_reset() -> None:
     world = World.settled()
-    passed(world, 250, 250, 150)
-    world.take_unread()
-    world.sync(399, 249, after_unread=True)
-    world.tick(3)
-    reset = world.reset()
-    assert (reset.kind, reset.first, reset.end) == (
-        ResetKind.UNVERIFIED,
-        100,
-        250,
-    )
-    assert world.verdict().health is Health.WARNING
-    assert "Up to 150 records may have expired" in world.verdict().reason
-
-
-def test_nothing_is_said_where_the_log_still_held_all_of_it() -> None:
-    world = World.settled()
-    passed(world, 100, 250, 150)
-    world.take_unread()
-    world.sync(399, 249, after_unread=True)
-    world.tick(30)
-    assert world.resets == ()
+    world.resumes_at_end = True
+    world.source["t"] = Log("s1", {0: 120}, {0: 105})
+    world.settle()
+    assert (world.reset().count, world.reset().from_end) == (5, True)
+    assert world.verdict().health is Health.CRITICAL
 
 
 @pytest.mark.parametrize("start", [0, 100, 251, 400])

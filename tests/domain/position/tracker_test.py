@@ -526,29 +526,3 @@ def test_a_sync_of_the_old_topic_that_is_written_again_decides_nothing() -> (
     world.sync(99, 99)
     world.settle()
     assert world.reset().settled is None
-
-
-@pytest.mark.parametrize("is_committed", [True, False])
-def test_a_position_that_is_not_known_is_not_out_of_range(
-    is_committed: bool,
-) -> None:
-    """What is committed is known, whatever copies prove."""
-    world = World()
-    if is_committed:
-        world.commit(100)
-    world.sync(99, 99)
-    world.tick(2)
-    world.unproved = {("t", 0): "no copy is found"}
-    world.source["t"].ends[0] = 200
-    world.source["t"].starts[0] = 150
-    world.settle()
-    verdict = world.verdict()
-    if is_committed:
-        assert verdict.health is Health.CRITICAL
-        return
-    assert verdict.health is Health.UNKNOWN
-    assert "t[0]: no copy is found" in verdict.reason
-    assert world.resets == ()
-    world.unproved = {}
-    world.settle()
-    assert world.verdict().health is Health.CRITICAL

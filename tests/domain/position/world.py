@@ -14,7 +14,6 @@ from mirrorwatch.domain.position.model import (
 )
 from mirrorwatch.domain.position.tracker import PositionInputs, PositionTracker
 from mirrorwatch.domain.report import Verdict
-from mirrorwatch.domain.skips.balance import Shortfall
 from mirrorwatch.exceptions import StateError
 from mirrorwatch.state import Database
 from mirrorwatch.state.position import PositionStore
@@ -55,7 +54,6 @@ class World:
         estimates: bool = True,
         merged: Collection[str] = (),
         keeps_offsets: bool = False,
-        finds_copies: bool = False,
     ) -> None:
         self.now = NOON
         self.source = {"t": Log("s1", {0: 100})}
@@ -69,17 +67,13 @@ class World:
         self.dropped: dict[Place, tuple[int, int]] = {}
         self.foreign: set[Place] = set()
         self.first_copies: dict[Place, tuple[str, int]] = {}
-        self.unproved: dict[Place, str] = {}
         self.from_end = False
-        self.exact: frozenset[str] = frozenset()
         self.resumes_at_end = False
-        self.shortfalls: tuple[Shortfall, ...] = ()
         self.committed: dict[Place, Committed] = {}
         self.store = PositionStore(Database(None), FLOW)
         self._estimates = estimates
         self._merged = frozenset(merged)
         self._keeps_offsets = keeps_offsets
-        self._finds_copies = finds_copies
         self._unread: list[Sync] = []
         self._syncs: list[Sync] = []
         self._read: dict[Place, Sync] = {}
@@ -109,7 +103,6 @@ class World:
             estimates=self._estimates,
             merged=self._merged.__contains__,
             keeps_offsets=self._keeps_offsets,
-            finds_copies=self._finds_copies,
         )
         self._unread, self._read = list(self._syncs), {}
 
@@ -131,7 +124,6 @@ class World:
         n: int = 0,
         *,
         behind: timedelta = timedelta(),
-        after_unread: bool = False,
     ) -> None:
         sync = Sync(
             topic=topic,
@@ -139,7 +131,6 @@ class World:
             upstream=upstream,
             downstream=downstream,
             written_at=self.now - behind,
-            after_unread=after_unread,
         )
         self._unread.append(sync)
         self._syncs.append(sync)
@@ -163,9 +154,7 @@ class World:
                 from_end=self.from_end,
                 foreign=self.foreign,
                 first_copies=self.first_copies,
-                exact=self.exact,
                 resumes_at_end=self.resumes_at_end,
-                shortfalls=self.shortfalls,
             )
             unread = self.take_unread()
             self._read |= {sync.key: sync for sync in unread}
@@ -188,7 +177,6 @@ class World:
             target=self._cluster("ldf", self.target),
             source=self._cluster("summit", self.source),
             names=names,
-            unproved=dict(self.unproved),
         )
 
     @property

@@ -9,8 +9,6 @@ import pytest
 from mirrorwatch.domain.cluster_view import ClusterView, FlowView, TopicFacts
 from mirrorwatch.domain.mirror_records import Sync
 from mirrorwatch.domain.offsets import OffsetRange, RangeSet
-from mirrorwatch.domain.record_matching import Unproved
-from mirrorwatch.domain.skips.alignment import doubt_writers
 from mirrorwatch.domain.skips.model import (
     DroppedTailDetector,
     OffsetPair,
@@ -137,26 +135,6 @@ def test_a_position_past_the_target_proves_a_skip_without_a_pair() -> None:
     assert told(world) == [(SkipKind.TAIL, ((20, 23),), 4)]
     world.do("write 3", "copy 3", "flush", "look", "look", "look")
     assert world.tally.skipped == 4
-
-
-def test_a_commit_of_what_may_still_be_sent_proves_nothing_dropped() -> None:
-    world = watched()
-    world.books.unflushed = timedelta(seconds=150)
-    world.do("write 4", "fail 4", "flush", *["look"] * 9)
-    assert world.save() == []
-    world.do(*["look"] * 4)
-    assert sum(event.count for event in world.save()) == 4
-
-
-def test_a_commit_proves_nothing_dropped_where_no_copy_is_found() -> None:
-    """It may be in another partition."""
-    world = watched()
-    world.unproved = {KEY: Unproved.SCATTERED}
-    world.do("write 4", "fail 4", "flush", *["look"] * 20)
-    assert world.save() == []
-    world.unproved = {}
-    world.do("look", "look", "look")
-    assert sum(event.count for event in world.save()) == 4
 
 
 def test_a_copy_takes_a_skip_back() -> None:
@@ -1222,50 +1200,6 @@ def test_missing_records_that_are_copied_later_are_missing_no_more() -> None:
     assert world.books.missing_records() == {}
 
 
-def test_syncs_that_are_found_now_and_then_hide_what_others_write() -> None:
-    state = PartitionState(topic="t", partition=0, source_id="s", noisy=True)
-    before, after = OffsetPair(9, 9), OffsetPair(509, 509)
-    assert state.explains(before, after)
-    assert not state.explains(before, after, sparse=True)
-    assert state.explains(before, OffsetPair(10, 10), sparse=True)
-    state.noisy = False
-    assert state.explains(before, after, sparse=True)
-
-
-@pytest.mark.parametrize("hides", [True, False])
-@pytest.mark.parametrize("restarts", [True, False])
-def test_what_others_wrote_while_nobody_looked_hides_no_drop(
-    restarts: bool, hides: bool
-) -> None:
-    # Both sides went on alike, and pairs were found only before and behind
-    # that (9994000057).
-    world = watched()
-    world.books.sparse = True
-    if restarts:
-        world.restart()
-        world.unread, world.books.sparse = [], True
-    world.books.follow(replace(world.view(), source=None))
-    world.do("write 50", "copy 5")
-    world.do(*(["drop", "copy 20", "stranger"] if hides else ["copy 21"]))
-    world.do("copy 30", "flush", "forget", "look 3")
-    found = [(SkipKind.UNVERIFIABLE, ((25, 25),), 1)] if hides else []
-    assert told(world) == found
-    assert (TOPIC in world.books.foreign) is hides
-    # What follows is seen, and read only beside others.
-    assert not world.books.states[KEY].heads
-
-
-@pytest.mark.parametrize(("copies", "reads"), [(5000, True), (5001, False)])
-def test_what_is_much_since_nobody_looked_is_not_read(
-    copies: int, reads: bool
-) -> None:
-    state = PartitionState(topic="t", partition=0, source_id="s")
-    before, after = OffsetPair(9, 9), OffsetPair(9 + copies, 9 + copies)
-    state.begin(9, 9)
-    doubt_writers(state, after)
-    assert state.explains(before, after, sparse=True) is not reads
-
-
 def test_copies_that_a_truncated_target_lost_are_in_doubt_no_more() -> None:
     # Two tasks at once had left these in doubt (seed 9980000007).
     state = PartitionState(topic="t", partition=0, source_id="s")
@@ -1281,13 +1215,7 @@ def test_copies_that_a_truncated_target_lost_are_in_doubt_no_more() -> None:
     assert list(state.doubtful) == [(5, 9)]
 
 
-@pytest.mark.parametrize("sparse", [True, False])
-def test_syncs_are_missed_only_where_the_mirror_writes_them(
-    sparse: bool,
-) -> None:
-    """All records of the source have expired: what newest copies are of is
-    not known, and nothing waits or is missing.
-    """
+def test_syncs_are_missed_where_all_records_have_expired() -> None:
     facts = TopicFacts(id="t", partitions=1, replication_factor=1)
     source, target = (
         ClusterView(
@@ -1310,10 +1238,10 @@ def test_syncs_are_missed_only_where_the_mirror_writes_them(
         target=target,
         names={TOPIC: TOPIC},
     )
-    tracker = SkipTracker(sparse=sparse)
+    tracker = SkipTracker()
     for seconds in (0, 60, 120):
         tracker.follow(replace(view, at=START + timedelta(seconds=seconds)))
-    assert tracker.blind == (0 if sparse else 1)
+    assert tracker.blind == 1
 
 
 @dataclass

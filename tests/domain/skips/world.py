@@ -264,7 +264,6 @@ class World(Mirror):
         default_factory=lambda: SkipsStore(Database(None), "f")
     )
     refuse: bool = False
-    unproved: dict[tuple[str, int], str] = field(default_factory=dict)
     anew: bool = False
     """Whether a survey has every partition as a new one, moved or not."""
 
@@ -360,7 +359,6 @@ class World(Mirror):
             ),
             names={TOPIC: TOPIC},
             new_syncs=tuple(self.unread),
-            unproved=self.unproved,
         )
 
     def _commits(self) -> dict[TopicPartition, Committed]:

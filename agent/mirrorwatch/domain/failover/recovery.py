@@ -38,7 +38,6 @@ NOTHING = 1 << 63
 LEFT_OUT = frozenset(
     {
         ResetKind.EXPIRED,
-        ResetKind.JUMPED,
         ResetKind.BEYOND,
         ResetKind.SOURCE_RECREATED,
     }

@@ -490,9 +490,8 @@ class _Kept:
     lag: TopicLag | None = None
     marks: Marks = ()
     configs: TopicConfigs | None = None
-    unproved: tuple[int, ...] = ()
-    """Partitions that are left out, as their position is not known, or what
-    waits there."""
+    left_out: tuple[int, ...] = ()
+    """Partitions that are left out, as it is not known what waits there."""
 
     def holds(self, marks: Marks, configs: TopicConfigs | None) -> bool:
         """Return whether the last lag is also that of now.
@@ -595,20 +594,11 @@ class TopicSummaries:
             }
             marks = tuple((p, t.next_offset, t.end) for p, t in own.items())
             kept = self._kept[topic] = before.get(topic) or _Kept()
-            left_out = tuple(
-                p
-                for p in partitions
-                if (topic, p) in unsure
-                or (
-                    (topic, p) in view.unproved
-                    and (seen := view.partitions[topic, p]) is not None
-                    and seen.has_no_position
-                )
-            )
-            if left_out != kept.unproved:
+            left_out = tuple(p for p in partitions if (topic, p) in unsure)
+            if left_out != kept.left_out:
                 # Sums of other partitions are no trend.
                 kept.trend, kept.lag = LagTrend(), None
-                kept.unproved = left_out
+                kept.left_out = left_out
             if left_out and not own:
                 continue
             if kept.holds(marks, configs.get(topic)):

@@ -150,8 +150,6 @@ class LagTracker:
         proof = PROOF_FLUSHES * (flush if said else LONGEST_FLUSH)
         refresh = max((c.refresh for c in connectors), default=REFRESH)
         problems = [*view.problems]
-        if view.position_problem is not None:
-            problems.append(view.position_problem)
         if not view.caught_up:
             problems.append(
                 "MirrorMaker's internal topics are still being read"
@@ -373,8 +371,6 @@ class LagTracker:
             if seen is None:
                 self._unknown += 1
                 self._move_leaderless(track, view, key)
-            elif seen.has_no_position:
-                tracks.pop(key, None)
             else:
                 self._move_one(key, seen, view, patience, gap)
 

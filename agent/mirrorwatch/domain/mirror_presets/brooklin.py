@@ -6,7 +6,7 @@ has no members.
 
 from dataclasses import replace
 
-from ..mirror_traits import FLUSHED, of_group
+from ..mirror_traits import of_group
 
 __all__ = ["PRESET"]
 
@@ -16,7 +16,6 @@ PRESET = replace(
     keeps_timestamps=False,
     keeps_tombstones=False,
     starts_at_end=False,
-    settles=FLUSHED,
     # It only looks for new partitions there.
     helper_groups="-topic-partition-listener",
 )

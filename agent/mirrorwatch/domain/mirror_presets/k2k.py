@@ -1,7 +1,7 @@
 """Lenses K2K: its positions are in a topic whose format is not public."""
 
-from ..mirror_traits import of_copies
+from ..mirror_traits import without_positions
 
 __all__ = ["PRESET"]
 
-PRESET = of_copies("K2K")
+PRESET = without_positions("K2K")

@@ -2,10 +2,8 @@
 
 from dataclasses import replace
 
-from ..mirror_traits import FLUSHED, of_group
+from ..mirror_traits import of_group
 
 __all__ = ["PRESET"]
 
-PRESET = replace(
-    of_group("MirrorMaker 1"), always_members=True, settles=FLUSHED
-)
+PRESET = replace(of_group("MirrorMaker 1"), always_members=True)

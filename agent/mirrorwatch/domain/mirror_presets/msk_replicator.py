@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from ..mirror_traits import of_copies
+from ..mirror_traits import without_positions
 
 __all__ = ["PRESET"]
 
 PRESET = replace(
-    of_copies("MSK Replicator"),
+    without_positions("MSK Replicator"),
     # Its default: topics are prefixed with kafkaClusterAlias.
     naming="default",
     # Against replication loops: AWS's guide, "Topic naming".

@@ -79,10 +79,8 @@ def reason_of(
     match first.kind:
         case ResetKind.EXPIRED | ResetKind.UNVERIFIED:
             return _expired(resets, source, target, moves=moves)
-        case ResetKind.BEYOND | ResetKind.JUMPED:
-            return _beyond(
-                resets, source, target, commits=commits, missing=missing
-            )
+        case ResetKind.BEYOND:
+            return _beyond(resets, source, commits=commits, missing=missing)
         case ResetKind.REWIND:
             copies = "copies" if first.settled is None else "copied"
             return (
@@ -182,17 +180,6 @@ def _expired(
     )
 
 
-def _jumped(resets: Sequence[Reset], target: str) -> str:
-    number = sum(reset.gone for reset in resets)
-    return (
-        f"{counted(number, 'record')} of {resets[0].topic} "
-        f"{agree(number, 'are')} missing at {target}: the mirror's position "
-        "had expired, and it resumed at the log end (auto.offset.reset is "
-        "latest). To copy what the source still holds, set its committed "
-        "offset back to the log start"
-    )
-
-
 def _begin_anew(*, commits: bool) -> str:
     how = (
         "Delete its committed offsets of the topic"
@@ -205,14 +192,11 @@ def _begin_anew(*, commits: bool) -> str:
 def _beyond(
     resets: Sequence[Reset],
     source: str,
-    target: str,
     *,
     commits: bool,
     missing: int | None,
 ) -> str:
     first = resets[0]
-    if first.kind is ResetKind.JUMPED:
-        return _jumped(resets, target)
     place = f"{first.topic}[{first.partition}]"
     if first.settled is None:
         passed = [r for r in resets if (r.log_end or 0) >= (r.end or 0)]
@@ -238,7 +222,7 @@ def _beyond(
             f"Log of {place} at {source} was truncated below MirrorMaker's "
             "position, and MirrorMaker resumed in it. If it resumes at the "
             "log end (auto.offset.reset is latest), it skipped what was "
-            "written before: its position does not show that, see skips"
+            "written before: its position does not show that. Run the audit"
         )
     if first.harmless:
         return (
@@ -632,7 +616,6 @@ def _resets(
 CODES = {
     ResetKind.EXPIRED: "position.expired-unread",
     ResetKind.UNVERIFIED: "position.unverifiable",
-    ResetKind.JUMPED: "position.reset-to-end",
     ResetKind.BEYOND: "position.truncated",
     ResetKind.REWIND: "position.rewound",
     ResetKind.SOURCE_RECREATED: "position.recreated",
@@ -705,8 +688,6 @@ def _certainty(reset: Reset, proved: Mapping[int, int]) -> str:
 
 def _count_of(reset: Reset, proved: Mapping[int, int]) -> int:
     """Return how many records a reset left out, may leave out, or repeats."""
-    if reset.kind is ResetKind.JUMPED:
-        return reset.gone
     is_open = reset.kind in IN_QUESTION and reset.settled is None
     is_ahead = is_open and (reset.log_end or 0) < (reset.end or 0)
     if reset.harmless or is_ahead:

@@ -29,9 +29,6 @@ class ResetKind(StrEnum):
     """Offsets left the source, and nobody can say whether these were records
     that had not been copied."""
 
-    JUMPED = "jumped"
-    """A position had expired, and the mirror went on at the end."""
-
     BEYOND = "beyond"
     """The mirror is past the end of the source's log."""
 
@@ -216,31 +213,6 @@ class UnexplainedGap:
 
     at_most: bool = False
     """Whether the mirror may have copied some of them before."""
-
-    lowest: int | None = None
-    """Offset from which on as many may be missing anywhere, where the copies
-    between were not read."""
-
-    def find_expired(self, start: int) -> dict[str, Any] | None:
-        """Return what had expired of it, if the log began there when the
-        mirror passed it.
-
-        Where it may lie anywhere, so may transaction markers, on both sides.
-        """
-        if self.first < start <= self.end and self.lowest is None:
-            return {
-                "kind": ResetKind.EXPIRED,
-                "first": self.first,
-                "end": self.end,
-                "at_most": self.at_most,
-            }
-        if self.lowest is not None and self.lowest < start <= self.end:
-            return {
-                "kind": ResetKind.UNVERIFIED,
-                "first": self.lowest,
-                "end": start,
-            }
-        return None
 
 
 MOST_PASSED = 100

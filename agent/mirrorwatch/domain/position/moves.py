@@ -52,7 +52,6 @@ class UnexplainedGaps:
         at: datetime,
         *,
         at_most: bool = False,
-        lowest: int | None = None,
     ) -> None:
         """Take the source offsets between two copies.
 
@@ -68,9 +67,6 @@ class UnexplainedGaps:
             When they were found.
         at_most
             Whether the mirror may have copied some of them before.
-        lowest
-            Offset from which on as many may be missing anywhere, where the
-            copies between were not read.
         """
         self.state.gaps.append(
             UnexplainedGap(
@@ -80,7 +76,6 @@ class UnexplainedGaps:
                 end=end,
                 at=at,
                 at_most=at_most,
-                lowest=lowest,
             )
         )
 
@@ -92,15 +87,16 @@ class UnexplainedGaps:
             if at - gap.at > KEPT:
                 continue
             start = starts.get((gap.topic, gap.partition), 0)
-            expired = gap.find_expired(start)
-            if expired is not None:
+            if gap.first < start <= gap.end:
                 self.state.begin(
-                    expired.pop("kind"),
+                    ResetKind.EXPIRED,
                     gap.topic,
                     at,
                     partition=gap.partition,
                     settled=at,
-                    **expired,
+                    first=gap.first,
+                    end=gap.end,
+                    at_most=gap.at_most,
                 )
             elif start <= gap.first:
                 kept.append(gap)
@@ -130,8 +126,6 @@ class PositionMoves:
     keeps_offsets
         Whether commits are ends at the target, where records have the offsets
         that they have at the source.
-    finds_copies
-        Whether syncs are of copies that were looked up, and not the mirror's.
     first_copies
         Ids of recreated topics, and where the mirror began in them, as far as
         copies that were read show that.
@@ -142,7 +136,6 @@ class PositionMoves:
     counted: Callable[[TopicPartition], bool]
     gaps: UnexplainedGaps
     keeps_offsets: bool = False
-    finds_copies: bool = False
     first_copies: Mapping[TopicPartition, tuple[str, int]] = field(
         default_factory=dict
     )
@@ -243,9 +236,8 @@ class PositionMoves:
 
         Notes
         -----
-        Where commits are ends, what expired between one below the log's start
-        and one above it may have been copied or not: nobody saw it. Nor where
-        copies are not counted, and a sync between the two failed.
+        What expired between a commit below the log's start and one above it
+        may have been copied or not, where no syncs count the copies.
 
         One before that is beyond where the mirror is by its syncs is of a log
         that was truncated since: nothing is copied again.
@@ -256,9 +248,9 @@ class PositionMoves:
             if position < before:
                 # The copies above are gone, and may expire at the source.
                 place.begin_at(position)
-        elif place.upstream is None or self.counted(key):
-            return
-        else:
+        elif place.upstream is not None:
+            if self.counted(key):
+                return
             before = place.proved
         seen = self.view.partitions.get(key)
         start = 0 if seen is None else seen.log_start
@@ -308,22 +300,6 @@ class PositionMoves:
     def _leave_cut(self, cut: Reset, sync: Sync) -> None:
         """Settle what the mirror made of a log that was truncated."""
         lowest, first = cut.first or 0, min(sync.upstream, cut.end or 0)
-        if sync.after_unread and lowest < first:
-            # Copies of the log as it is now may lie before this one, at most
-            # as many as the target has got since.
-            if cut.target_end is None or not self.counted(sync.key):
-                self.state.drop(cut)
-                self.state.begin(
-                    ResetKind.UNVERIFIED,
-                    cut.topic,
-                    self.view.at,
-                    partition=cut.partition,
-                    first=lowest,
-                    end=first,
-                    settled=self.view.at,
-                )
-                return
-            first = sync.position - (sync.downstream + 1 - cut.target_end)
         self._settle(cut, end=max(lowest, first))
 
     def _went_on(
@@ -354,7 +330,7 @@ class PositionMoves:
         end = sync.upstream
         # A commit proves that it had gone on before: that sync failed.
         went_on = place.proved_between(expired.end or 0, end)
-        is_first = not sync.after_unread and went_on is None
+        is_first = went_on is None
         if not is_first and origin is not None and not at_most:
             # Copies from behind what expired may lie before this one.
             first, end = proved, proved + end - first
@@ -373,10 +349,7 @@ class PositionMoves:
     def _is_back(self, place: PartitionPosition, sync: Sync) -> bool:
         """Return whether a sync is of a record that had been copied before."""
         if place.upstream is None:
-            # The first copy that was looked up may be older than a commit.
-            return not self.finds_copies and (
-                sync.upstream < (place.reached or 0)
-            )
+            return sync.upstream < (place.reached or 0)
         # The same one, which is not known, is a second copy of its record.
         return sync.upstream <= place.upstream
 
@@ -405,7 +378,6 @@ class PositionMoves:
                 sync.upstream,
                 self.view.at,
                 at_most=origin is None,
-                lowest=proved if sync.after_unread else None,
             )
 
     def _proved_before(self, place: PartitionPosition, sync: Sync) -> int:

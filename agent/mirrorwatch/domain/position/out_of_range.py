@@ -46,9 +46,6 @@ class PositionBeyond:
     end: int
     """The lowest end since."""
 
-    target_end: int | None
-    """End at the target before."""
-
     since: datetime
     """When that was seen first."""
 
@@ -84,9 +81,6 @@ class OutOfRangePositions:
     foreign: AbstractSet[TopicPartition] = frozenset()
     """Places with records of others at the target."""
 
-    exact: AbstractSet[str] = frozenset()
-    """Topics without syncs of which nothing is copied beyond commits."""
-
     resumes_at_end: bool = False
     """Whether a mirror goes on at the end where its position has expired."""
 
@@ -112,10 +106,8 @@ class OutOfRangePositions:
     _inside: dict[TopicPartition, PartitionView] = field(default_factory=dict)
     """When positions were within the log last."""
 
-    _fell: dict[TopicPartition, tuple[datetime, int | None]] = field(
-        default_factory=dict
-    )
-    """When the ends of logs fell, and ends at the target before."""
+    _fell: dict[TopicPartition, datetime] = field(default_factory=dict)
+    """When the ends of logs fell."""
 
     def look(
         self,
@@ -146,7 +138,7 @@ class OutOfRangePositions:
         }
         for key, place in self.state.places.items():
             seen = view.partitions.get(key)
-            if seen is None or _may_be_anywhere(place, seen):
+            if seen is None:
                 continue
             start, end = seen.log_start, seen.source_end
             reached = self._see(key, place, seen, view.at)
@@ -197,7 +189,7 @@ class OutOfRangePositions:
         """
         end = seen.source_end
         if end < (place.source_end or 0):
-            self._fell[key] = at, place.target_end
+            self._fell[key] = at
             reached = place.estimate(place.target_end)
             if reached is not None and end < reached:
                 place.truncation = Truncation(
@@ -248,11 +240,10 @@ class OutOfRangePositions:
             return
         spot = (ResetKind.BEYOND, key)
         stands = self._stands(spot, at, since, patience)
-        fell_at, target_end = self._fell.get(key, (None, None))
+        fell_at = self._fell.get(key)
         found = PositionBeyond(
             reached=reached,
             end=self._lowest[key],
-            target_end=target_end,
             since=self._since[spot],
             synced_at=self.state.places[key].synced_at,
         )
@@ -272,7 +263,6 @@ class OutOfRangePositions:
             first=found.end,
             end=found.reached,
             log_end=log_end,
-            target_end=found.target_end,
         )
 
     def refuse(
@@ -351,7 +341,6 @@ class OutOfRangePositions:
             )
             return
         reached, sure = self._reached(seen, place)
-        sure = sure or (key[0] in self.exact and place.upstream is None)
         if reached >= start:
             return
         if key in self.fresh and start == end:
@@ -497,14 +486,6 @@ class OutOfRangePositions:
         """Return whether something was so before, for as long as is needed."""
         first = self._since[spot] = since.get(spot, at)
         return spot in since and at - first >= patience
-
-
-def _may_be_anywhere(place: PartitionPosition, seen: PartitionView) -> bool:
-    """Return whether no copy proves where the mirror is in a whole log.
-
-    One that ends below what was copied is truncated, wherever it is.
-    """
-    return seen.has_no_position and seen.source_end >= (place.reached or 0)
 
 
 def _is_of_old_leader(

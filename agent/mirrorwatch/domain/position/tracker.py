@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 
 from ..cluster_view import FlowView, SyncBuffer, TopicPartition
 from ..mirror_records import LONGEST_FLUSH, Committed, Sync
-from ..skips.balance import Shortfall
 from .internal_topics import InternalTopics
 from .model import PositionObservation, PositionState, ResetKind
 from .moves import PositionMoves, UnexplainedGaps
@@ -68,17 +67,11 @@ class PositionInputs:
     problems: Sequence[str] = ()
     """What keeps the mirror's own topics from being read."""
 
-    exact: AbstractSet[str] = frozenset()
-    """Topics without syncs of which nothing is copied beyond commits."""
-
     resumes_at_end: bool = False
     """Whether a mirror goes on at the end where its position has expired."""
 
     may_resume_at_end: bool = False
     """Whether it does, or nothing says that it does not."""
-
-    shortfalls: Sequence[Shortfall] = ()
-    """What did not add up between two rests of topics without syncs."""
 
 
 class PositionTracker:
@@ -104,8 +97,6 @@ class PositionTracker:
     keeps_offsets
         Whether commits are ends at the target, where records have the offsets
         that they have at the source.
-    finds_copies
-        Whether syncs are of copies that were looked up, and not the mirror's.
     merged
         Returns of a source topic whether others write to its target topic as
         well.
@@ -130,7 +121,6 @@ class PositionTracker:
         internal: Mapping[str, str] | None = None,
         estimates: bool = True,
         keeps_offsets: bool = False,
-        finds_copies: bool = False,
         merged: Callable[[str], bool] = lambda _: False,
         memory: timedelta = timedelta(hours=1),
     ) -> None:
@@ -142,7 +132,6 @@ class PositionTracker:
         # An end is a proof, so that nothing is left to be estimated.
         self._estimates = estimates = estimates and not keeps_offsets
         self._keeps_offsets = keeps_offsets
-        self._finds_copies = finds_copies
         standing = self._standing = OutOfRangePositions(state, estimates)
         self._counted: Callable[[TopicPartition], bool] = lambda key: (
             standing.estimates
@@ -164,8 +153,6 @@ class PositionTracker:
     ) -> PositionObservation:
         """Learn from a survey, and say what is known."""
         problems = [*news.problems, *view.problems]
-        if view.position_problem is not None:
-            problems.append(view.position_problem)
         self._standing.estimates = self._estimates and not view.exactly_once
         self._internal.see(news.homes, view.at)
         same = check_clusters(self.state, view, self._accepted)
@@ -257,10 +244,8 @@ class PositionTracker:
             moves.take_syncs(topic, partition, left)
         self._gaps.look(view)
         self._take_commits(view, moves, news)
-        self._standing.exact = news.exact
         self._standing.resumes_at_end = news.resumes_at_end
         self._standing.look(view, news.empty_until, news.dropped)
-        self._take_shortfalls(news.shortfalls, view.at)
         if news.may_resume_at_end and not self._keeps_offsets:
             self._doubt_truncated(view.at)
         self._before = view
@@ -278,7 +263,6 @@ class PositionTracker:
             self._counted,
             self._gaps,
             self._keeps_offsets,
-            self._finds_copies,
             self._first_copies,
         )
 
@@ -303,40 +287,6 @@ class PositionTracker:
                 end = each.index(former) + 1
                 self._moves(before).take_syncs(*key, each[:end])
                 syncs[key] = each[end:]
-
-    def _take_shortfalls(
-        self, shortfalls: Iterable[Shortfall], at: datetime
-    ) -> None:
-        """Report what a mirror skipped that went on at the end of a log.
-
-        Where it went on, no position says: what it committed next is behind
-        records that it copied. But at rest, all that was passed and has no
-        copy is known by topic, and what had expired is part of it.
-        """
-        for found in shortfalls:
-            known = self.state.newest(ResetKind.JUMPED, found.topic)
-            since = None if known is None else known.settled
-            expired = [
-                reset
-                for reset in self.state.resets.values()
-                if reset.kind is ResetKind.EXPIRED
-                and reset.topic == found.topic
-                and reset.from_end
-                and reset.settled is not None
-                and reset.settled <= found.at
-                and (since is None or reset.settled > since)
-            ]
-            number = found.missing + found.unverifiable
-            if expired and number > sum(reset.count for reset in expired):
-                self.state.begin(
-                    ResetKind.JUMPED,
-                    found.topic,
-                    at,
-                    counted=(),
-                    settled=at,
-                    places=len(expired),
-                    gone=number,
-                )
 
     def _keep(self, syncs: Iterable[Sync]) -> None:
         """Keep syncs of a topic that is not seen now, for when it is: it may

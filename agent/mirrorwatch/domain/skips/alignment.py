@@ -19,7 +19,6 @@ from .settle import RangeContent, SettledRange
 
 __all__ = [
     "TruncatedSources",
-    "doubt_writers",
     "find_cut",
     "find_first",
     "go_back",
@@ -215,19 +214,6 @@ def find_first(request: RangeRequest, reading: RangeContent) -> int | None:
     is_compacted = reading.source_compacted or reading.target_compacted
     is_sure = looks[reading.source[first]] == 1 and not is_compacted
     return first if is_sure else None
-
-
-def doubt_writers(state: PartitionState, point: OffsetPair) -> None:
-    """Have all read up to a pair that was found once both sides are seen
-    again, if that is little.
-
-    Others may have written to the target meanwhile, and hide what was left
-    out: both sides went on alike then, too.
-    """
-    if state.upstream is not None and (
-        point.downstream - state.downstream <= _LITTLE
-    ):
-        state.leave_head(state.upstream)
 
 
 def recognise(

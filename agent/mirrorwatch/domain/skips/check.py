@@ -18,7 +18,6 @@ from ..report import (
     topic_subject,
 )
 from ..topics import filtered_note
-from .balance import find_balance, show_balance
 from .model import (
     LOSSES,
     ForeignRecords,
@@ -51,8 +50,6 @@ def show_skips(
     """
     if seen is None:
         return {}
-    if seen.balance is not None:
-        return show_balance(seen.balance, seen.at)
     tallies = [tally for _, tally in seen.tallies]
     lost = [
         (x, n)
@@ -143,12 +140,6 @@ for a cluster that does not answer, or hangs."""
 class SkipsLimits:
     """Limits of the check `skips`."""
 
-    on_connect: bool = True
-    """Whether the mirror is a connector, with the settings of connectors."""
-
-    commits: bool = True
-    """Whether it has committed offsets that can be reset."""
-
     lost_window: timedelta = field(
         default=timedelta(hours=1),
         metadata={"title": "Critical after a skip for", "gt": timedelta()},
@@ -232,14 +223,8 @@ def _find(
             "Source and target have not been compared yet",
         )
         return
-    if seen.balance is not None:
-        yield from find_balance(
-            seen.balance, limits.lost_window, limits.warning_window, now
-        )
-        yield from _find_blindness(seen, limits, now, hidden)
-        return
     lost_since = now - limits.lost_window
-    yield from _find_losses(seen, limits, lost_since)
+    yield from _find_losses(seen, lost_since)
     yield from _find_excesses(seen, lost_since)
     yield from _find_doubts(seen, limits, now)
     yield from _find_foreign(seen, lost_since, now)
@@ -273,52 +258,41 @@ def _find(
         )
 
 
-def _explain(kind: SkipKind, limits: SkipsLimits) -> str:
-    """Return what happened to records, and what to do."""
-    return {
-        SkipKind.SKIPPED: (
-            "were skipped, although records before and after were copied"
-        ),
-        SkipKind.TRUNCATED: (
-            "were copied and are gone: the log at the target was truncated"
-        )
-        + (
-            ", and MirrorMaker does not copy them again. If they are "
-            "needed, reset its committed offsets of the topic"
-            if limits.commits
-            else ". Check that MirrorMaker copies them again"
-        ),
-        SkipKind.SAMPLED: (
-            "were skipped; the rest of a range too long to read may be "
-            "missing, too. Check whether MirrorMaker's offsets were set "
-            "forward, and run the audit"
-        ),
-        SkipKind.HEAD: (
-            "were never copied: MirrorMaker started after them. Check "
-        )
-        + (
-            "auto.offset.reset of its consumer"
-            if limits.on_connect
-            else "where it starts in new partitions"
-        ),
-        SkipKind.TAIL: (
-            "are below the committed position but not at the target. Check "
-        )
-        + ("errors.tolerance and " if limits.on_connect else "")
-        + "MirrorMaker's log",
-        SkipKind.UNVERIFIABLE: (
-            "cannot be verified: the records or their copies are gone "
-            "or were changed"
-        ),
-        SkipKind.REPEATED: "were duplicated; none was lost",
-    }[kind]
+_EXPLAINED = {
+    SkipKind.SKIPPED: (
+        "were skipped, although records before and after were copied"
+    ),
+    SkipKind.TRUNCATED: (
+        "were copied and are gone: the log at the target was truncated, "
+        "and MirrorMaker does not copy them again. If they are needed, "
+        "reset its committed offsets of the topic"
+    ),
+    SkipKind.SAMPLED: (
+        "were skipped; the rest of a range too long to read may be "
+        "missing, too. Check whether MirrorMaker's offsets were set "
+        "forward, and run the audit"
+    ),
+    SkipKind.HEAD: (
+        "were never copied: MirrorMaker started after them. Check "
+        "auto.offset.reset of its consumer"
+    ),
+    SkipKind.TAIL: (
+        "are below the committed position but not at the target. Check "
+        "errors.tolerance and MirrorMaker's log"
+    ),
+    SkipKind.UNVERIFIABLE: (
+        "cannot be verified: the records or their copies are gone "
+        "or were changed"
+    ),
+    SkipKind.REPEATED: "were duplicated; none was lost",
+}
+"""What happened to records, and what to do."""
 
 
 def _find_counted(
     code: str,
     health: Health,
     counts: Iterable[tuple[SkipEvent, int]],
-    limits: SkipsLimits,
 ) -> Iterator[Finding]:
     """Yield one finding for each topic, with its exact number of records."""
     topics: dict[str, list[tuple[SkipEvent, int]]] = {}
@@ -337,7 +311,7 @@ def _find_counted(
             health,
             ("At least " if newest.kind is SkipKind.SAMPLED else "")
             + f"{counted(records, 'record')} of {_label(newest)} "
-            + agree(records, _explain(newest.kind, limits))
+            + agree(records, _EXPLAINED[newest.kind])
             + (f"; {rest} more in other ranges" if rest else ""),
             subject=topic_subject(topic, partitions),
             numbers={
@@ -356,14 +330,12 @@ _KINDS = {
 }
 
 
-def _find_losses(
-    seen: SkipsObservation, limits: SkipsLimits, since: datetime
-) -> Iterator[Finding]:
+def _find_losses(seen: SkipsObservation, since: datetime) -> Iterator[Finding]:
     recent = [
         (x, n) for x, n in seen.events if x.at >= since and not x.filtered
     ]
     for code in ("skips.dropped", "skips.truncated"):
-        yield from _find_counted(code, Health.CRITICAL, recent, limits)
+        yield from _find_counted(code, Health.CRITICAL, recent)
 
 
 def _find_excesses(
@@ -423,7 +395,7 @@ def _find_doubts(
         ("skips.duplicated", limits.warning_window),
     ):
         recent = [(x, x.count) for x, _ in seen.events if now - x.at <= window]
-        yield from _find_counted(code, Health.WARNING, recent, limits)
+        yield from _find_counted(code, Health.WARNING, recent)
 
 
 def _find_foreign(

@@ -13,7 +13,6 @@ from itertools import pairwise
 from ..cluster_view import TopicPartition
 from ..offsets import OffsetRange, RangeSet, newest, unite
 from ..topics import is_beyond
-from .balance import BalanceFindings
 
 __all__ = [
     "LOSSES",
@@ -668,9 +667,6 @@ class SkipsObservation:
 
     merged: int = 0
     """Topics that several flows feed, so that offsets prove nothing."""
-
-    balance: BalanceFindings | None = None
-    """What was compared where a mirror writes no syncs, instead."""
 
     problems: tuple[str, ...] = ()
     """What keeps both sides from being compared."""

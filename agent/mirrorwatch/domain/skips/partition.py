@@ -2,7 +2,7 @@
 
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
@@ -386,7 +386,7 @@ class PartitionState:
         if len(self.ahead) > _AHEAD_KEPT:
             self.ahead = [*self.ahead[1:-1:2], self.ahead[-1]]
 
-    def go_on(self, tally: SkipCounters, *, sparse: bool = False) -> bool:
+    def go_on(self, tally: SkipCounters) -> bool:
         """Account for what needs no reading; return whether anything was."""
         went = False
         if self.searched_from is not None:
@@ -394,7 +394,7 @@ class PartitionState:
         while self.ahead and self.upstream is not None:
             before = OffsetPair(self.upstream, self.downstream)
             after = self.ahead[0]
-            if not self.explains(before, after, sparse=sparse):
+            if not self.explains(before, after):
                 break
             if after.downstream - before.downstream >= _CADENCE:
                 self.heads = []
@@ -403,18 +403,8 @@ class PartitionState:
             went = True
         return went
 
-    def explains(
-        self, before: OffsetPair, after: OffsetPair, *, sparse: bool = False
-    ) -> bool:
+    def explains(self, before: OffsetPair, after: OffsetPair) -> bool:
         """Return whether two syncs need no reading.
-
-        Parameters
-        ----------
-        before, after
-            The syncs.
-        sparse
-            Whether the difference may have changed, and changed back, between
-            them.
 
         Notes
         -----
@@ -425,7 +415,7 @@ class PartitionState:
         """
         length = after.downstream - before.downstream
         has_others = self.noisy or bool(self.heads)
-        hides = has_others and length > 1 and (sparse or length < _CADENCE)
+        hides = has_others and 1 < length < _CADENCE
         return is_clean(before, after) and not hides
 
     def move(self, to: OffsetPair) -> None:
@@ -555,7 +545,7 @@ a time make such rows, and each look costs the same whatever its size."""
 
 
 def plan_gap(
-    state: PartitionState, seen: PartitionView, *, sparse: bool = False
+    state: PartitionState, seen: PartitionView
 ) -> RangeRequest | None:
     """Return what to read before the next sync is accounted for."""
     start = state.cursor
@@ -564,9 +554,7 @@ def plan_gap(
     points = [state.ahead[0]]
     for point in state.ahead[1:]:
         span = point.downstream - start.downstream
-        if span > _TOGETHER or state.explains(
-            points[-1], point, sparse=sparse
-        ):
+        if span > _TOGETHER or state.explains(points[-1], point):
             break
         points.append(point)
     return _request(state, seen, start, tuple(points))
@@ -832,11 +820,8 @@ class BelievedCommits:
     -----
     Commits and syncs come by different topics, and the target's end may be
     too low for a moment: a committed offset is believed when it and the cursor
-    have stood for `STALE_END`, or longer where a mirror may still send what it
-    has committed.
+    have stood for `STALE_END`.
     """
-
-    patience: timedelta = STALE_END
 
     believed: dict[TopicPartition, int] = field(default_factory=dict)
     _seen: dict[TopicPartition, tuple[int, OffsetPair | None, datetime]] = (
@@ -877,7 +862,7 @@ class BelievedCommits:
             if key in moving or known != [position, state.cursor]:
                 since = at
             self._seen[key] = position, state.cursor, since
-            if at - since >= self.patience:
+            if at - since >= STALE_END:
                 self.believed[key] = position
 
 

@@ -12,13 +12,11 @@ from ..cluster_view import (
     TopicFacts,
     TopicPartition,
 )
-from ..mirror_records import Committed, Sync
+from ..mirror_records import Sync
 from ..offsets import OffsetRange, RangeSet
-from ..record_matching import Unproved
 from ..topics import FilteredTopics
 from .alignment import (
     TruncatedSources,
-    doubt_writers,
     find_cut,
     find_first,
     go_back,
@@ -94,17 +92,9 @@ class SkipTracker:
     marked: bool = False
     """Whether the mirror writes in transactions, as was seen."""
 
-    sparse: bool = False
-    """Whether syncs are found from time to time, and not written wherever the
-    mirror leaves something out."""
-
     may_resume_at_end: bool = False
     """Whether the mirror resumes at the end of a log that was truncated below
     its position, or nothing says that it does not."""
-
-    unflushed: timedelta = timedelta()
-    """How long after a commit of the mirror records that it covers may still
-    be sent."""
 
     filtered: FilteredTopics = field(default_factory=FilteredTopics)
     """Topics of which a transform drops records on purpose."""
@@ -139,13 +129,6 @@ class SkipTracker:
 
     _waiting: set[TopicPartition] = field(default_factory=set)
     """Partitions with syncs that are not yet accounted for."""
-
-    _unwatched: set[TopicPartition] = field(default_factory=set)
-    """Partitions of which nothing was found since both sides could not be
-    seen: others may have written meanwhile, and hide what was left out."""
-
-    _is_away: bool = True
-    """Whether they could not be seen just now."""
 
     _syncs: SyncBuffer = field(default_factory=SyncBuffer)
     _partitions: dict[str, int] = field(default_factory=dict)
@@ -216,7 +199,6 @@ class SkipTracker:
         source = view.source
         if source is None or view.target is None or not view.caught_up:
             # Syncs wait for the next survey that can confirm them.
-            self._is_away = True
             self._hold(view)
             self._syncs.trim(_SYNCS_KEPT)
             self._note_source_ends(view)
@@ -227,9 +209,6 @@ class SkipTracker:
             self._queue(view, key, syncs)
             self._cut_sources.take_syncs(syncs)
         self._cut_sources.take_syncs(view.new_syncs)
-        if self._is_away and self.sparse:
-            self._unwatched = set(self.states)
-        self._is_away = False
         self._hold(view)
         self._syncs.trim(_SYNCS_KEPT)
         for key in list(self._waiting):
@@ -238,9 +217,8 @@ class SkipTracker:
         self._report_repeats(view.at)
         self._sample(view.at)
         self._starts.apply(self.states, self.changed)
-        self._commits.patience = max(STALE_END, self.unflushed)
         self._commits.look(
-            _proving_commits(view),
+            view.committed,
             self.states,
             self._syncs.partitions,
             view.at,
@@ -304,7 +282,7 @@ class SkipTracker:
             is_due = key in self._searching
             return plan_search(state, seen) if is_due else None
         if state.ahead:
-            return plan_gap(state, seen, sparse=self.sparse)
+            return plan_gap(state, seen)
         return plan_tail(
             state,
             seen,
@@ -466,7 +444,7 @@ class SkipTracker:
         state = self.states[key]
         tally, first = self._tally(state), state.upstream
         passed, repeated = state.frontier, tally.repeated
-        if state.go_on(tally, sparse=self.sparse):
+        if state.go_on(tally):
             self.changed.add(key)
         repeated = tally.repeated - repeated
         if repeated and first is not None and state.upstream is not None:
@@ -654,8 +632,7 @@ class SkipTracker:
         that would be missing without the dropped records, and so do markers
         where the mirror writes in transactions.
         """
-        if self.sparse or seen.copies_end == 0 or seen.sync is not None:
-            # Where copies show it, they say what is not known.
+        if seen.copies_end == 0 or seen.sync is not None:
             self._unsynced.pop(key, None)
             return False
         state = self.states[key]
@@ -855,9 +832,6 @@ class SkipTracker:
                 if state.is_cut_before(point):
                     state.cut(point.downstream, 0, sync, seen.source_end)
                 else:
-                    if key in self._unwatched:
-                        self._unwatched.discard(key)
-                        doubt_writers(state, point)
                     state.queue(point)
                 self.changed.add(key)
                 self._waiting.add(key)
@@ -889,16 +863,3 @@ def _is_about(request: RangeRequest, state: PartitionState) -> bool:
         and state.target_id == request.target_id
         and state.cursor == request.start
     )
-
-
-def _proving_commits(view: FlowView) -> Mapping[TopicPartition, Committed]:
-    """Return the commits that prove something dropped: not those of
-    partitions whose copies may be in others.
-    """
-    if not view.unproved:
-        return view.committed
-    return {
-        key: fact
-        for key, fact in view.committed.items()
-        if view.unproved.get(key) not in {Unproved.SCATTERED, Unproved.UNSURE}
-    }
