@@ -205,8 +205,6 @@ def served_and_written() -> tuple[str, str]:
         clock=clock(),
         logger=structlog.get_logger(),
     )
-    maintenance = MaintenanceStore(database)
-    maintenance.announce([FLOW.name], NOON, NOON + HOUR, "upgrade")
     assert agent.server is not None
     with closing(database), closing(agent.senders[0]):
         agent.server.start()
@@ -217,9 +215,8 @@ def served_and_written() -> tuple[str, str]:
         finally:
             agent.server.stop()
         assert answer.status_code == 200
-        assert set(report.agent.sinks_up) >= {"prometheus", "maintenance"}
+        assert set(report.agent.sinks_up) >= {"prometheus", "log"}
         assert all(report.agent.sinks_up.values())
-        assert maintenance.open()[0].before is not None
         assert not agent.pipeline.isolation.failing.keys() - {METRICS_OF_TASKS}
         found = DurableQueue(database, "influxdb").oldest(10**6)
     assert found is not None
@@ -414,25 +411,20 @@ def test_bad_verdicts_are_set_aside_and_the_tick_goes_on(body: str) -> None:
     assert VerdictStore(database).newest() == NOON
 
 
-@pytest.mark.parametrize(
-    ("column", "value"), [("until", "3000"), ("since", "!"), ("before", "{")]
-)
-def test_bad_maintenance_is_set_aside(column: str, value: str) -> None:
+@pytest.mark.parametrize("value", ["3000", "!"])
+def test_bad_maintenance_is_set_aside(value: str) -> None:
     database = Database(None)
     store = MaintenanceStore(database)
-    store.announce(["a"], NOON - HOUR, NOON + HOUR, "good")
-    store.announce(["b"], NOON - HOUR, NOON + HOUR, "bad")
+    store.announce(["a"], NOON - HOUR, NOON + HOUR, "bad")
     with database.transaction() as sql:
         sql.execute(
-            f"UPDATE maintenance SET {column} = ? "  # noqa: S608
-            "WHERE flow = 'b'",
-            (value,),
+            "UPDATE documents SET body = replace(body, ?, ?)",
+            ((NOON + HOUR).isoformat(), value),
         )
     for _ in range(2):
         store.move(timedelta(seconds=1), NOON)
-        store.in_force(NOON)
-        assert [found.window.flow for found in store.open()] == ["a"]
-    assert database.set_aside == {"maintenance": 1}
+        assert store.in_force(NOON) == ()
+    assert database.set_aside == {"documents": 1}
     assert "bad" in aside(database)[0][1]
 
 

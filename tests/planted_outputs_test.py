@@ -198,7 +198,6 @@ def a_config(plants: Plants, *, old: bool) -> dict[str, Any]:
                         "url": f"http://{env('connect', '127.13.37.4')}:1",
                         "username": env("connect user"),
                         "password": put("connect password"),
-                        "restart_failed": {},
                     },
                     "jmx": {
                         "format": "jolokia",

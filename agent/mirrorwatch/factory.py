@@ -124,7 +124,6 @@ def build_agent(
         config,
         around,
         web=[prometheus, latest],
-        maintenance=maintenance,
         links=Links(config.web.address, Runbook.load().link),
     )
     app = create_app(

@@ -79,7 +79,7 @@ def gauge(agent: AgentProcess) -> str:
 
 
 @pytest.mark.slow
-def test_a_running_agent_takes_it_up_and_tells_what_changed(
+def test_a_running_agent_takes_it_up(
     tmp_path: Path,
     config: dict[str, Any],
     webhook: Webhook,
@@ -107,29 +107,13 @@ def test_a_running_agent_takes_it_up_and_tells_what_changed(
 
         ended = run(file, "maintenance", "--end")
         assert f"{FLOW}: maintenance has ended" in ended.stdout
-        wait_until(lambda: webhook.bodies != [])
         wait_until(lambda: not status(agent)["maintenance"])
         assert gauge(agent).endswith(" 0.0")
         assert (
             run(file, "maintenance").stdout == "No flow is in maintenance.\n"
         )
         assert agent.stop() == 0
-        events = [e["event"] for e in agent.events]
 
-    (message,) = webhook.bodies
-    assert message["kind"] == "maintenance"
-    (changed,) = message["flows"]
-    assert changed["before"]["health"] == "unknown"
-    assert "Maintenance started, notifications are silenced" in events
-    assert "Maintenance has ended" in events
-    report = run(file, "maintenance", "--report")
-    assert report.stdout.startswith(f"{FLOW}: unknown -> unknown, after")
-    assert (
-        json.loads(run(file, "maintenance", "--report", "--json").stdout)[0][
-            "reason"
-        ]
-        == REASON
-    )
     assert "s3cret" not in agent.log_file.read_text()
     # Nobody runs any more, and whoever announces something should know.
     wait_until(lambda: run(file, "maintenance").stderr != "")
@@ -148,7 +132,7 @@ def test_a_running_agent_takes_it_up_and_tells_what_changed(
         (["--for", "8d", "--reason", "x"], "at most 7d"),
         (["--for", "0s", "--reason", "x"], "more than 0"),
         (["--for", "2", "--reason", "x"], "not a duration"),
-        (["--end", "--report"], "one of --for, --end and --report"),
+        (["--end", "--for", "2h", "--reason", "x"], "--for or --end"),
         (["--flow", "nowhere"], "there are summit->ldf"),
     ],
 )

@@ -37,8 +37,6 @@ from mirrorwatch.domain.mirror_records import (
 )
 from mirrorwatch.domain.schemas.model import IdKind, SchemaId
 from mirrorwatch.domain.tasks.model import (
-    RestartRules,
-    Restarts,
     find_cause,
     name_partitions,
 )
@@ -66,7 +64,6 @@ from mirrorwatch.sources.canary.encoding import (
 from mirrorwatch.sources.connect import (
     ConnectApi,
     ConnectWorker,
-    TaskRestarter,
 )
 from mirrorwatch.sources.heartbeats import HeartbeatsSource
 from mirrorwatch.sources.jmx.readers import (
@@ -79,7 +76,7 @@ from mirrorwatch.sources.jmx.source import JmxReading, JmxSource
 from mirrorwatch.sources.mirror_state import MirrorState
 from mirrorwatch.sources.registry import RegisteredSchema, Registry
 from mirrorwatch.sources.schemas import compare_schemas
-from mirrorwatch.sources.tasks import TaskFacts, TasksState
+from mirrorwatch.sources.tasks import TasksState
 from mirrorwatch.state import Database
 from mirrorwatch.state.documents import DocumentStore
 from mirrorwatch.state.queue import Batch
@@ -246,19 +243,6 @@ def _connect(data: bytes) -> None:
         mirror=MIRROR,
         positions=positions,
         state=state,
-        facts=TaskFacts(
-            positions=positions,
-            state=state,
-            status=None,
-            cluster="ldf",
-            has_rest=True,
-        ),
-        restarter=TaskRestarter(
-            api,
-            RestartRules(),
-            DocumentStore(_database(), "f", "restarts", Restarts),
-            SILENT,
-        ),
         clock=lambda: NOON,
         logger=SILENT,
     )

@@ -1,6 +1,5 @@
 """MirrorMaker 2 on a Connect cluster that it shares with others."""
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from datetime import timedelta
@@ -15,12 +14,10 @@ from mirrorwatch_lab import Lab, LabSettings
 from mirrorwatch_lab.connect import LabConnect
 from tests.support.group import GROUP, commit
 from tests.support.lab import copied, produce
-from tests.support.oversized import UNSYNCED, lower_limit, produce_alone
 from tests.support.watch import Watch, describe, wait_until
 
 pytestmark = pytest.mark.lab
 
-BIG = "lab.big"
 GROUPED = "lab.grouped"
 CONNECTOR = "mirror-source"
 
@@ -31,10 +28,9 @@ RUN = "2 of 2 source tasks are running"
 def lab() -> Iterator[Lab]:
     settings = LabSettings(
         mirror="connect",
-        topics={"mirrorwatch.canary": 6, BIG: 2, GROUPED: 1},
+        topics={"mirrorwatch.canary": 6, GROUPED: 1},
         # A worker that was killed is missed at once, not for five minutes.
         intervals="fast",
-        mirror_properties=UNSYNCED,
     )
     with Lab(settings) as lab:
         yield lab
@@ -192,44 +188,3 @@ def test_a_worker_that_was_killed_is_missed(lab: Lab) -> None:
         assert "RUNNING" in str(verdict.evidence[f"{CONNECTOR}-0"])
         lab.mirror.start()
         wait_for(watch, Health.OK)
-
-
-def states(lab: Lab, state: str) -> int:
-    """Count how often a task that copies was said to be in a state."""
-    return sum(
-        json.loads(record.value() or b"{}").get("state") == state
-        for record in lab.read("target", "lab-connect-status")
-        if (record.key() or b"").startswith(b"status-task-mirror-source-")
-    )
-
-
-@pytest.mark.long
-def test_failed_tasks_are_started_again_but_not_for_ever(lab: Lab) -> None:
-    worker = worker_of(lab)
-    rules = {"enabled": True, "most_per_hour": 2, "pause": "1s"}
-    connect = {"url": worker.rest_url, "restart_failed": rules}
-    produce(lab, BIG, ["before"], partition=1)
-    copied(lab, BIG, ["before"])
-    failures = states(lab, "FAILED")
-    with watching(lab, connect=connect) as watch:
-        hurry(watch)
-        wait_for(watch, Health.OK)
-        lower_limit(lab, BIG)
-        produce_alone(lab, BIG, 1)
-        again = "was restarted by mirrorwatch"
-        wait_for(watch, Health.CRITICAL, saying="(2 of 2 within")
-        verdict = wait_for(watch, Health.CRITICAL, saying=again)
-        assert again in str(verdict.evidence["restart_1"])
-        # The first failure, and one after each restart.
-        wait_until(lambda: states(lab, "FAILED") == failures + 3)
-        watch.let_pass(10)
-        assert states(lab, "FAILED") == failures + 3
-        stuck = f"It is stuck at {BIG}[1] offset 1"
-        verdict = wait_for(watch, Health.CRITICAL, saying=stuck)
-        assert stuck in verdict.reason
-        lower_limit(lab, BIG, 1_000_000)
-        for number in (0, 1):
-            path = f"/connectors/{CONNECTOR}/tasks/{number}/restart"
-            order(lab, "POST", path)
-        # It runs, and has failed too often to be called healthy.
-        wait_for(watch, Health.WARNING, saying="is flapping")

@@ -135,7 +135,7 @@ CASES: dict[str, tuple[Situation, tuple[str, ...]]] = {
             "status --url 127.0.0.1:8080",
             "maintenance --config {config}",
             "maintenance --config {config} --for 2h",
-            "maintenance --config {config} --end --report",
+            "maintenance --config {config} --end --for 2h --reason x",
             "maintenance --config {config} --for 30d --reason x",
             "maintenance --config {config} --flow nowhere",
             "notify --config {config}",
@@ -184,7 +184,6 @@ CASES: dict[str, tuple[Situation, tuple[str, ...]]] = {
         (
             "maintenance --config {config}",
             "maintenance --config {config} --json",
-            "maintenance --config {config} --report --json",
             "maintenance --config {config} --for 2h --reason upgrade",
             "maintenance --config {config} --end",
         ),

@@ -25,7 +25,6 @@ from mirrorwatch.domain.notices.text import Links
 from mirrorwatch.domain.report import Health
 from mirrorwatch.ports import Report
 from mirrorwatch.sinks.influxdb import to_points
-from mirrorwatch.sinks.maintenance import MaintenanceSink
 from mirrorwatch.sinks.prometheus import PrometheusSink
 from mirrorwatch.state import Database
 from mirrorwatch.state.audits import (
@@ -34,7 +33,6 @@ from mirrorwatch.state.audits import (
     write_report,
 )
 from mirrorwatch.state.documents import VerdictStore
-from mirrorwatch.state.history import History
 from mirrorwatch.state.maintenance import MaintenanceStore
 from mirrorwatch.wiring import wire_notify
 from tests.support.audit import NIGHT, a_finding, a_finished, a_result, an_hour
@@ -176,13 +174,6 @@ class NoticesScene:
             logger,
         )
         self._store = MaintenanceStore(self._database)
-        self._maintenance = MaintenanceSink(
-            self._store,
-            History(self._database),
-            outbox=self._notices.outbox,
-            page="http://watch",
-            logger=logger,
-        )
         self._now: datetime = NOON
 
     def __enter__(self) -> Self:
@@ -226,7 +217,6 @@ class NoticesScene:
                 ),
                 maintenance=self._store.in_force(self._now),
             )
-            self._maintenance.publish(report)
             self._notices.publish(report)
             while self.waiting:
                 for delivery in self._notices.deliveries:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from mirrorwatch.domain.notices.maintenance import FlowSnapshot
 from mirrorwatch.exceptions import StateError
 from mirrorwatch.state import Database
 from mirrorwatch.state.maintenance import MaintenanceStore
@@ -74,23 +73,6 @@ def test_what_another_process_announces_is_seen_at_once(
     MaintenanceStore(beside).announce(["a"], NOON, NOON + HOUR, "upgrade")
     beside.close()
     assert [w.reason for w in store.in_force(NOON)] == ["upgrade"]
-
-
-def test_the_last_outcome_of_each_flow_is_kept(
-    store: MaintenanceStore,
-) -> None:
-    for n in range(2):
-        at = NOON + n * 2 * HOUR
-        store.announce(["a"], at, at + HOUR, f"upgrade {n}")
-        (opened,) = store.open()
-        if n:
-            store.begin(opened.number, FlowSnapshot(at=at, verdicts=()))
-        after = FlowSnapshot(at=at + HOUR, verdicts=())
-        store.finish([(opened.number, after)], [], None)
-    (outcome,) = store.last(["a", "b"])
-    assert outcome.window.reason == "upgrade 1"
-    assert outcome.before == FlowSnapshot(at=NOON + 2 * HOUR, verdicts=())
-    assert store.open() == ()
 
 
 def test_there_is_no_working_beside_no_agent(path: Path) -> None:

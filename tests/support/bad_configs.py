@@ -61,7 +61,7 @@ def whole() -> dict[str, Any]:
                     "source_alias": "a",
                     "mode": "connect",
                     "topics": {"offsets": "o", "configs": "c"},
-                    "connect": {**server, "restart_failed": {}},
+                    "connect": server,
                     "jmx": {
                         "format": "jolokia",
                         "urls": ["http://m:1"],

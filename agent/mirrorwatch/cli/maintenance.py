@@ -9,11 +9,6 @@ import click
 
 from ..clock import utc_now
 from ..config import Config
-from ..domain.notices.maintenance import (
-    MaintenanceOutcome,
-    to_document,
-    to_lines,
-)
 from ..domain.report import MaintenanceWindow, seconds
 from ..state import Database
 from ..state.documents import VerdictStore
@@ -34,8 +29,7 @@ MISSED_TICKS = 3
     "maintenance",
     short_help="Silence notifications during maintenance.",
     epilog="Examples: mirrorwatch maintenance --for 2h "
-    '--reason "MM2 3.9 to 4.3"; mirrorwatch maintenance --end; '
-    "mirrorwatch maintenance --report",
+    '--reason "MM2 3.9 to 4.3"; mirrorwatch maintenance --end',
 )
 @config_option
 @click.option(
@@ -50,12 +44,6 @@ MISSED_TICKS = 3
 )
 @flows_option
 @click.option("--end", is_flag=True, help="End the silence now.")
-@click.option(
-    "--report",
-    "reports",
-    is_flag=True,
-    help="Compare the flows before and after the last maintenance.",
-)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     config: Config,
@@ -64,7 +52,6 @@ def command(
     names: tuple[str, ...],
     *,
     end: bool,
-    reports: bool,
     as_json: bool,
 ) -> None:
     """Silence notifications during maintenance, or list active silences.
@@ -73,14 +60,11 @@ def command(
     agent notices at its next tick. Run it as the agent's user, on the
     agent's machine: both write to the state file.
     """
-    _check(duration, reason, end=end, reports=reports)
+    _check(duration, reason, end=end)
     flows = [flow.name for flow in choose_flows(config, names)]
     database = Database(config.state.path, beside=True)
     try:
         store, now = MaintenanceStore(database), utc_now()
-        if reports:
-            _print_outcomes(store.last(flows), as_json=as_json)
-            return
         windows: Sequence[MaintenanceWindow]
         if duration is not None:
             windows = store.announce(flows, now, now + duration, reason or "")
@@ -98,10 +82,10 @@ def command(
 
 
 def _check(
-    duration: timedelta | None, reason: str | None, *, end: bool, reports: bool
+    duration: timedelta | None, reason: str | None, *, end: bool
 ) -> None:
-    if sum([duration is not None, end, reports]) > 1:
-        raise click.UsageError("Use one of --for, --end and --report.")
+    if duration is not None and end:
+        raise click.UsageError("Use --for or --end.")
     if duration is None:
         if reason is not None:
             raise click.UsageError("--reason goes with --for.")
@@ -129,9 +113,7 @@ def _print(
             lasted = seconds(now - window.since)
             click.echo(
                 f"{window.flow}: maintenance has ended, after {lasted} "
-                f"({plain(window.reason)}). The comparison is ready after the "
-                "agent's next tick, or two minutes after its start: "
-                "mirrorwatch maintenance --report"
+                f"({plain(window.reason)})"
             )
         else:
             left = seconds(window.until - now)
@@ -140,29 +122,6 @@ def _print(
                 f"{window.until:%Y-%m-%d %H:%M} UTC, for {left} "
                 f"({plain(window.reason)})"
             )
-
-
-def _print_outcomes(
-    outcomes: tuple[MaintenanceOutcome, ...], *, as_json: bool
-) -> None:
-    if as_json:
-        click.echo(json.dumps([to_document(o) for o in outcomes], indent=2))
-    elif not outcomes:
-        click.echo(
-            "No maintenance has ended yet. The agent compares within two "
-            "minutes after its end."
-        )
-    else:
-        for outcome in outcomes:
-            first, *lines = to_lines(outcome)
-            click.echo(f"{first} ({_describe(outcome.window)})")
-            for line in lines:
-                click.echo(f"  {plain(line)}")
-
-
-def _describe(window: MaintenanceWindow) -> str:
-    begin, end = f"{window.since:%Y-%m-%d %H:%M}", f"{window.until:%H:%M}"
-    return f"{plain(window.reason)}, {begin} to {end} UTC"
 
 
 def _warn_if_stopped(

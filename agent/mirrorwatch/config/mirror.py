@@ -18,7 +18,6 @@ from pydantic_core import PydanticCustomError
 
 from ..domain.mirror_kinds import KINDS
 from ..domain.mirror_traits import MirrorTraits
-from ..domain.tasks.model import RestartRules
 from ..domain.topics import (
     MM2_EXCLUDED,
     TOPIC_PLACEHOLDER,
@@ -31,7 +30,6 @@ from ..domain.topics import (
     split_patterns,
 )
 from .base import (
-    FROM_DATACLASS,
     NEVER_SHOWN,
     ConfigProblem,
     Model,
@@ -58,12 +56,6 @@ class ConnectConfig(HttpServer):
 
     url: HttpUrl = Field(title="URL")
     """URL of any worker."""
-
-    restart_failed: Annotated[RestartRules, FROM_DATACLASS] = Field(
-        default_factory=RestartRules, title="Restart failed tasks"
-    )
-    """Automatic restarts of failed tasks. This is the only action that the
-    agent ever takes on MirrorMaker."""
 
 
 class MirrorTopicsConfig(Model):
@@ -247,8 +239,8 @@ class MirrorConfig(Model):
     """MirrorMaker's `offset-syncs.topic.location`."""
 
     connect: ConnectConfig | None = Field(None, title="Connect REST API")
-    """Optional. Adds what only the REST API reports, and allows the agent to
-    restart failed tasks. A dedicated MirrorMaker has no such API."""
+    """Optional. Adds what only the REST API reports. A dedicated MirrorMaker
+    has no such API."""
 
     jmx: JmxConfig | None = Field(None, title="JMX")
     """Optional. If not configured, the check `bottleneck` is off; all other

@@ -42,10 +42,6 @@ __all__ = [
 LONGEST_BLOCK = 2900
 """Characters of a block: Slack refuses a message with one above 3000."""
 
-MOST_BLOCKS = 50
-"""Blocks of a message: Slack refuses it with more, as maintenance of a hundred
-flows may have."""
-
 Form = Callable[[NoticeMessage], Mapping[str, Any]]
 
 
@@ -66,7 +62,7 @@ def to_slack(message: NoticeMessage) -> dict[str, Any]:
                 "type": "section",
                 "text": {"type": "mrkdwn", "text": text[:LONGEST_BLOCK]},
             }
-            for text in (title, *_grouped(shown[1:]))[:MOST_BLOCKS]
+            for text in (title, *_grouped(shown[1:]))
         ],
     }
 
@@ -368,10 +364,10 @@ class NotifySink:
         )
         names = [r.receiver for r in receivers]
         self._state = self._document.load().as_known_to(names)
-        self.outbox = Outbox(database, names)
+        self._outbox = Outbox(database, names)
         self._queues = {
             name: DeliveryQueue(queue, most_fresh=MOST_WAITING, in_order=True)
-            for name, queue in self.outbox.queues.items()
+            for name, queue in self._outbox.queues.items()
         }
         self._is_saved = True
         self.deliveries = tuple(
@@ -447,7 +443,7 @@ class NotifySink:
                     queue.flush()
             with self._database.transaction():
                 self._document.save(state)
-                self.outbox.put(messages)
+                self._outbox.put(messages)
         except StateError as e:
             for queue in self._queues.values():
                 for batch in to_batches(messages):

@@ -1,8 +1,7 @@
 """Asks Connect's REST API again and again, beside the ticks."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol, runtime_checkable
 from urllib.parse import quote
@@ -21,17 +20,14 @@ from ..domain.mirror_records import (
     TaskState,
 )
 from ..domain.offsets import LARGEST, LARGEST_INT, to_number
-from ..domain.tasks.model import Restart, RestartRules, Restarts, may_restart
 from ..exceptions import SourceDeniedError, SourceError, SourceUnavailableError
 from ..http import HttpAddress, describe_failure, open_client
-from ..state.documents import DocumentStore
 from .mirror_state import MirrorState
-from .tasks import ConnectAnswer, TaskFacts, TasksState
+from .tasks import ConnectAnswer, TasksState
 
 __all__ = [
     "ConnectApi",
     "ConnectWorker",
-    "TaskRestarter",
     "to_committed",
     "to_kafka_version",
     "to_states",
@@ -194,7 +190,7 @@ class ConnectApi:
 
     def connectors(self) -> Mapping[str, Mapping[str, Any]]:
         """Return ``status`` and ``info`` of each connector, by its name."""
-        found = self._ask("GET", "connectors?expand=status&expand=info")
+        found = self._ask("connectors?expand=status&expand=info")
         if not isinstance(found, dict):
             raise self._strange()
         return found
@@ -207,7 +203,7 @@ class ConnectApi:
         A worker answers once it is a member of its group and has read the
         configs topic to its end; its list it gives before that, too.
         """
-        return self._ask("GET", f"connectors/{_quote(connector)}") is not None
+        return self._ask(f"connectors/{_quote(connector)}") is not None
 
     def version(self) -> str | None:
         """Return the version of the worker that answers.
@@ -216,7 +212,7 @@ class ConnectApi:
         whoever wants it does without.
         """
         try:
-            found = self._ask("GET", "")
+            found = self._ask("")
         except SourceError:
             return None
         version = found.get("version") if isinstance(found, dict) else None
@@ -224,14 +220,14 @@ class ConnectApi:
 
     def tasks(self, connector: str) -> Sequence[Mapping[str, Any]]:
         """Return the configuration of each task of a connector."""
-        found = self._ask("GET", f"connectors/{_quote(connector)}/tasks")
+        found = self._ask(f"connectors/{_quote(connector)}/tasks")
         return found if isinstance(found, list) else []
 
     def offsets(self, connector: str) -> Sequence[Mapping[str, Any]] | None:
         """Return the committed offsets of a connector; `None` before Kafka
         3.5.
         """
-        found = self._ask("GET", f"connectors/{_quote(connector)}/offsets")
+        found = self._ask(f"connectors/{_quote(connector)}/offsets")
         if found is None:
             return None
         offsets = found.get("offsets") if isinstance(found, dict) else None
@@ -239,27 +235,19 @@ class ConnectApi:
             raise self._strange()
         return offsets
 
-    def restart(self, connector: str, task: int | None) -> None:
-        """Start a failed task again, or a failed connector itself."""
-        path = f"connectors/{_quote(connector)}"
-        if task is not None:
-            path += f"/tasks/{task}"
-        self._ask("POST", f"{path}/restart")
-
     def close(self) -> None:
         """Let go of the connection."""
         self._http.close()
 
-    def _ask(self, method: str, path: str) -> Any:
+    def _ask(self, path: str) -> Any:
         """Ask; `None` if what is asked for is unknown."""
         try:
-            answer = self._http.request(method, f"{self._url}/{path}")
+            answer = self._http.get(f"{self._url}/{path}")
         except httpx.TransportError as e:
             raise self._unreachable(e) from e
         except httpx.HTTPError as e:
             raise self._strange() from e
-        may_lack = method == "GET" and path.count("/")
-        if answer.status_code in ABSENT and may_lack:
+        if answer.status_code in ABSENT and "/" in path:
             return None
         if not answer.is_success:
             raise self._refusal(answer.status_code)
@@ -308,108 +296,6 @@ def _quote(name: str) -> str:
     return quote(name, safe="")
 
 
-SHOWN = 20
-"""Restarts that are shown; there are at most that many of one task an hour."""
-
-
-class TaskRestarter:
-    """Restarts failed tasks of one flow, within bounds.
-
-    Parameters
-    ----------
-    api
-        How to.
-    rules
-        How often.
-    store
-        Keeps what was done: an agent that starts again starts no task more
-        often than one that goes on.
-    logger
-        Where each restart is logged.
-    """
-
-    def __init__(
-        self,
-        api: ConnectApi,
-        rules: RestartRules,
-        store: DocumentStore[Restarts],
-        logger: FilteringBoundLogger,
-    ) -> None:
-        self._api = api
-        self._rules = rules
-        self._store = store
-        self._logger = logger
-        self._restarts = store.load()
-
-    def restart(
-        self, failed: Iterable[TaskState], now: datetime
-    ) -> tuple[str, ...]:
-        """Restart what may be; return what was done within the last hour.
-
-        Parameters
-        ----------
-        failed
-            Failed connectors and tasks of this flow.
-        now
-            The time.
-
-        Raises
-        ------
-        StateError
-            Raised if it cannot be kept; then it is not done either.
-
-        Notes
-        -----
-        A restart that Connect refuses counts, too: it was tried.
-        """
-        self._restarts = self._restarts.recent(now)
-        for state in failed:
-            done = [
-                one.at
-                for one in self._restarts.done
-                if (one.connector, one.task) == (state.connector, state.task)
-            ]
-            if may_restart(
-                self._rules, failed_at=state.written_at, done=done, now=now
-            ):
-                self._restart(
-                    Restart(
-                        connector=state.connector,
-                        task=state.task,
-                        at=now,
-                        number=len(done) + 1,
-                    )
-                )
-        most = self._rules.most_per_hour
-        return tuple(
-            one.describe(most) for one in self._restarts.done[-SHOWN:]
-        )
-
-    def _restart(self, one: Restart) -> None:
-        before = self._restarts.done
-        # Written first: it must count even if the agent dies meanwhile.
-        self._keep((*before, one))
-        self._logger.warning(
-            "Restarting a failed task",
-            connector=one.connector,
-            task=one.task,
-            restart=one.number,
-            most_per_hour=self._rules.most_per_hour,
-        )
-        try:
-            self._api.restart(one.connector, one.task)
-        except SourceError as e:
-            self._logger.warning(
-                "Failed task was not restarted", **e.to_logging_context()
-            )
-            self._keep((*before, replace(one, problem=str(e))))
-
-    def _keep(self, done: tuple[Restart, ...]) -> None:
-        restarts = Restarts(done=done)
-        self._store.save(restarts)
-        self._restarts = restarts
-
-
 UNREADABLE = (AttributeError, KeyError, TypeError, ValueError)
 """What an answer of another layout leads to."""
 
@@ -453,10 +339,6 @@ class ConnectWorker:
         Where facts go that the mirror's internal topics do not give.
     state
         Where it says whether there was an answer.
-    facts
-        Returns the states of tasks.
-    restarter
-        Starts failed tasks again.
     clock
         Gives the time.
     logger
@@ -479,8 +361,6 @@ class ConnectWorker:
         mirror: ConnectDecoder,
         positions: MirrorState,
         state: TasksState,
-        facts: TaskFacts,
-        restarter: TaskRestarter,
         clock: Callable[[], datetime],
         logger: FilteringBoundLogger,
     ) -> None:
@@ -489,8 +369,6 @@ class ConnectWorker:
         self._mirror = mirror
         self._positions = positions
         self._state = state
-        self._facts = facts
-        self._restarter = restarter
         self._clock = clock
         self._logger = logger.bind(flow=flow)
         self._noted: dict[object, object] = {}
@@ -520,7 +398,6 @@ class ConnectWorker:
                 at=self._answered_at, problem=problem, version=self._version
             )
         )
-        self._restart(at)
 
     def close(self) -> None:
         self._api.close()
@@ -632,15 +509,6 @@ class ConnectWorker:
         if self._noted.get(key) != said:
             self._noted[key] = said
             self._positions.note(fact)
-
-    def _restart(self, now: datetime) -> None:
-        ours = self._ours()
-        failed = [
-            state
-            for state in self._facts.read(now).states
-            if state.state == "FAILED" and state.connector in ours
-        ]
-        self._state.restarts.set(self._restarter.restart(failed, now))
 
     def _complain(self, connector: str, error: str) -> None:
         if connector not in self._logged:

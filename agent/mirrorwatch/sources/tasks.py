@@ -65,11 +65,6 @@ class TasksState:
     )
     """What Connect's REST API said last."""
 
-    restarts: Latest[tuple[str, ...]] = field(
-        default_factory=lambda: Latest(())
-    )
-    """What was done to failed tasks lately."""
-
 
 FRESH = timedelta(seconds=30)
 """Oldest answer of Connect's REST API that is still believed: it is asked
@@ -259,7 +254,6 @@ class TasksSource:
                 rebalances=history.rebalances,
                 window=WINDOW,
                 refresh=min((c.refresh for c in connectors), default=None),
-                restarts=self._state.restarts.get(),
                 version=answer.version if answer else None,
                 unproved=self._unproved(known, now),
                 absent=known.absent,

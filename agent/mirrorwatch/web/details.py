@@ -259,7 +259,6 @@ def tasks_document(seen: TasksObservation) -> dict[str, Any]:
         "unassigned": name_partitions(seen.unassigned, MOST_TOPICS),
         "total": len(tasks),
         "tasks": [_task(task, stopped) for task in tasks[:MOST_TASKS]],
-        "restarts": list(seen.restarts),
         "problems": list(seen.problems),
     }
 

@@ -11,7 +11,6 @@ from ..domain.lag.tracker import LagTracker
 from ..domain.position.tracker import PositionTracker
 from ..domain.schemas.model import SchemasState
 from ..domain.tasks.group import GroupMemory
-from ..domain.tasks.model import Restarts
 from ..domain.topics import Selection, compile_pattern
 from ..exceptions import ConfigError
 from ..kafka.reader import RangeReader
@@ -22,7 +21,6 @@ from ..sources.connect import (
     ConnectApi,
     ConnectDecoder,
     ConnectWorker,
-    TaskRestarter,
 )
 from ..sources.expected_settings import ExpectedSettings
 from ..sources.failed_tasks import FailedTaskWorker
@@ -491,7 +489,7 @@ def wire_tasks(parts: FlowParts, around: WiringContext) -> WiredParts:
     )
     workers: list[Worker] = [inspector]
     if flow.mirror.connect is not None:
-        workers.append(_wire_connect(parts, around, state, facts))
+        workers.append(_wire_connect(parts, around, state))
     if group is not None:
         # For its positions; the tasks are Connect's.
         workers.append(_to_source_group(parts, around, group))
@@ -542,7 +540,6 @@ def _wire_connect(
     parts: FlowParts,
     around: WiringContext,
     state: TasksState,
-    facts: TaskFacts,
 ) -> ConnectWorker:
     flow, connect = parts.config, parts.config.mirror.connect
     assert connect is not None  # noqa: S101 - asked before
@@ -552,20 +549,12 @@ def _wire_connect(
             "run on Kafka Connect"
         )
     api = ConnectApi(flow.name, flow.target, to_address(connect))
-    logger = around.logger.bind(flow=flow.name)
     return ConnectWorker(
         flow=flow.name,
         api=api,
         mirror=parts.mirror,
         positions=parts.positions,
         state=state,
-        facts=facts,
-        restarter=TaskRestarter(
-            api,
-            connect.restart_failed,
-            DocumentStore(around.database, flow.name, "restarts", Restarts),
-            logger,
-        ),
         clock=around.clock,
         logger=around.logger,
     )

@@ -17,11 +17,8 @@ from ..ports import Sink, Worker
 from ..sinks.apprise import AppriseReceiver
 from ..sinks.history import HistorySink
 from ..sinks.log import LogSink
-from ..sinks.maintenance import MaintenanceSink
 from ..sinks.notify import FORMS, NotifySink, Receiver, WebhookReceiver
 from ..state import Database
-from ..state.maintenance import MaintenanceStore
-from ..state.queue import Outbox
 from .context import WiringContext
 
 __all__ = [
@@ -48,7 +45,6 @@ def wire_sinks(
     around: WiringContext,
     *,
     web: Sequence[Sink],
-    maintenance: MaintenanceStore,
     links: Links,
 ) -> WiredSinks:
     """Wire all sinks. A new one is a line here.
@@ -61,8 +57,6 @@ def wire_sinks(
         What the agent shares.
     web
         What the web server serves from memory: these are first.
-    maintenance
-        Keeps announced maintenance.
     links
         Where notifications lead.
 
@@ -89,25 +83,13 @@ def wire_sinks(
         )
         sinks.append(influxdb)
         workers.append(influxdb)
-    outbox: Outbox | None = None
     # State in memory does not know who was notified: `once` notifies nobody.
     # An agent whose state file is lost notifies again rather than never.
     lasts = database.lasts or database.problems()
     if config.sinks.notify is not None and lasts:
         notify = wire_notify(config.sinks.notify, database, links, logger)
-        outbox = notify.outbox
         sinks.append(notify)
         workers += notify.deliveries
-    sinks.append(
-        MaintenanceSink(
-            maintenance,
-            around.history,
-            outbox=outbox,
-            page=config.web.address,
-            sampler=around.sampler,
-            logger=logger,
-        )
-    )
     return WiredSinks(sinks=tuple(sinks), workers=tuple(workers))
 
 

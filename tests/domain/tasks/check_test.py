@@ -1,7 +1,7 @@
 """What is concluded from the states of tasks."""
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
@@ -10,14 +10,12 @@ from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch.domain.tasks.check import TasksLimits, judge_tasks
 from mirrorwatch.domain.tasks.model import (
     MirrorTask,
-    RestartRules,
     Role,
     Stopped,
     Stuck,
     TasksObservation,
     find_cause,
     fold,
-    may_restart,
     name_partitions,
 )
 from tests.support.builders import FLOW, NOON
@@ -250,37 +248,3 @@ def test_rebalances_close_together_are_one() -> None:
 def test_a_state_written_late_in_a_generation_is_no_rebalance() -> None:
     states = [state(0, "RUNNING"), state(7200, "FAILED")]
     assert fold(states, NOON + timedelta(hours=1)).rebalances == 0
-
-
-RULES = RestartRules(enabled=True, most_per_hour=3)
-
-
-def after(*minutes: float) -> list[datetime]:
-    return [NOON + timedelta(minutes=m) for m in minutes]
-
-
-def may(minute: float, *done: float, rules: RestartRules = RULES) -> bool:
-    return may_restart(
-        rules,
-        failed_at=NOON,
-        done=after(*done),
-        now=NOON + timedelta(minutes=minute),
-    )
-
-
-def test_nothing_is_restarted_unless_that_is_wanted() -> None:
-    assert not may(30, rules=RestartRules())
-
-
-def test_pauses_double() -> None:
-    assert not may(0.9)
-    assert may(1)
-    assert not may(2.9, 1)
-    assert may(3, 1)
-    assert not may(6.9, 1, 3)
-    assert may(7, 1, 3)
-
-
-def test_no_more_than_some_within_an_hour() -> None:
-    assert not may(59, 1, 3, 7)
-    assert may(61 + 7, 1, 3, 7)

@@ -1,1 +1,1 @@
-"""Notifications of changes, and maintenance."""
+"""Notifications of changes."""

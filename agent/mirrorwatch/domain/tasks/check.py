@@ -63,8 +63,6 @@ def show_tasks(seen: TasksObservation) -> Evidence:
     )
     if neighbours:
         found["neighbours"] = _cut(", ".join(neighbours))
-    for number, done in enumerate(seen.restarts, start=1):
-        found[f"restart_{number}"] = done
     return found
 
 

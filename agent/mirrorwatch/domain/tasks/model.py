@@ -1,6 +1,6 @@
 """Facts about the connectors and tasks of a mirror."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal
@@ -11,9 +11,6 @@ from .group import GroupTasks
 
 __all__ = [
     "MirrorTask",
-    "Restart",
-    "RestartRules",
-    "Restarts",
     "Role",
     "Stopped",
     "Stuck",
@@ -21,7 +18,6 @@ __all__ = [
     "TasksObservation",
     "find_cause",
     "fold",
-    "may_restart",
     "name_partitions",
 ]
 
@@ -154,9 +150,6 @@ class TasksObservation:
     """How often the mirror looks for topics, each time a reason to give
     tasks out anew; `None` if that is not known."""
 
-    restarts: tuple[str, ...] = ()
-    """What the agent itself did to failed tasks lately, in sentences."""
-
     version: str | None = None
     """Of the mirror's worker; `None` if that is not known."""
 
@@ -223,107 +216,6 @@ def _stretches(numbers: Iterable[int]) -> str:
         str(first) if first == last else f"{first}-{last}"
         for first, last in stretches
     )
-
-
-HOUR = timedelta(hours=1)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RestartRules:
-    """Automatic restarts of failed tasks."""
-
-    enabled: bool = field(default=False, metadata={"title": "Enabled"})
-    """Whether the agent restarts failed tasks. Off by default, because
-    restarts can hide a problem, and a task that fails because of a record
-    fails again."""
-
-    most_per_hour: int = field(
-        default=3, metadata={"title": "Restarts per hour", "ge": 1, "le": 20}
-    )
-    """Limit for each task. A task that fails after three restarts needs a
-    person."""
-
-    pause: timedelta = field(
-        default=timedelta(minutes=1),
-        metadata={"title": "Initial backoff", "gt": timedelta()},
-    )
-    """Time from a failure to the first restart. Each further one waits twice
-    as long. The default allows a broker to restart."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Restart:
-    """One restart of a failed task, or of a connector."""
-
-    connector: str
-    """Name of the connector."""
-
-    task: int | None
-    """Number of the task; `None` for the connector itself."""
-
-    at: datetime
-    """When it was asked for."""
-
-    number: int
-    """Which one it was within an hour."""
-
-    problem: str | None = None
-    """Why Connect did not do it, if it said so."""
-
-    def describe(self, most_per_hour: int) -> str:
-        """Return a sentence for a person on call."""
-        what = self.connector
-        if self.task is not None:
-            what = f"task {self.task} of {what}"
-        text = (
-            f"{self.at:%H:%M:%S} UTC: {what} was restarted by mirrorwatch "
-            f"({self.number} of {most_per_hour} within an hour)"
-        )
-        if self.problem is None:
-            return text
-        return f"{text}, but the restart failed: {self.problem}"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Restarts:
-    """What was done to the failed tasks of one flow."""
-
-    done: tuple[Restart, ...] = ()
-    """In the order of time."""
-
-    def recent(self, now: datetime) -> "Restarts":
-        """Return those of the last hour."""
-        return Restarts(
-            done=tuple(one for one in self.done if now - one.at < HOUR)
-        )
-
-
-def may_restart(
-    rules: RestartRules,
-    *,
-    failed_at: datetime,
-    done: Sequence[datetime],
-    now: datetime,
-) -> bool:
-    """Return whether a task is to be started again now.
-
-    Parameters
-    ----------
-    rules
-        How often.
-    failed_at
-        When it failed.
-    done
-        When it was started again before.
-    now
-        The time.
-    """
-    recent = [at for at in done if now - at < HOUR]
-    if not rules.enabled or len(recent) >= rules.most_per_hour:
-        return False
-    # A restart takes time to show: its pause counts from then.
-    begin = max([failed_at, *recent])
-    return now - begin >= rules.pause * (1 << len(recent))
 
 
 EPISODE = timedelta(minutes=1)

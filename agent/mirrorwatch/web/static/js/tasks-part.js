@@ -65,7 +65,6 @@ function note(seen) {
       + `${count(seen.rebalances)}.`,
     "RUNNING is Connect's state. See canary and lag for whether records arrive.",
     seen.unassigned ? `Unassigned: ${seen.unassigned}.` : "",
-    ...seen.restarts.map((restart) => `${restart}.`),
   ].filter(Boolean).join(" ");
 }
 
