@@ -1,5 +1,6 @@
 """Audits as tests want them."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -307,11 +308,15 @@ def a_days_finding(
 
 def with_findings(*findings: AuditFinding) -> AuditObservation:
     """Return what is seen after a night that found something."""
-    found: dict[str, int] = {}
+    found: dict[str, Counter[str]] = {}
     for finding in findings:
-        found[finding.kind] = found.get(finding.kind, 0) + finding.count
-    tally = TopicTally(topic="events", source_records=1000, found=found)
-    return replace(CALM, night=a_night(topics=(tally,), findings=findings))
+        of_topic = found.setdefault(finding.topic, Counter())
+        of_topic[finding.kind] += finding.count
+    tallies = tuple(
+        TopicTally(topic=topic, source_records=1000, found=dict(kinds))
+        for topic, kinds in found.items()
+    )
+    return replace(CALM, night=a_night(topics=tallies, findings=findings))
 
 
 def config_of(lab: Lab, settle: str = "0s", **clusters: object) -> Config:

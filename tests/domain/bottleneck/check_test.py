@@ -25,7 +25,7 @@ from mirrorwatch.domain.bottleneck.model import (
     UnreachableProcess,
     parse_name,
 )
-from mirrorwatch.domain.report import Health, Verdict
+from mirrorwatch.domain.report import Health, Numbers, Subject, Verdict
 from mirrorwatch.state import Database
 from mirrorwatch.state.documents import DocumentStore
 
@@ -75,113 +75,143 @@ def tasks(**figures: float) -> MirrorMetrics:
     return replace(CALM, tasks=replace(CALM.tasks, **figures))
 
 
-def test_without_jmx_it_is_off_and_says_how_to_have_it() -> None:
-    verdict = judged(enabled=False)
-    assert verdict.health is Health.OFF
-    assert verdict.reason.startswith("mirror.jmx is not configured")
-
-
-def test_a_calm_mirror_is_ok() -> None:
-    verdict = judged()
-    assert verdict.health is Health.OK
-    assert "copies 12.2 records/s" in verdict.reason
-
-
-def test_an_idle_mirror_is_ok() -> None:
-    idle = MirrorMetrics(
-        consumer=ConsumerMetrics(fetch_throttle_max_seconds=0.0),
-        classes={"other": ClassMetrics(records_per_second=0.0)},
+LOST: dict[str, Any] = {
+    # Others were long ago.
+    "counted": TaskErrors(record_failures=1000),
+    # Of twelve failed attempts one was retried, and four transforms failed
+    # for good, two of them in tasks that failed then.
+    "lately": TaskErrors(
+        record_failures=12, records_skipped=2, record_errors=4, retries=1
+    ),
+    "last_lost": NOON - timedelta(minutes=5),
+}
+DROPPED = {
+    "records": 9,
+    "not_produced_records": 7,
+    "skipped_records": 2,
+    "last_seconds": 300,
+}
+UNREAD = {
+    "unread": (
+        UnreachableProcess(url=URL, reason=f"{URL}: no answer", since=None),
     )
-    assert judged(idle).health is Health.OK
+}
+SILENT: dict[str, Any] = {"answering": ()}
+
+
+@pytest.mark.parametrize(
+    ("more", "codes"),
+    [
+        ({"enabled": False}, ["bottleneck.off"]),
+        ({"metrics": MirrorMetrics()}, ["bottleneck.blank"]),
+        (
+            {
+                "metrics": MirrorMetrics(
+                    consumer=ConsumerMetrics(fetch_throttle_max_seconds=0.0),
+                    classes={"other": ClassMetrics(records_per_second=0.0)},
+                )
+            },
+            ["bottleneck.ok"],
+        ),
+        ({**SILENT, **UNREAD}, ["bottleneck.unreadable"]),
+        # What the others say counts all the same.
+        (
+            {"metrics": consumer(fetch_throttle_max_seconds=2.0), **UNREAD},
+            ["bottleneck.throttled", "bottleneck.unreadable", "bottleneck.ok"],
+        ),
+        (LOST, ["bottleneck.dropped", "bottleneck.ok"]),
+        # Even while nobody answers.
+        ({**LOST, **SILENT}, ["bottleneck.dropped"]),
+        (
+            LOST | {"last_lost": NOON - timedelta(minutes=61)},
+            ["bottleneck.ok"],
+        ),
+        # Retries that lost nothing.
+        (
+            {"counted": TaskErrors(record_errors=4, retries=9)},
+            ["bottleneck.ok"],
+        ),
+    ],
+)
+def test_what_is_found(more: dict[str, Any], codes: list[str]) -> None:
+    assert list(judged(**more).codes) == codes
 
 
 def test_nothing_seen_is_unknown() -> None:
     verdict = judge_bottleneck("f", None, BottleneckLimits(), NOON)
-    assert verdict.health is Health.UNKNOWN
-
-
-def test_a_mirror_that_says_nothing_of_the_flow_is_unknown() -> None:
-    verdict = judged(MirrorMetrics())
-    assert verdict.health is Health.UNKNOWN
-    assert "mirror.source_alias" in verdict.reason
-
-
-def test_an_address_that_does_not_answer_is_named() -> None:
-    unread = (
-        UnreachableProcess(url="u", reason=f"{URL}: no answer", since=None),
+    assert (verdict.health, verdict.codes) == (
+        Health.UNKNOWN,
+        ("bottleneck.no-data",),
     )
-    verdict = judged(MirrorMetrics(), answering=(), unread=unread)
-    assert verdict.health is Health.UNKNOWN
-    assert (
-        f"No JMX metrics from MirrorMaker: {URL}: no answer" in verdict.reason
-    )
-    assert "also_1" not in verdict.evidence
-    # What the others say counts all the same.
-    busy = judged(consumer(fetch_throttle_max_seconds=2.0), unread=unread)
-    assert busy.health is Health.WARNING
-    assert "no answer" in str(busy.evidence["also_1"])
-
-
-def test_records_given_up_are_critical_for_an_hour() -> None:
-    lost: dict[str, Any] = {
-        # Others were long ago.
-        "counted": TaskErrors(record_failures=1000),
-        # Of twelve failed attempts one was retried, and four transforms
-        # failed for good, two of them in tasks that failed then.
-        "lately": TaskErrors(
-            record_failures=12, records_skipped=2, record_errors=4, retries=1
-        ),
-        "last_lost": NOON - timedelta(minutes=5),
-    }
-    verdict = judged(**lost)
-    assert verdict.health is Health.CRITICAL
-    assert "dropped 9 records (7 not produced, 2 skipped)" in verdict.reason
-    assert "5 min ago" in verdict.reason
-    # Even while nobody answers.
-    assert judged(answering=(), **lost).health is Health.CRITICAL
-    lost["last_lost"] = NOON - timedelta(minutes=61)
-    assert judged(**lost).health is Health.OK
-
-
-def test_retries_that_lost_nothing_are_not_critical() -> None:
-    counted = TaskErrors(record_errors=4, retries=9)
-    assert judged(counted=counted).health is Health.OK
 
 
 @pytest.mark.parametrize(
-    ("metrics", "saying"),
+    ("more", "health", "subject", "numbers"),
+    [
+        ({}, Health.OK, {}, {"records_per_second": 12.25}),
+        (LOST, Health.CRITICAL, {}, DROPPED),
+        ({**SILENT, **UNREAD}, Health.UNKNOWN, {"connection": URL}, {}),
+        ({"metrics": MirrorMetrics()}, Health.UNKNOWN, {}, {}),
+        ({"enabled": False}, Health.OFF, {}, {}),
+    ],
+)
+def test_findings_have_subject_and_numbers(
+    more: dict[str, Any], health: Health, subject: Subject, numbers: Numbers
+) -> None:
+    found = judged(**more).findings[0]
+    assert (found.health, found.subject) == (health, subject)
+    assert found.numbers == numbers
+
+
+@pytest.mark.parametrize(
+    ("metrics", "code", "numbers"),
     [
         (
             consumer(fetch_throttle_max_seconds=1.25),
-            (
-                "A quota at the source throttles MirrorMaker's fetches by "
-                "up to 1.2 s"
-            ),
+            "throttled",
+            {"fetch_throttle_seconds": 1.25},
         ),
         (
             producer(produce_throttle_max_seconds=0.2),
-            (
-                "A quota at the target throttles MirrorMaker's producer by "
-                "up to 0.2 s"
-            ),
+            "throttled",
+            {"produce_throttle_seconds": 0.2},
         ),
-        (producer(retries_per_second=0.5), "retries 0.5 records/s"),
-        (producer(errors_per_second=0.02), "fails to write 0.02 records/s"),
+        (
+            producer(retries_per_second=0.5),
+            "refused",
+            {"retried_records_per_second": 0.5},
+        ),
+        (
+            producer(errors_per_second=0.02),
+            "refused",
+            {"failed_records_per_second": 0.02},
+        ),
         (
             producer(batch_splits_per_second=3.0),
-            "splits 3 batches/s that are too large",
+            "too-large",
+            {"split_batches_per_second": 3},
         ),
         (
             tasks(offset_commit_failure_ratio=0.5),
-            "fails 50% of its offset commits",
+            "commits",
+            {"failed_ratio": 0.5},
         ),
-        (tasks(offset_commit_max_seconds=4.5), "took 4.5 s to commit"),
+        (
+            tasks(offset_commit_max_seconds=4.5),
+            "commits",
+            {"commit_seconds": 4.5},
+        ),
         (
             producer(
                 record_queue_average_seconds=3.0,
                 batch_size_average_bytes=16_000.0,
             ),
-            "batches are full (16 kB on average) and wait 3 s",
+            "producer",
+            {
+                "queue_seconds": 3,
+                "batch_bytes": 16_000,
+                "request_seconds": None,
+            },
         ),
         (
             producer(
@@ -189,10 +219,8 @@ def test_retries_that_lost_nothing_are_not_critical() -> None:
                 batch_size_average_bytes=900.0,
                 request_latency_average_seconds=1.5,
             ),
-            (
-                "batches wait 3 s to be sent, and request latency of the "
-                "target is 1.5 s"
-            ),
+            "producer",
+            {"queue_seconds": 3, "batch_bytes": 900, "request_seconds": 1.5},
         ),
         (
             consumer(
@@ -200,30 +228,39 @@ def test_retries_that_lost_nothing_are_not_critical() -> None:
                 fetch_latency_average_seconds=8.0,
                 fetch_size_average_bytes=1_000_000.0,
             ),
-            "Link from the source is the bottleneck: a fetch of 1000 kB",
+            "link",
+            {
+                "fetch_seconds": 8,
+                "fetch_bytes": 1_000_000,
+                "lag_records": 20_000,
+            },
         ),
         (
             consumer(consumer_lag_max_records=20_000.0),
-            "MirrorMaker's consumer is the bottleneck: lag is 20000 records",
+            "consumer",
+            {"lag_records": 20_000},
         ),
         (
             replace(CALM, silent=("a", "b")),
-            "answered no fetch of MirrorMaker for a minute (a and 1 more)",
+            "silent",
+            {"clients": 2, "in_flight_records": 0},
         ),
         (
             replace(
                 CALM, silent=("a",), tasks=TaskMetrics(active_records=40.0)
             ),
-            "for a minute (a), and 40 records are in flight to the target",
+            "silent",
+            {"clients": 1, "in_flight_records": 40},
         ),
     ],
 )
-def test_what_holds_a_mirror_up_is_a_warning_with_figures(
-    metrics: MirrorMetrics, saying: str
+def test_what_limits_a_mirror_is_a_warning_with_numbers(
+    metrics: MirrorMetrics, code: str, numbers: Numbers
 ) -> None:
     verdict = judged(metrics)
     assert verdict.health is Health.WARNING
-    assert saying in verdict.reason
+    assert verdict.codes == (f"bottleneck.{code}", "bottleneck.ok")
+    assert verdict.findings[0].numbers == numbers
 
 
 @pytest.mark.parametrize(
@@ -241,7 +278,7 @@ def test_what_holds_a_mirror_up_is_a_warning_with_figures(
     ],
 )
 def test_at_its_limits_a_mirror_is_ok(metrics: MirrorMetrics) -> None:
-    assert judged(metrics).health is Health.OK
+    assert judged(metrics).codes == ("bottleneck.ok",)
 
 
 def test_the_evidence_names_the_partition_that_is_most_behind() -> None:

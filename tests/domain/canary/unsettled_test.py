@@ -102,7 +102,7 @@ def test_a_probe_of_a_deleted_source_is_not_overdue_for_ever() -> None:
             )
         tracker.settle(now, None)
     verdict = judged(ledger, START + HOUR * SECOND)
-    assert "overdue" not in verdict.reason, verdict.reason
+    assert "canary.overdue" not in verdict.codes, verdict.reason
 
 
 def test_a_mirror_that_stopped_stays_critical_in_a_new_target_topic() -> None:

@@ -84,7 +84,10 @@ def judge(
 def test_a_topic_that_is_hidden_is_not_said_to_match() -> None:
     cannot = "Mirrorwatch cannot see b, which MirrorMaker copies"
     verdict = judge(seen(), hidden=cannot)
-    assert (verdict.health, verdict.reason) == (Health.UNKNOWN, cannot)
+    assert (verdict.health, verdict.codes) == (
+        Health.UNKNOWN,
+        ("configs.hidden", "configs.ok"),
+    )
     # What is read is judged as ever.
     assert judge(seen(a_drift()), hidden=cannot).health is Health.WARNING
     assert judge(seen()).health is Health.OK
@@ -131,17 +134,14 @@ def test_what_is_known_of_one_side_only_is_not_compared() -> None:
 
 def test_a_drift_counts_once_the_mirror_had_the_time_to_mend_it() -> None:
     young = seen(a_drift(since=NOON - 11 * MINUTE + timedelta(seconds=1)))
-    verdict = judge(young)
-    assert verdict.health is Health.OK
-    assert "1 change not yet synced" in verdict.reason
-    verdict = judge(seen(a_drift()))
-    assert verdict.health is Health.WARNING
-    assert verdict.reason == (
-        "retention.ms of a is 2000 at summit but 1000 at ldf. Records are "
-        "retained longer on one cluster. MirrorMaker syncs topic configs "
-        "every 10 min but has not synced this one. Check that it runs and "
-        "may ALTER_CONFIGS"
-    )
+    (waits,) = judge(young).findings
+    assert (waits.health, waits.code) == (Health.OK, "configs.ok")
+    assert waits.numbers == {"topics": 3, "pending_changes": 1}
+    due, ok = judge(seen(a_drift())).findings
+    assert (due.health, due.code) == (Health.WARNING, "configs.differ")
+    assert due.subject == {"topic": "a", "property": "retention.ms"}
+    assert due.numbers == {"topics": 1}
+    assert ok.numbers["pending_changes"] == 0
     (sample,) = configs_samples(seen(a_drift()), NOON)
     assert sample.value == 1
 
@@ -157,50 +157,34 @@ def test_a_smaller_limit_of_the_target_is_named_first_with_its_danger() -> (
         )
     )
     assert verdict.health is Health.WARNING
-    assert verdict.reason.startswith(
-        "max.message.bytes of z is 2000 at summit but 1000 at ldf, and "
-        "differs on 1 more topic. A record too large for the target can "
-        "stop MirrorMaker"
-    )
-    assert str(verdict.evidence["also_1"]).startswith("retention.ms of a is")
-
-
-def test_who_could_mend_it_is_named() -> None:
-    verdict = judge(seen(a_drift(since=NOON), sync=None, patience=timedelta()))
-    assert "does not sync topic configs" in verdict.reason
-    verdict = judge(seen(a_drift(by_default=True)))
-    assert "values are broker defaults" in verdict.reason
-    limits = ConfigsLimits(has_sync=False)
-    verdict = judge_configs("a->b", seen(a_drift()), limits, NOON)
-    assert verdict.reason.endswith(
-        "cluster. Whether MirrorMaker syncs topic configs is not known. If "
-        "it does not, set it at the target manually"
-    )
+    assert verdict.codes == ("configs.differ", "configs.differ", "configs.ok")
+    assert [(f.subject, f.numbers) for f in verdict.findings[:2]] == [
+        ({"topic": "z", "property": "max.message.bytes"}, {"topics": 2}),
+        ({"topic": "a", "property": "retention.ms"}, {"topics": 1}),
+    ]
 
 
 @pytest.mark.parametrize(
-    ("observation", "reason"),
+    ("observation", "code"),
     [
-        (None, "Topic configs have not been read yet"),
-        (
-            seen(fresh=False, at=NOON - 16 * MINUTE),
-            "Topic configs were last read 16 min ago",
-        ),
+        (None, "configs.no-data"),
+        (seen(fresh=False, at=NOON - 16 * MINUTE), "configs.stale"),
         (
             seen(problems=("Mirrorwatch lacks DESCRIBE_CONFIGS on topic a",)),
-            "Mirrorwatch lacks DESCRIBE_CONFIGS on topic a",
+            "configs.unreadable",
         ),
     ],
 )
 def test_what_is_not_known_is_not_healthy(
-    observation: ConfigsObservation | None, reason: str
+    observation: ConfigsObservation | None, code: str
 ) -> None:
     verdict = judge(observation)
-    assert (verdict.health, verdict.reason) == (Health.UNKNOWN, reason)
+    assert (verdict.health, verdict.code) == (Health.UNKNOWN, code)
 
 
 def test_it_can_be_switched_off() -> None:
-    assert judge(None, enabled=False).health is Health.OFF
+    verdict = judge(None, enabled=False)
+    assert (verdict.health, verdict.codes) == (Health.OFF, ("configs.off",))
 
 
 def test_the_habits_of_several_connectors_are_those_of_the_slowest() -> None:

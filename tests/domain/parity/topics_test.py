@@ -5,23 +5,31 @@ from datetime import timedelta
 import pytest
 
 from mirrorwatch.domain.lag.model import LagObservation
-from mirrorwatch.domain.report import Health
+from mirrorwatch.domain.report import Health, Numbers, Verdict
 from tests.support.builders import NOON
 
 from .world import DEFAULT, MINUTE, World, facts
 
 
+def worst(verdict: Verdict) -> tuple[Health, str, Numbers]:
+    found = verdict.findings[0]
+    return found.health, found.code, found.numbers
+
+
 def test_nothing_is_said_before_both_sides_are_known() -> None:
     world = World()
-    assert world.verdict().health is Health.UNKNOWN
-    verdict = world.survey({"a": 1}, None)
-    assert verdict.health is Health.UNKNOWN
-    assert verdict.reason == "ldf does not answer"
+    assert worst(world.verdict()) == (Health.UNKNOWN, "topics.no-data", {})
+    found = world.survey({"a": 1}, None)
+    assert worst(found) == (Health.UNKNOWN, "topics.unreadable", {})
     assert world.figures() == []
-    verdict = world.survey({"a": 1}, {"a": 1})
-    assert verdict.health is Health.OK
-    assert verdict.reason.startswith("The one replicated topic is present at ")
-    assert verdict.reason.endswith(" at ldf with matching partitions")
+    found = world.survey({}, {"a": 1})
+    assert worst(found) == (Health.UNKNOWN, "topics.none", {})
+    found = world.survey({"a": 1}, {"a": 1})
+    assert worst(found) == (
+        Health.OK,
+        "topics.ok",
+        {"topics": 1, "pending_topics": 0},
+    )
 
 
 def test_a_topic_that_is_hidden_is_not_said_to_be_there() -> None:
@@ -31,7 +39,10 @@ def test_a_topic_that_is_hidden_is_not_said_to_be_there() -> None:
     cannot = "Mirrorwatch cannot see b, which MirrorMaker copies"
     world.lag = LagObservation(flow="summit->ldf", at=NOON, hidden=cannot)
     verdict = world.survey({"a": 1}, {"a": 1})
-    assert (verdict.health, verdict.reason) == (Health.UNKNOWN, cannot)
+    assert (verdict.health, verdict.codes) == (
+        Health.UNKNOWN,
+        ("topics.hidden", "topics.ok"),
+    )
     # What is compared is judged as ever.
     assert world.survey({"a": 1}, {"a": 2}).health is Health.WARNING
     world.lag = LagObservation(flow="summit->ldf", at=NOON)
@@ -41,33 +52,36 @@ def test_a_topic_that_is_hidden_is_not_said_to_be_there() -> None:
 def test_a_new_topic_is_missed_after_two_refreshes_until_it_is_there() -> None:
     world = World()
     assert world.survey({"a": 1, "b": 1}, {"a": 1}).health is Health.OK
-    assert "1 of them is new" in world.verdict().reason
+    assert world.verdict().findings[0].numbers["pending_topics"] == 1
     world.now += 20 * MINUTE
     assert world.survey({"a": 1, "b": 1}, {"a": 1}).health is Health.OK
     assert world.figures() == [0, 0]
     world.now += timedelta(seconds=5)
     verdict = world.survey({"a": 1, "b": 1}, {"a": 1})
-    assert verdict.health is Health.CRITICAL
-    assert verdict.reason.startswith("Missing at ldf for 20 min: b. ")
-    assert "topics every 10 min." in verdict.reason
+    assert worst(verdict) == (
+        Health.CRITICAL,
+        "topics.missing",
+        {"topics": 1, "lasted_seconds": 1205},
+    )
+    assert verdict.findings[0].subject == {"topic": "b"}
     assert world.figures() == [1, 0]
     assert world.survey({"a": 1, "b": 1}, {"a": 1, "b": 1}).health is Health.OK
     assert world.figures() == [0, 0]
 
 
 @pytest.mark.parametrize("refreshes", [True, False])
-def test_a_mirror_that_never_refreshes_has_to_be_restarted(
+def test_what_a_mirror_misses_is_due_whether_it_refreshes_or_not(
     *, refreshes: bool
 ) -> None:
     world = World(refreshes=refreshes)
     world.survey({"a": 2, "b": 1}, {"a": 1})
     world.now += 21 * MINUTE
     verdict = world.survey({"a": 2, "b": 1}, {"a": 1})
-    assert verdict.health is Health.CRITICAL
-    texts = verdict.reason, str(verdict.evidence["also_1"])
-    for text in texts:
-        assert ("refresh.topics.enabled is false" in text) is not refreshes
-    assert ("every 10 min" in verdict.reason) is refreshes
+    assert verdict.codes == (
+        "topics.missing",
+        "topics.partitions",
+        "topics.ok",
+    )
 
 
 def test_a_topic_is_not_missed_before_the_target_was_asked_for_it() -> None:
@@ -77,13 +91,16 @@ def test_a_topic_is_not_missed_before_the_target_was_asked_for_it() -> None:
     world.survey({"a": 1, "b": 1}, {"a": 1})
     world.parity.hidden.set({})
     verdict = world.verdict()
-    assert verdict.health is Health.UNKNOWN
-    assert verdict.reason.startswith("Whether b exists at ldf is not known")
+    assert worst(verdict) == (
+        Health.UNKNOWN,
+        "topics.no-data",
+        {"topics": 1},
+    )
     assert world.figures() == [0, 0]
     world.parity.hidden.set({"b": True})
     verdict = world.verdict()
-    assert verdict.health is Health.UNKNOWN
-    assert "cannot verify whether b exists at ldf." in verdict.reason
+    assert worst(verdict) == (Health.UNKNOWN, "topics.hidden", {"topics": 1})
+    assert verdict.findings[0].subject == {"topic": "b"}
     assert world.figures() == [0, 0]
 
 
@@ -97,7 +114,8 @@ def test_a_restart_forgets_nothing_and_makes_nothing_older() -> None:
     world.now += 6 * MINUTE
     verdict = world.survey({"a": 1, "b": 1, "c": 1}, {"a": 1})
     assert verdict.health is Health.CRITICAL
-    assert ": b. MirrorMaker" in verdict.reason
+    assert verdict.findings[0].subject == {"topic": "b"}
+    assert verdict.findings[0].numbers["topics"] == 1
 
 
 def test_a_missing_topic_is_never_ok_after_a_restart() -> None:
@@ -110,8 +128,11 @@ def test_a_missing_topic_is_never_ok_after_a_restart() -> None:
     world.survey({"a": 1, "b": 1, "new": 1}, {"a": 1})
     world.parity.hidden.set({})
     verdict = world.verdict()
-    assert verdict.health is Health.UNKNOWN
-    assert "Whether b exists" in verdict.reason
+    assert worst(verdict) == (
+        Health.UNKNOWN,
+        "topics.no-data",
+        {"topics": 1},
+    )
     # What is not due yet waits for no answer.
     world.survey({"a": 1, "new": 1}, {"a": 1})
     world.now += MINUTE
@@ -134,9 +155,9 @@ def test_a_topic_that_is_not_listed_for_a_moment_is_not_new(
         world.start()
     for _ in range(2):
         verdict = world.survey({"a": 1}, there)
-        assert (verdict.health, verdict.reason) == (
+        assert (verdict.health, verdict.findings[0]) == (
             before.health,
-            before.reason,
+            before.findings[0],
         )
         assert sum(world.figures()) == 1
         world.now += timedelta(seconds=50)
@@ -186,10 +207,9 @@ def test_what_the_mirror_does_not_want_is_told_at_once_and_once() -> None:
     world = World(wants="a.*")
     verdict = world.survey({"a": 1, "b": 1, "heartbeats": 1}, {"a": 1})
     assert verdict.health is Health.CRITICAL
-    assert verdict.reason.startswith(
-        "MirrorMaker's topic filter does not match b,"
-    )
-    assert "also_1" not in verdict.evidence
+    assert verdict.codes == ("topics.filtered", "topics.ok")
+    assert verdict.findings[0].subject == {"topic": "b"}
+    assert verdict.findings[0].numbers == {"topics": 1}
     assert world.figures() == [1, 0]
     world.configure("a.*|b")
     verdict = world.survey({"a": 1, "b": 1}, {"a": 1, "b": 1})
@@ -204,15 +224,13 @@ def test_heartbeats_are_missed_of_mirrormaker_2_only(chosen: bool) -> None:
         world.survey(topics, {"a": 1})
         world.now += 60 * MINUTE
         verdict = world.survey(topics, {"a": 1})
-        is_missed = verdict.reason.startswith("Missing at ldf for 60 min")
-        assert is_missed is (after == ".")
+        assert ("topics.missing" in verdict.codes) is (after == ".")
 
 
 def test_a_filter_is_believed_only_once_all_of_it_was_read() -> None:
     world = World(wants="older")
     verdict = world.survey({"a": 1}, {"a": 1}, caught_up=False)
-    assert verdict.health is Health.UNKNOWN
-    assert "are still being read" in verdict.reason
+    assert worst(verdict) == (Health.UNKNOWN, "topics.unreadable", {})
 
 
 def test_what_is_due_is_not_called_new_while_a_filter_is_read() -> None:
@@ -274,9 +292,10 @@ def test_partitions_that_the_mirror_should_have_added_are_a_warning() -> None:
     assert world.survey({"a": 3}, {"a": 2}).health is Health.OK
     world.now += timedelta(seconds=121)
     verdict = world.survey({"a": 3}, {"a": 2})
-    assert verdict.health is Health.WARNING
-    assert verdict.reason.startswith(
-        "a has 3 partitions at summit but only 2 at ldf for 2 min"
+    assert worst(verdict) == (
+        Health.WARNING,
+        "topics.partitions",
+        {"source_partitions": 3, "target_partitions": 2, "topics": 1},
     )
     assert world.figures() == [0, 1]
     # Another growth is another wait.
@@ -285,11 +304,14 @@ def test_partitions_that_the_mirror_should_have_added_are_a_warning() -> None:
 
 def test_partitions_that_only_the_target_has_are_told_at_once() -> None:
     verdict = World().survey({"a": 2}, {"a": 4})
-    assert verdict.health is Health.WARNING
-    assert verdict.reason.startswith("a has 4 partitions at ldf but only 2 at")
+    assert worst(verdict) == (
+        Health.WARNING,
+        "topics.partitions",
+        {"source_partitions": 2, "target_partitions": 4, "topics": 1},
+    )
 
 
-def test_many_topics_that_are_divided_otherwise_are_told_in_one_sentence() -> (
+def test_many_topics_that_are_divided_otherwise_are_one_finding_each_way() -> (
     None
 ):
     world = World(refresh=MINUTE)
@@ -298,11 +320,9 @@ def test_many_topics_that_are_divided_otherwise_are_told_in_one_sentence() -> (
     world.survey(here, there)
     world.now += timedelta(seconds=121)
     verdict = world.survey(here, there)
-    assert verdict.reason.startswith("t0 has 3 partitions at summit but only ")
-    assert "ALTER the topic (also t1, t2, t3 and 3 more)" in (verdict.reason)
-    also = {k: v for k, v in verdict.evidence.items() if k.startswith("also")}
-    assert str(also.pop("also_1")).endswith("recreated with fewer (also t8)")
-    assert also == {}
+    fewer, more, _ = verdict.findings
+    assert (fewer.subject, fewer.numbers["topics"]) == ({"topic": "t0"}, 7)
+    assert (more.subject, more.numbers["topics"]) == ({"topic": "t7"}, 2)
     assert verdict.evidence["partition_mismatches"] == 9
 
 
@@ -341,14 +361,22 @@ def test_names_that_came_round_are_a_warning() -> None:
     there = {"x": 1, "summit.x": 1, "summit.heartbeats": 1}
     for name in ("summit.ldf.x", "summit.summit.heartbeats"):
         verdict = World(DEFAULT).survey(topics, {**there, name: 1})
-        assert verdict.health is Health.WARNING
-        assert f"were copied back to their origin: {name}." in verdict.reason
+        assert worst(verdict) == (
+            Health.WARNING,
+            "topics.loop",
+            {"topics": 1},
+        )
+        assert verdict.findings[0].subject == {"topic": name}
 
 
 def test_a_topic_that_is_taken_for_a_copy_is_told() -> None:
     world = World(DEFAULT)
     verdict = world.survey({"x": 1, "site.ldf.y": 1}, {"summit.x": 1})
-    assert verdict.health is Health.WARNING
-    assert verdict.reason.startswith("MirrorMaker does not copy site.ldf.y: ")
+    assert worst(verdict) == (
+        Health.WARNING,
+        "topics.misnamed",
+        {"topics": 1},
+    )
+    assert verdict.findings[0].subject == {"topic": "site.ldf.y"}
     verdict = world.survey({"x": 1, "site.ldf.y": 1}, {"summit.x": 1, "y": 1})
     assert verdict.health is Health.OK

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorwatch.domain.cluster_view import ClusterView, FlowView, TopicFacts
-from mirrorwatch.domain.report import Health, Verdict
+from mirrorwatch.domain.report import Health, Numbers, Subject, Verdict
 from mirrorwatch.domain.schemas.check import SchemasLimits, judge_schemas
 from mirrorwatch.domain.schemas.metrics import samples
 from mirrorwatch.domain.schemas.model import (
@@ -21,6 +21,7 @@ from mirrorwatch.domain.schemas.model import (
     SchemaId,
     SchemasObservation,
     SchemasState,
+    SubjectMode,
     read_schema_ids,
 )
 from mirrorwatch.domain.schemas.tracker import SchemaTracker
@@ -128,6 +129,11 @@ class Site:
         return again
 
 
+def worst(verdict: Verdict) -> tuple[Health, str, Subject, Numbers]:
+    found = verdict.findings[0]
+    return found.health, found.code, found.subject, found.numbers
+
+
 @pytest.fixture
 def site() -> Site:
     site = Site()
@@ -137,14 +143,9 @@ def site() -> Site:
 
 
 def test_schemas_that_both_sides_have_are_ok(site: Site) -> None:
-    verdict = site.look()
-    assert (verdict.health, verdict.reason) == (
-        Health.OK,
-        (
-            "The one schema id in records of 1 topic is the same schema at "
-            "summit and ldf"
-        ),
-    )
+    (found,) = site.look().findings
+    assert (found.health, found.code) == (Health.OK, "schemas.ok")
+    assert found.numbers == {"schemas": 1, "topics": 1}
     assert all(sample.value in {0, 1} for sample in samples(site.seen, NOON))
 
 
@@ -152,26 +153,25 @@ def test_a_missing_schema_is_a_warning_then_critical_then_late(
     site: Site,
 ) -> None:
     site.write(2)
-    verdict = site.look()
-    assert verdict.health is Health.WARNING
-    assert "cannot be decoded at ldf yet: schema id 2 is" in verdict.reason
-    verdict = site.look(SECOND * 30)
-    assert (verdict.health, verdict.reason) == (
+    one = {"schemas": 1, "topics": 1}
+    assert worst(site.look()) == (
+        Health.WARNING,
+        "schemas.missing",
+        {"topic": "t"},
+        one | {"lasted_seconds": 10},
+    )
+    assert worst(site.look(SECOND * 30)) == (
         Health.CRITICAL,
-        (
-            "Records of t cannot be decoded at ldf: schema id 2 is unknown in "
-            "its schema registry for 40 s. Copy the schemas of summit there "
-            "with their ids"
-        ),
+        "schemas.missing",
+        {"topic": "t"},
+        one | {"lasted_seconds": 40},
     )
     site.registries[2] = Resolution.SAME
-    verdict = site.look()
-    assert (verdict.health, verdict.reason) == (
+    assert worst(site.look()) == (
         Health.WARNING,
-        (
-            "Schema id 2 of t arrived at ldf 50 s after its first record, 0 s "
-            "ago. Check that its consumers have recovered"
-        ),
+        "schemas.late",
+        {"topic": "t"},
+        {"schemas": 1, "delay_seconds": 50},
     )
     (delay,) = (
         s.value
@@ -198,11 +198,11 @@ def test_a_schema_that_comes_before_its_records_is_not_late(
     """They have not been copied while it was missing."""
     site.write(2, side="source")
     assert site.look().health is Health.OK
-    verdict = site.look(timedelta(minutes=5))
-    assert verdict.health is Health.WARNING
-    assert verdict.reason.startswith(
-        "Records of t at summit, not copied yet, will not be decoded at ldf: "
-        "schema id 2 is unknown in its schema registry for 5 min."
+    assert worst(site.look(timedelta(minutes=5))) == (
+        Health.WARNING,
+        "schemas.not-copied",
+        {"topic": "t"},
+        {"schemas": 1, "topics": 1, "lasted_seconds": 310},
     )
     site.registries[2] = Resolution.SAME
     site.look()
@@ -215,11 +215,11 @@ def test_one_id_of_two_schemas_is_critical_at_once(site: Site) -> None:
     site.registries[3] = Resolution.DIFFERENT
     site.write(3, "t")
     site.write(3, "u")
-    verdict = site.look()
-    assert verdict.health is Health.CRITICAL
-    assert verdict.reason.startswith(
-        "Records of t and 1 more topic are decoded by a wrong schema at ldf: "
-        "schema id 3 is another schema there than at summit, for 10 s."
+    assert worst(site.look()) == (
+        Health.CRITICAL,
+        "schemas.different",
+        {"topic": "t"},
+        {"schemas": 1, "topics": 2, "lasted_seconds": 10},
     )
     found = {s.metric.name: s.value for s in samples(site.seen, site.now)}
     assert found["mirrorwatch_schemas_collisions"] == 1
@@ -235,15 +235,16 @@ def test_what_was_proved_outlives_the_agent(site: Site) -> None:
     again.more = {"known": False}
     verdict = again.verdict()
     assert verdict.health is Health.CRITICAL
-    assert "unknown in its schema registry for 40 s" in verdict.reason
-    assert "since mirrorwatch started" in str(verdict.evidence)
+    assert verdict.codes[:2] == ("schemas.missing", "schemas.no-data")
+    assert verdict.findings[0].numbers["lasted_seconds"] == 40
     assert [*samples(again.seen, again.now)] == []
     # It may have arrived at any time while the agent was away.
     again.registries[2] = Resolution.SAME
     again.more = {}
     verdict = again.look(timedelta(hours=5))
     assert verdict.health is Health.WARNING
-    assert "arrived at ldf at most 5 h after its first" in verdict.reason
+    assert verdict.code == "schemas.late"
+    assert again.seen.late[0].at_most
     last = again.restarted()
     assert last.verdict().health is Health.WARNING
 
@@ -259,9 +260,13 @@ def test_a_schema_that_is_deleted_is_found_and_all_are_asked_again(
     # As one of them is asked for again before the other.
     site.tracker.resolve(number(1), Resolution.MISSING, site.now + SECOND)
     verdict = site.look(SECOND * 40)
-    assert verdict.health is Health.CRITICAL
+    assert worst(verdict) == (
+        Health.CRITICAL,
+        "schemas.missing",
+        {"topic": "t"},
+        {"schemas": 1, "topics": 1, "lasted_seconds": 39},
+    )
     assert verdict.evidence["schema_ids_bad"] == 2
-    assert "for 39 s" in verdict.reason
     site.registries = {1: Resolution.SAME, 2: Resolution.SAME}
     assert site.look().health is Health.OK
     assert site.seen.late == ()
@@ -301,10 +306,8 @@ def test_what_no_registry_knows_is_a_schema_only_among_others(
     site.write(100, "t")
     verdict = site.look()
     assert verdict.health is Health.CRITICAL
-    assert (
-        "Records of t cannot be decoded: schema id 100 is unknown in the "
-        "schema registries of summit and ldf"
-    ) in verdict.reason
+    assert verdict.code == "schemas.unresolvable"
+    assert verdict.findings[0].subject == {"topic": "t"}
 
 
 def test_a_topic_that_carries_schemas_only_now_is_found(site: Site) -> None:
@@ -396,66 +399,38 @@ def test_what_is_not_known_is_never_ok(site: Site) -> None:
 
     site.look()
     assert judged().health is Health.OK
-    for more, reason in (
-        ({"problems": ("No answer",)}, "No answer"),
-        ({"unsampled": 1}, "Records of 1 of 2 topics have not been sampled"),
-        ({"unresolved": 3}, "3 schema ids have not been looked up yet"),
-        ({"at": NOON - timedelta(minutes=3)}, "mirrorwatch hangs"),
-        ({"known": False}, "not been read since mirrorwatch started"),
+    for more, condition, numbers in (
+        ({"problems": ("No answer",)}, "unreadable", {}),
+        ({"unsampled": 1}, "no-data", {"topics": 1}),
+        ({"unresolved": 3}, "no-data", {"schemas": 3}),
+        ({"at": NOON - timedelta(minutes=3)}, "stale", {"age_seconds": 190}),
+        ({"known": False}, "no-data", {}),
     ):
-        verdict = judged(**more)
-        assert verdict.health is Health.UNKNOWN, more
-        assert reason in verdict.reason
+        assert worst(judged(**more)) == (
+            Health.UNKNOWN,
+            f"schemas.{condition}",
+            {},
+            numbers,
+        )
     site.more = {}
     site.registries[5] = Resolution.INCOMPARABLE
     site.write(5)
-    verdict = site.look()
-    assert verdict.health is Health.UNKNOWN
-    assert "Whether schema id 5 of t is the same schema" in verdict.reason
+    assert worst(site.look()) == (
+        Health.UNKNOWN,
+        "schemas.incomparable",
+        {"topic": "t"},
+        {"schemas": 1},
+    )
     nothing = judge_schemas("f", None, LIMITS, NOON)
-    assert nothing.health is Health.UNKNOWN
+    assert worst(nothing) == (Health.UNKNOWN, "schemas.no-data", {}, {})
 
 
 def test_it_is_off_without_registries_or_schemas() -> None:
     site = Site()
-    verdict = site.look()
-    assert (verdict.health, verdict.reason) == (
-        Health.OFF,
-        "No record that was sampled carries a schema id (2 topics)",
-    )
+    expected = (Health.OFF, "schemas.off", {})
+    assert worst(site.look()) == (*expected, {"topics": 2})
     off = judge_schemas("f", None, replace(LIMITS, enabled=False), NOON)
-    assert off.health is Health.OFF
-    assert "clusters.*.schema_registry" in off.reason
-
-
-@pytest.mark.parametrize(
-    ("topic", "remedy"),
-    [
-        (RegistryTopic(), "Copy the schemas of summit there with their ids"),
-        (RegistryTopic(exists=True), "; the flow does not copy _schemas"),
-        (
-            RegistryTopic(exists=True, remote="_schemas"),
-            (
-                "Check the lag of _schemas, and that the registry of ldf "
-                "reads _schemas (its mode is READONLY)"
-            ),
-        ),
-        (
-            RegistryTopic(exists=True, remote="summit._schemas"),
-            (
-                "The flow copies _schemas as summit._schemas: check that the "
-                "registry of ldf reads that"
-            ),
-        ),
-    ],
-)
-def test_the_remedy_is_about_how_schemas_are_copied(
-    site: Site, topic: RegistryTopic, remedy: str
-) -> None:
-    site.write(2)
-    site.look(SECOND * 40)
-    site.more = {"registry_topic": topic, "modes": {"ldf": "READONLY"}}
-    assert remedy in site.verdict().reason
+    assert worst(off) == (*expected, {})
 
 
 def test_a_setup_that_cannot_work_is_a_warning(site: Site) -> None:
@@ -463,18 +438,47 @@ def test_a_setup_that_cannot_work_is_a_warning(site: Site) -> None:
     unread = RegistryTopic(
         exists=True, remote="summit._schemas", wanted="_schemas"
     )
-    cases: list[tuple[dict[str, object], str | None]] = [
-        ({"modes": {"summit": "IMPORT"}}, "in mode IMPORT"),
-        ({"modes": {"summit": "READONLY", "ldf": "IMPORT"}}, None),
-        ({"registry_topic": unread}, "copies _schemas as summit._schemas"),
-        ({"missing_subjects": ("t-value",)}, "lacks subject t-value"),
+    at_ldf = SubjectMode(
+        alias="ldf", subject="t-value", mode="READONLY", other="READWRITE"
+    )
+    cases: list[tuple[dict[str, object], str, Subject]] = [
+        ({"modes": {"summit": "IMPORT"}}, "mode", {"cluster": "summit"}),
+        ({"modes": {"summit": "READONLY", "ldf": "IMPORT"}}, "ok", {}),
+        (
+            {"subject_modes": (at_ldf,)},
+            "mode",
+            {"cluster": "ldf", "subject": "t-value"},
+        ),
+        (
+            {"subject_modes": (replace(at_ldf, other="READONLY"),)},
+            "ok",
+            {},
+        ),
+        (
+            {
+                "subject_modes": (
+                    replace(at_ldf, alias="summit", mode="IMPORT"),
+                )
+            },
+            "mode",
+            {"cluster": "summit", "subject": "t-value"},
+        ),
+        ({"registry_topic": unread}, "registry-topic", {"topic": "_schemas"}),
+        (
+            {"missing_subjects": ("t-value",)},
+            "missing-subjects",
+            {"subject": "t-value"},
+        ),
     ]
-    for more, reason in cases:
+    for more, condition, subject in cases:
         site.more = more
-        verdict = site.verdict()
-        health = Health.OK if reason is None else Health.WARNING
-        assert verdict.health is health
-        assert (reason or "") in verdict.reason
+        health = Health.OK if condition == "ok" else Health.WARNING
+        found = site.verdict().findings[0]
+        assert (found.health, found.code, found.subject) == (
+            health,
+            f"schemas.{condition}",
+            subject,
+        )
     site.limits = replace(LIMITS, subjects=False)
     assert site.verdict().health is Health.OK
 

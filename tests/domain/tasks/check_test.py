@@ -1,12 +1,13 @@
-"""What is concluded from the states of tasks."""
+"""Findings of the check `tasks`, and what counts starts and restarts."""
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from mirrorwatch.domain.mirror_records import TaskState
-from mirrorwatch.domain.report import Health, Verdict
+from mirrorwatch.domain.report import Health, Numbers, Subject, Verdict
 from mirrorwatch.domain.tasks.check import TasksLimits, judge_tasks
 from mirrorwatch.domain.tasks.model import (
     MirrorTask,
@@ -59,124 +60,215 @@ def judged(*tasks: MirrorTask, **more: object) -> Verdict:
     return judge_tasks(FLOW.name, seen, TasksLimits(), NOON)
 
 
-def test_nothing_seen_is_unknown_and_nothing_to_see_is_off() -> None:
-    verdict = judge_tasks(FLOW.name, None, TasksLimits(), NOON)
-    assert verdict.health is Health.UNKNOWN
-    assert judged(absent="Nothing tells").health is Health.OFF
-    assert judged(task(), problems=("refused",)).health is Health.UNKNOWN
-    assert judged().health is Health.UNKNOWN
+UNPROVED = {"unproved": timedelta(minutes=9)}
+STUCK = Stuck(
+    topic="t",
+    partition=1,
+    offset=7,
+    size_bytes=3000,
+    limit_bytes=2000,
+    limit="the limit of t,",
+)
+STOPPED = Stopped(
+    connector="c",
+    task=0,
+    partitions=frozenset({(f"t{n}", p) for n in range(6) for p in range(3)}),
+    stuck=(STUCK,),
+)
+IDLE = 5 * 3600.0
+C, C0 = {"connector": "c"}, {"connector": "c", "task": 0}
+OTHER = {"connector": "other"}
+REFRESH = {"refresh": timedelta(minutes=10)}
 
 
-def test_tasks_that_run_are_ok() -> None:
-    verdict = judged(task(number=None), task(), task(number=1))
-    assert verdict.health is Health.OK
-    assert verdict.reason == "2 of 2 source tasks are running"
-    assert judged(task()).reason == "1 of 1 source task is running"
-
-
-def test_what_only_the_status_topic_says_is_not_believed() -> None:
-    verdict = judged(
-        task(), origin="topic s at ldf", unproved=timedelta(minutes=9)
-    )
-    assert verdict.health is Health.UNKNOWN
-    assert "no position has moved for 9 min while" in verdict.reason
-    failed = judged(task("FAILED"), task(), unproved=timedelta(minutes=9))
-    assert failed.health is Health.CRITICAL
-
-
-def test_a_task_that_failed_is_critical_with_all_it_stopped() -> None:
-    stuck = Stuck(
-        topic="t",
-        partition=1,
-        offset=7,
-        size_bytes=3000,
-        limit_bytes=2000,
-        limit="the limit of t,",
-    )
-    verdict = judged(
-        task("FAILED", cause="too large", since=NOW),
-        task(number=1),
-        stopped=(
-            Stopped(
-                connector="c",
-                task=0,
-                partitions=frozenset(
-                    {(f"t{n}", p) for n in range(6) for p in range(3)}
-                ),
-                stuck=(stuck,),
-            ),
+@pytest.mark.parametrize(
+    ("tasks", "more", "worst", "subject", "numbers"),
+    [
+        (
+            [task(number=None), task(), task(number=1)],
+            {},
+            (Health.OK, "tasks.ok"),
+            {},
+            {"running_tasks": 2, "tasks": 2},
         ),
-    )
-    assert verdict.health is Health.CRITICAL
-    assert verdict.reason == (
-        "Task 0 of c has failed: too large. It is stuck at t[1] offset 7: "
-        "3000 bytes, above the limit of t, 2000. 18 partitions are no longer "
-        "copied: t0[0-2], t1[0-2], t2[0-2], t3[0-2] and 2 more topics"
-    )
-    assert "t5[0-2]" in str(verdict.evidence["c-0_not_copied"])
-
-
-@pytest.mark.parametrize("role", ["checkpoints", "heartbeats"])
-def test_other_connectors_of_the_mirror_that_failed_are_critical(
-    role: Role,
+        ([], {}, (Health.UNKNOWN, "tasks.no-data"), {}, {}),
+        ([], {"absent": "Nothing tells"}, (Health.OFF, "tasks.off"), {}, {}),
+        (
+            [task()],
+            {"problems": ("refused",)},
+            (Health.UNKNOWN, "tasks.unreadable"),
+            {},
+            {},
+        ),
+        # What only the status topic says is not believed.
+        (
+            [task()],
+            UNPROVED,
+            (Health.UNKNOWN, "tasks.unproved"),
+            {},
+            {"running_tasks": 1, "tasks": 1, "stalled_seconds": 540},
+        ),
+        (
+            [task("FAILED"), task()],
+            UNPROVED,
+            (Health.CRITICAL, "tasks.failed"),
+            C0,
+            {},
+        ),
+        (
+            [task("FAILED", cause="too large", since=NOW), task(number=1)],
+            {"stopped": (STOPPED,)},
+            (Health.CRITICAL, "tasks.failed"),
+            C0,
+            {"partitions": 18, "stuck_records": 1},
+        ),
+        *(
+            (
+                [task(), task("FAILED", None, role=role, connector="other")],
+                {},
+                (Health.CRITICAL, "tasks.failed"),
+                OTHER,
+                {},
+            )
+            for role in ("checkpoints", "heartbeats")
+        ),
+        # Between two runs nothing is wrong.
+        *(
+            (
+                [task(state, since=NOW)],
+                {},
+                (Health.OK, "tasks.ok"),
+                {},
+                {"running_tasks": 0, "tasks": 1},
+            )
+            for state in ("UNASSIGNED", "RESTARTING", "PAUSED")
+        ),
+        (
+            [task("UNASSIGNED"), task("UNASSIGNED", 1)],
+            {},
+            (Health.CRITICAL, "tasks.idle"),
+            C,
+            {"idle_tasks": 2, "tasks": 2, "idle_seconds": IDLE},
+        ),
+        (
+            [task("PAUSED")],
+            {},
+            (Health.CRITICAL, "tasks.idle"),
+            C,
+            {"idle_tasks": 1, "tasks": 1, "idle_seconds": IDLE},
+        ),
+        (
+            [task(number=None)],
+            {},
+            (Health.CRITICAL, "tasks.idle"),
+            C,
+            {"idle_tasks": 0, "tasks": 0, "idle_seconds": IDLE},
+        ),
+        (
+            [task(), task("UNASSIGNED", 1)],
+            {},
+            (Health.WARNING, "tasks.idle"),
+            C,
+            {"idle_tasks": 1, "tasks": 2, "idle_seconds": IDLE},
+        ),
+        (
+            [task(), task("PAUSED", role="heartbeats", connector="other")],
+            {},
+            (Health.WARNING, "tasks.idle"),
+            OTHER,
+            {"idle_tasks": 1, "tasks": 1, "idle_seconds": IDLE},
+        ),
+        # Without groups there are no checkpoints to make.
+        (
+            [task(), task("RUNNING", None, role="checkpoints", connector="k")],
+            {},
+            (Health.OK, "tasks.ok"),
+            {},
+            {"running_tasks": 1, "tasks": 1},
+        ),
+        (
+            [task(failures=1, starts=1)],
+            {},
+            (Health.OK, "tasks.ok"),
+            {},
+            {"running_tasks": 1, "tasks": 1},
+        ),
+        (
+            [task(failures=2, starts=2)],
+            {},
+            (Health.WARNING, "tasks.flapping"),
+            C0,
+            {"failures": 2},
+        ),
+        (
+            [task(starts=7)],
+            {},
+            (Health.WARNING, "tasks.flapping"),
+            C0,
+            {"starts": 7},
+        ),
+        # Looks for new topics are reasons to start tasks anew.
+        (
+            [task(starts=12)],
+            REFRESH,
+            (Health.OK, "tasks.ok"),
+            {},
+            {"running_tasks": 1, "tasks": 1},
+        ),
+        (
+            [task(starts=13)],
+            REFRESH,
+            (Health.WARNING, "tasks.flapping"),
+            C0,
+            {"starts": 13},
+        ),
+        (
+            [task()],
+            {"rebalances": 7},
+            (Health.WARNING, "tasks.flapping"),
+            {},
+            {"rebalances": 7},
+        ),
+        (
+            [task()],
+            {"unassigned": frozenset({("t", 3), ("t", 4)})},
+            (Health.WARNING, "tasks.unassigned"),
+            {},
+            {"partitions": 2},
+        ),
+    ],
+)
+def test_the_worst_finding(
+    tasks: list[MirrorTask],
+    more: dict[str, Any],
+    worst: tuple[Health, str],
+    subject: Subject,
+    numbers: Numbers,
 ) -> None:
-    other = task("FAILED", None, role=role, connector="other")
-    assert judged(task(), other).health is Health.CRITICAL
+    found = judged(*tasks, **more).findings[0]
+    assert (found.health, found.code) == worst
+    assert (found.subject, found.numbers) == (subject, numbers)
+
+
+def test_nothing_seen_is_unknown() -> None:
+    verdict = judge_tasks(FLOW.name, None, TasksLimits(), NOON)
+    assert (verdict.health, verdict.codes) == (
+        Health.UNKNOWN,
+        ("tasks.no-data",),
+    )
+
+
+def test_the_evidence_has_what_a_failed_task_no_longer_copies() -> None:
+    evidence = judged(task("FAILED"), stopped=(STOPPED,)).evidence
+    assert "t5[0-2]" in str(evidence["c-0_not_copied"])
+    assert "t[1] offset 7" in str(evidence["c-0_stuck_at"])
 
 
 def test_neighbours_are_shown_and_not_judged() -> None:
     other = task("FAILED", role="neighbour", connector="other")
     verdict = judged(task(), other)
-    assert verdict.health is Health.OK
+    assert verdict.codes == ("tasks.ok",)
     assert verdict.evidence["neighbours"] == "other-0 FAILED"
-
-
-def test_between_two_runs_nothing_is_wrong() -> None:
-    for state in ("UNASSIGNED", "RESTARTING", "PAUSED"):
-        assert judged(task(state, since=NOW)).health is Health.OK
-
-
-def test_when_no_task_runs_nothing_is_copied() -> None:
-    verdict = judged(task("UNASSIGNED"), task("UNASSIGNED", 1))
-    assert verdict.health is Health.CRITICAL
-    assert "2 of 2 tasks of c have not run" in verdict.reason
-    assert "scheduled.rebalance.max.delay.ms" in verdict.reason
-    verdict = judged(task("PAUSED"))
-    assert verdict.health is Health.CRITICAL
-    assert "1 of 1 task of c has not run" in verdict.reason
-    assert "connector was paused or stopped" in verdict.reason
-    assert judged(task(number=None)).health is Health.CRITICAL
-
-
-def test_when_some_tasks_do_not_run_it_is_a_warning() -> None:
-    verdict = judged(task(), task("UNASSIGNED", 1))
-    assert verdict.health is Health.WARNING
-    paused = task("PAUSED", role="heartbeats", connector="beats")
-    assert judged(task(), paused).health is Health.WARNING
-
-
-def test_without_groups_there_are_no_checkpoints_to_make() -> None:
-    idle = task("RUNNING", None, role="checkpoints", connector="checkpoints")
-    assert judged(task(), idle).health is Health.OK
-
-
-def test_failing_again_and_again_is_flapping() -> None:
-    assert judged(task(failures=1, starts=1)).health is Health.OK
-    assert judged(task(failures=2, starts=2)).health is Health.WARNING
-    assert judged(task(starts=7)).health is Health.WARNING
-
-
-def test_looks_for_new_topics_are_reasons_to_start_tasks_anew() -> None:
-    refresh = timedelta(minutes=10)
-    assert judged(task(starts=12), refresh=refresh).health is Health.OK
-    assert judged(task(starts=13), refresh=refresh).health is Health.WARNING
-    assert judged(task(), rebalances=7).health is Health.WARNING
-
-
-def test_partitions_that_no_task_has_are_named() -> None:
-    verdict = judged(task(), unassigned=frozenset({("t", 3), ("t", 4)}))
-    assert verdict.health is Health.WARNING
-    assert "t[3-4]" in verdict.reason
 
 
 def test_the_last_cause_is_told() -> None:

@@ -1,5 +1,6 @@
 """A mirror that copies and never commits."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -7,13 +8,12 @@ import pytest
 from mirrorwatch.domain.cluster_view import ClusterView, FlowView, TopicFacts
 from mirrorwatch.domain.mirror_kinds import KINDS
 from mirrorwatch.domain.mirror_records import Committed
-from mirrorwatch.domain.report import Health
+from mirrorwatch.domain.report import Health, Numbers
 from mirrorwatch.domain.tasks.check import TasksLimits, judge_tasks
 from mirrorwatch.domain.tasks.group import (
     GroupTasks,
     SplitLoop,
     SplitLoopDetector,
-    find_group,
 )
 from mirrorwatch.domain.tasks.model import TasksObservation
 from tests.support.builders import NOON
@@ -64,52 +64,105 @@ def test_positions_that_stand_while_the_target_grows() -> None:
     loop = detector.take(view(4, position=5, end=9, copies=9000))
     assert loop is not None
     assert (loop.partitions, loop.written) == (1, 8995)
-    group = GroupTasks(
-        name="mm",
-        cluster="a",
-        title="MirrorMaker 1",
-        state="stable",
-        since=NOON,
-        members=("mm-0 on /h",),
-        always_members=True,
-        had_members=True,
-        loop=loop,
-    )
-    found = list(find_group(group, MINUTE, NOON + 4 * MINUTE))
-    assert found[0].health is Health.CRITICAL
-    assert "grew by 8,995 records" in found[0].reason
     # A commit ends it.
     assert detector.take(view(5, position=9, end=9, copies=9001)) is None
 
 
-@pytest.mark.parametrize("is_stuck", [True, False])
-def test_a_mirror_without_members_that_commits_nothing(
-    is_stuck: bool,
+LOOP = SplitLoop(since=NOON, partitions=1, written=9000)
+GROUP = GroupTasks(
+    name="mm",
+    cluster="a",
+    title="MirrorMaker 1",
+    state="stable",
+    since=NOON,
+    members=("mm-0 on /h",),
+    always_members=True,
+    had_members=True,
+)
+# Brooklin assigns partitions to itself: its tasks cannot be verified, but
+# that it copies the same records again can be.
+BROOKLIN = replace(
+    GROUP,
+    state="empty",
+    members=(),
+    always_members=KINDS["brooklin"].always_members,
+    had_members=False,
+)
+EMPTY = replace(GROUP, state="empty", members=())
+UNCOMMITTED = {"stalled_seconds": 240, "written_records": 9000}
+
+
+@pytest.mark.parametrize(
+    ("group", "health", "code", "numbers"),
+    [
+        (GROUP, Health.OK, "tasks.ok", {"members": 1}),
+        (
+            replace(GROUP, loop=LOOP),
+            Health.CRITICAL,
+            "tasks.uncommitted",
+            UNCOMMITTED | {"partitions": 1},
+        ),
+        (
+            replace(BROOKLIN, loop=LOOP),
+            Health.CRITICAL,
+            "tasks.uncommitted",
+            UNCOMMITTED | {"partitions": 1},
+        ),
+        (BROOKLIN, Health.OFF, "tasks.off", {}),
+        (
+            replace(GROUP, rebalances=13),
+            Health.WARNING,
+            "tasks.flapping",
+            {"rebalances": 13},
+        ),
+        (replace(GROUP, rebalances=12), Health.OK, "tasks.ok", {"members": 1}),
+        (EMPTY, Health.CRITICAL, "tasks.no-members", {"empty_seconds": 240}),
+        # Others write to the target: without members it copies nothing.
+        (
+            replace(EMPTY, loop=LOOP),
+            Health.CRITICAL,
+            "tasks.no-members",
+            {"empty_seconds": 240},
+        ),
+        (
+            replace(EMPTY, since=NOON + 3.9 * MINUTE),
+            Health.UNKNOWN,
+            "tasks.no-members",
+            {"empty_seconds": 6},
+        ),
+        (
+            replace(EMPTY, state="dead", had_members=False),
+            Health.UNKNOWN,
+            "tasks.no-members",
+            {"empty_seconds": 240},
+        ),
+        (
+            replace(GROUP, state="preparing_rebalance"),
+            Health.WARNING,
+            "tasks.rebalancing",
+            {"rebalancing_seconds": 240},
+        ),
+        (
+            replace(
+                GROUP,
+                state="preparing_rebalance",
+                since=NOON + 3.9 * MINUTE,
+            ),
+            Health.OK,
+            "tasks.ok",
+            {"members": 1},
+        ),
+    ],
+)
+def test_what_a_group_shows(
+    group: GroupTasks, health: Health, code: str, numbers: Numbers
 ) -> None:
-    """As Brooklin that assigns partitions to itself: its tasks cannot be
-    verified, but that it copies the same records again can be.
-    """
-    loop = SplitLoop(since=NOON, partitions=1, written=9000)
-    group = GroupTasks(
-        name="brooklin",
-        cluster="a",
-        title="Brooklin",
-        state="empty",
-        since=NOON,
-        members=(),
-        always_members=KINDS["brooklin"].always_members,
-        had_members=False,
-        loop=loop if is_stuck else None,
-    )
     at = NOON + 4 * MINUTE
     seen = TasksObservation(flow="f", at=at, origin=group.shown, group=group)
-    verdict = judge_tasks("f", seen, TasksLimits(), at)
-    if is_stuck:
-        assert verdict.health is Health.CRITICAL
-        assert verdict.reason.startswith("Brooklin commits no position")
-    else:
-        assert verdict.health is Health.OFF
-        assert "assigns partitions to itself" in verdict.reason
+    found = judge_tasks("f", seen, TasksLimits(), at).findings[0]
+    assert (found.health, found.code) == (health, code)
+    assert found.subject == {"group": "mm", "cluster": "a"}
+    assert found.numbers == numbers
 
 
 def test_silence_where_it_commits_rests_or_has_stopped() -> None:
