@@ -55,7 +55,7 @@ from grafana_foundation_sdk.models.dashboard import Panel as Drawn
 from mirrorwatch.domain.report import Health
 from mirrorwatch.domain.samples import HEALTH, MAINTENANCE
 
-from . import flux, influxql, promql
+from . import influxql, promql
 from .panels import (
     COLOURS,
     COLUMNS,
@@ -78,7 +78,6 @@ __all__ = [
     "PAGE",
     "STORES",
     "DataSource",
-    "Flux",
     "InfluxQl",
     "Prometheus",
     "colour",
@@ -262,7 +261,7 @@ class InfluxQuery(Dataquery):
 
 
 class InfluxQl(DataSource):
-    """InfluxDB 1.8 and later 1.x; 2.x by its InfluxQL."""
+    """InfluxDB 1.8 and later 1.x; 2.x by its v1 mapping."""
 
     name = "grafana-influxql"
     plugin = "influxdb"
@@ -333,54 +332,6 @@ class InfluxQl(DataSource):
         )
 
 
-class Flux(DataSource):
-    """InfluxDB 2.x by Flux."""
-
-    name = "grafana-flux"
-    plugin = "influxdb"
-    language = "Flux"
-
-    def targets(self, panel: Panel, board: Board) -> list[Dataquery]:
-        if panel.picture is Picture.TABLE:
-            return [self._query("A", flux.table(panel.queries, board))]
-        number = panel.picture is Picture.NUMBER
-        ask = flux.now if number else flux.over_time
-        return [
-            self._query(ref, ask(query.reading, board))
-            for ref, query in _lettered(panel.queries)
-        ]
-
-    def annotations(self) -> list[AnnotationQuery]:
-        query = (
-            "from(bucket: v.defaultBucket)\n"
-            "  |> range(start: v.timeRangeStart, stop: v.timeRangeStop)\n"
-            f"  |> filter(fn: (r) => r._measurement == "
-            f'"{MAINTENANCE.measurement}" and r._field == '
-            f'"{MAINTENANCE.field}" and r.flow =~ /^${{flow:regex}}$/ '
-            "and r._value == 1.0)\n"
-            "  |> map(fn: (r) => ({_time: r._time, title: "
-            f'"{MAINTENANCE_MARK}", text: r.flow}}))'
-        )
-        target = {"refId": "A", "query": query}
-        return [
-            _marks(
-                self.source,
-                MAINTENANCE_MARK,
-                COLOURS[Health.OFF],
-                target=target,
-            )
-        ]
-
-    def choices(
-        self, variable: Variable, before: Sequence[Variable]
-    ) -> str | dict[str, object]:
-        return flux.choices(variable.label, variable.source, before)
-
-    def _query(self, ref: str, text: str) -> Dataquery:
-        source = self.source.to_json()
-        return InfluxQuery({"refId": ref, "datasource": source, "query": text})
-
-
 def _lettered(queries: Sequence[Query]) -> Iterator[tuple[str, Query]]:
     return zip(ascii_uppercase, queries, strict=False)
 
@@ -397,12 +348,14 @@ def transformations(
     """Return what makes one table of the answers to a panel's queries."""
     if panel.picture is not Picture.TABLE:
         return None
-    names = {
-        f"Value #{ref}"
+    names = (
+        {
+            f"Value #{ref}": query.label
+            for ref, query in _lettered(panel.queries)
+        }
         if isinstance(store, Prometheus)
-        else query.reading.metric.field: query.label
-        for ref, query in zip(ascii_uppercase, panel.queries, strict=False)
-    }
+        else {}
+    )
     organize = DataTransformerConfig(
         id_val="organize",
         options={"excludeByName": {"Time": True}, "renameByName": names},
@@ -414,11 +367,9 @@ def transformations(
 
 def overrides(panel: Panel, store: DataSource) -> list[Override]:
     """Return what holds for single columns, or lines, of a panel."""
-    if panel.picture is Picture.TABLE:
-        return list(_of_columns(panel, store))
-    if isinstance(store, Flux):
-        return list(_names(panel))
-    return []
+    if panel.picture is not Picture.TABLE:
+        return []
+    return list(_of_columns(panel, store))
 
 
 def _of_columns(panel: Panel, store: DataSource) -> Iterator[Override]:
@@ -434,14 +385,6 @@ def _of_columns(panel: Panel, store: DataSource) -> Iterator[Override]:
         )
         link = {"title": "Topic detail", "url": url}
         yield _for("byName", "topic", "links", [link])
-
-
-def _names(panel: Panel) -> Iterator[Override]:
-    """Yield names of lines: those of Flux are the names of its columns."""
-    for ref, query in zip(ascii_uppercase, panel.queries, strict=False):
-        labels = [f"${{__field.labels.{label}}}" for label in query.reading.by]
-        name = " ".join(filter(None, [query.label, *labels]))
-        yield _for("byFrameRefID", ref, "displayName", name)
 
 
 def _for(matcher: str, what: str, key: str, value: object) -> Override:
@@ -681,7 +624,7 @@ def _options(panel: Panel) -> object:
             return table.Options(show_header=True, sort_by=[worst])
 
 
-STORES: tuple[DataSource, ...] = (Prometheus(), InfluxQl(), Flux())
+STORES: tuple[DataSource, ...] = (Prometheus(), InfluxQl())
 """Kinds of data sources that dashboards are made for."""
 
 PAGE = "http://127.0.0.1:8080"

@@ -49,7 +49,6 @@ def test_the_example_loads_with_every_comment_taken_as_configuration(
     config = Config.from_file(path)
     assert config.clusters["summit"].kafka["sasl.password"] == "hunter2"
     assert config.sinks.influxdb is not None
-    assert config.sinks.influxdb.form == "2.x"
     assert config.sinks.notify is not None
     assert config.sinks.notify.receivers[0].kind == "slack"
     assert config.flows[0].mirror.jmx is not None

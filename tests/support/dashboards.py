@@ -1,7 +1,5 @@
 """Queries of the kept dashboards, filled in as the program does that asks."""
 
-import csv
-import io
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -47,7 +45,6 @@ __all__ = [
     "REPORTED",
     "Asked",
     "Stores",
-    "ask_flux",
     "ask_influxql",
     "asked",
     "fill_chronograf",
@@ -131,16 +128,11 @@ def fill_grafana(
         "$__interval_ms": f"{STEP_SECONDS}000",
         "$__interval": f"{STEP_SECONDS}s",
         "$__range": f"{LOOK_BACK.total_seconds():g}s",
-        "v.timeRangeStart": begin.isoformat(),
-        "v.timeRangeStop": now.isoformat(),
-        "v.windowPeriod": f"{STEP_SECONDS}s",
-        "v.defaultBucket": '"mirrorwatch"',
         "$job": ".+",
-        **{f"${{{key}:regex}}": value for key, value in chosen.items()},
         **{f"${key}": value for key, value in chosen.items()},
     }.items():
         text = text.replace(name, value)
-    assert not re.search(r"\$[a-z_{]|\bv\.", text), text
+    assert not re.search(r"\$[a-z_{]", text), text
     return text
 
 
@@ -389,35 +381,6 @@ def values_of(series: list[dict[str, Any]]) -> list[float]:
     )
 
 
-def ask_flux(stores: Stores, text: str) -> list[dict[str, str]]:
-    """Return the rows of an answer; a query that is refused fails."""
-    answer = HTTP.post(
-        f"{stores.influx2.url}/api/v2/query",
-        params={"org": "efd"},
-        json={"query": text, "dialect": {"annotations": []}},
-        headers={"Authorization": f"Token {TOKEN}"},
-        timeout=120,
-    )
-    assert answer.is_success, (text, answer.text)
-    return list(csv.DictReader(io.StringIO(answer.text)))
-
-
-def _flux(
-    stores: Stores, query: Asked, chosen: Mapping[str, str]
-) -> list[float]:
-    rows = ask_flux(stores, fill_grafana(query, chosen, stores.at))
-    beside = {"", "result", "table", "_time"}
-    for row in rows:
-        # What is neither is a label: of them there may be those asked for.
-        assert "_start" not in row, query
-    return numbers(
-        value
-        for row in rows
-        for key, value in row.items()
-        if key not in beside
-    )
-
-
 def _influx1(
     stores: Stores, query: Asked, chosen: Mapping[str, str]
 ) -> list[float]:
@@ -444,7 +407,6 @@ ASK: Mapping[str, tuple[str, Ask]] = {
     "Prometheus": ("grafana-prometheus", _prometheus),
     "InfluxQL on 1.8": ("grafana-influxql", _influx1),
     "InfluxQL on 2.7": ("grafana-influxql", _influx2),
-    "Flux on 2.7": ("grafana-flux", _flux),
     "Chronograf's on 1.8": ("chronograf", _chronograf),
 }
 """The folder of the dashboards, and who answers, by what it is called."""
