@@ -107,6 +107,7 @@ servers:  ## builds InfluxDB 1.8 and 2.7 for tests, from Go modules: takes Go, a
 lint: setup
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/mypy agent sparkjobs tests deploy tools
 
 format: setup
