@@ -119,7 +119,7 @@ def finish(stage: Stage) -> list[str]:
     return [
         *(
             f"false alarm at {a.first:.0f} to {a.last:.0f} s: {a.saying.name} "
-            f"{a.saying.health}: {a.saying.sentence}"
+            f"{a.saying.health}: {a.saying.title}"
             for a in alarms
         ),
         *(

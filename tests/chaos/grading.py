@@ -3,10 +3,10 @@
 Pure: times are seconds since the start of the run.
 """
 
-import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
+from typing import Any
 
 from .schedule import Kind
 
@@ -35,110 +35,55 @@ SLACK_SECONDS = 60
 """How long after a repair its effects may be found: the mirror writes a sync
 for each hundredth record, and drains what has waited."""
 
-HEALTHS = ("off", "ok", "unknown", "warning", "critical")
+BOTTLENECKS = frozenset(
+    f"bottleneck.{name}"
+    for name in (
+        "commits",
+        "consumer",
+        "link",
+        "producer",
+        "refused",
+        "silent",
+        "throttled",
+        "too-large",
+    )
+)
 
-N = r"([\d,]+)"
-PATTERNS: dict[str, tuple[str, str]] = {
-    "canary.lost": ("critical", rf"^{N} probes? confirmed lost"),
-    "canary.overdue": ("critical", r"^Probes on .* overdue, the oldest"),
-    "canary.late": ("warning", r"^Probes arrived late"),
-    "canary.duplicated": ("warning", r"^Probes were duplicated"),
-    "canary.failed": ("warning", r"^Probes could not be produced to the so"),
-    "latency.slow": ("critical", r"^p99 end-to-end latency"),
-    "lag.stopped": ("critical", r"^Replication of .* has stopped"),
-    "lag.never": ("critical", r" was never copied: lag"),
-    "lag.suspected": ("warning", r"suspected to be dropped, not lag"),
-    "lag.behind": ("warning", r" is falling behind"),
-    "skips.skipped": (
-        "critical",
-        (
-            rf"^{N} records? of (?P<topic>\S+) partition .* w\w+ skipped, "
-            rf"although.*?(?:; {N} more in other ranges)?(?: \(and .*)?$"
-        ),
-    ),
-    "skips.head": (
-        "critical",
-        rf"^{N} records? of (?P<topic>\S+) partition .* never copied: Mirror",
-    ),
-    "skips.tail": (
-        "critical",
-        rf"^{N} records? of (?P<topic>\S+) partition .* below the committed",
-    ),
-    "skips.suspected": (
-        "warning",
-        r" of (?P<topic>\S+) partition .*: suspected to be dropped",
-    ),
-    "skips.repeated": ("warning", r"duplicated; none was lost"),
-    "skips.unverifiable": (
-        "warning",
-        r" of (?P<topic>\S+) partition .* cannot be verified: the records",
-    ),
-    "skips.foreign": (
-        "warning",
-        r" of (?P<topic>\S+) at the target (?:is|are) not from MirrorMaker",
-    ),
-    "retention.short": (
-        "critical",
-        r"^(?P<topic>\S+) loses records in",
-    ),
-    "position.expired": (
-        "critical",
-        rf"^(?:At most )?{N} records? expired .*?: (?P<topic>[^\s\[]+)\[",
-    ),
-    "position.unverified": (
-        "warning",
-        r"^Up to .* may have expired .*?: (?P<topic>[^\s\[]+)\[",
-    ),
-    "position.rewound": ("warning", r"^MirrorMaker was rewound"),
-    "position.recreated": (
-        "critical",
-        (
-            r"^(?P<topic>\S+) was deleted and recreated at summit"
-            rf"(?:.*?resumed at its old position: {N} record)?"
-        ),
-    ),
-    "position.target recreated": (
-        "critical",
-        (
-            r"^(?P<topic>\S+) was deleted and recreated at ldf"
-            rf"(?:.*?\({N} offsets?\))?"
-        ),
-    ),
-    "position.beyond": (
-        "critical",
-        r"^(?:MirrorMaker's position in|Log of) (?P<topic>[^\s\[]+)",
-    ),
-    "topics.missing": ("critical", r"^Missing at"),
-    "topics.partitions": ("warning", r"^\S+ has \d+ partitions? at"),
-    "configs.differ": ("warning", r" is \S+ at summit but "),
-    "tasks.idle": ("critical", r"not run for|has had no tasks for"),
-    "tasks.failed": ("critical", r"^(?:Task|Connector) .* has failed"),
-    "heartbeats.none": ("warning", r"has emitted no heartbeat"),
-    "heartbeats.lag": ("warning", r"^Heartbeats of .* with a lag of"),
-    "bottleneck.dropped": ("critical", r"tasks dropped"),
-    "bottleneck.found": ("warning", r"^(?!No JMX|JMX metrics)"),
-    "sink.down": ("warning", r"^InfluxDB does not take points"),
-}
-"""What a sentence says, by name: how bad that may be, and how it is known.
-A group that counts is a count of records; several add up."""
+RECORDS = frozenset(
+    {
+        "canary.lost",
+        "lag.never-copied",
+        "position.expired-unread",
+        "position.recreated",
+        "position.reset-to-end",
+        "position.target-recreated",
+        "position.truncated",
+        "position.unverifiable",
+        "retention.expiring",
+        "skips.dropped",
+        "skips.foreign-producer",
+        "skips.suspected",
+        "skips.unverifiable",
+    }
+)
+"""Codes that are about records, and are explained by no other topic's
+fault."""
 
-RECORDS = frozenset({"canary.lost", "lag.never"}) | {
-    name for name, (_, text) in PATTERNS.items() if "<topic>" in text
-}
-"""What is said of records, and is explained by no other topic's fault."""
+COUNTS = ("records", "records_at_most", "offsets")
+"""Numbers of a finding that count what is lost; several add up."""
 
-_SLOW = frozenset({"latency.slow", "lag.behind", "bottleneck.found"})
+_SLOW = BOTTLENECKS | {"latency.high", "lag.falling-behind"}
 _AWAY = _SLOW | {
-    *("canary.overdue", "canary.late", "lag.stopped"),
-    *("heartbeats.none", "heartbeats.lag"),
+    *("canary.overdue", "canary.late", "lag.stopped", "lag.stalled"),
+    *("heartbeats.missing", "heartbeats.late"),
 }
 _RESTARTED = _AWAY | {
     *("tasks.idle", "tasks.failed"),
-    *("canary.duplicated", "skips.repeated", "position.rewound"),
+    *("canary.duplicated", "skips.duplicated", "position.rewound"),
 }
 _BLIND = _SLOW | {"canary.late", "canary.failed"}
 _EXPIRED = _RESTARTED | {
-    *("position.expired", "retention.short"),
+    *("position.expired-unread", "retention.expiring"),
     *("configs.differ",),
 }
 
@@ -159,49 +104,49 @@ MAY: Mapping[Kind, frozenset[str]] = {
     Kind.KILL_INFLUX: frozenset({"sink.down"}),
     Kind.FREEZE_INFLUX: frozenset({"sink.down"}),
     # Nothing is wrong, and nobody may say so; arrivals are read later.
-    Kind.KILL_AGENT: frozenset({"latency.slow"}),
-    Kind.FREEZE_AGENT: frozenset({"latency.slow", "canary.late"}),
+    Kind.KILL_AGENT: frozenset({"latency.high"}),
+    Kind.FREEZE_AGENT: frozenset({"latency.high", "canary.late"}),
     Kind.EXPIRE: _EXPIRED,
     Kind.DELETE: _EXPIRED,
     Kind.LOSE_PROBES: _EXPIRED | {"canary.lost"},
     Kind.RECREATE_SHORTER: _RESTARTED
-    | {"position.recreated", "position.beyond"},
+    | {"position.recreated", "position.truncated"},
     Kind.RECREATE_LONGER: _RESTARTED
-    | {"position.recreated", "position.beyond"},
-    Kind.RECREATE_TARGET: _RESTARTED | {"position.target recreated"},
+    | {"position.recreated", "position.truncated"},
+    Kind.RECREATE_TARGET: _RESTARTED | {"position.target-recreated"},
     Kind.GROW: _SLOW,
     Kind.CREATE: _SLOW,
-    Kind.DROP: frozenset({"skips.skipped"}),
+    Kind.DROP: frozenset({"skips.dropped"}),
     Kind.DROP_TAIL: frozenset(
-        {"skips.skipped", "skips.suspected", "lag.suspected"}
+        {"skips.dropped", "skips.suspected", "lag.suspected-drop"}
     ),
 }
-"""Which warning or critical sentence each fault explains."""
+"""Codes of the warning and critical findings that each fault explains."""
 
 LINGER: Mapping[str, float] = {
-    "latency.slow": LATENCY_SECONDS + SLACK_SECONDS,
+    "latency.high": LATENCY_SECONDS + SLACK_SECONDS,
     **dict.fromkeys(
         ("canary.late", "canary.duplicated", "canary.failed"),
         SLACK_SECONDS + WARNED_SECONDS,
     ),
     **dict.fromkeys(
-        ("skips.repeated", "position.rewound"),
+        ("skips.duplicated", "position.rewound"),
         SLACK_SECONDS + WARNED_SECONDS,
     ),
     **dict.fromkeys(
         (
             "canary.lost",
-            "skips.skipped",
-            "position.expired",
+            "skips.dropped",
+            "position.expired-unread",
             "position.recreated",
-            "position.target recreated",
+            "position.target-recreated",
         ),
         SLACK_SECONDS + LOST_SECONDS,
     ),
     # The maximum of a minute, and an average of as long.
-    "bottleneck.found": SLACK_SECONDS + 60,
+    **dict.fromkeys(BOTTLENECKS, SLACK_SECONDS + 60),
 }
-"""How long after a repair it may be said; else `SLACK_SECONDS`."""
+"""How long after a repair it may be found; else `SLACK_SECONDS`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -224,12 +169,12 @@ def _must(*names: str, within: float, **more: bool) -> Must:
 
 
 _OVERDUE = _must("canary.overdue", within=17)
-_STOPPED = _must("lag.stopped", within=24)
+_STOPPED = _must("lag.stopped", "lag.stalled", within=24)
 _UNSEEN = _must("canary.overdue", "canary.unknown", within=18)
 _BLINDED = _must("canary.unknown", within=18)
 _DOWN = _must("sink.down", within=20)
 # Log starts are read every 30 s.
-_GONE = _must("position.expired", within=36, stays=True)
+_GONE = _must("position.expired-unread", within=36, stays=True)
 
 MUST: Mapping[Kind, tuple[Must, ...]] = {
     # A probe is overdue after 10 s; a position stalled for two flushes of 5 s,
@@ -262,14 +207,14 @@ MUST: Mapping[Kind, tuple[Must, ...]] = {
         _must("position.recreated", within=30, stays=True),
     ),
     Kind.RECREATE_TARGET: (
-        _must("position.target recreated", within=30, stays=True),
+        _must("position.target-recreated", within=30, stays=True),
     ),
     Kind.GROW: (),
     Kind.CREATE: (),
-    Kind.DROP: (_must("skips.skipped", within=20, stays=True),),
+    Kind.DROP: (_must("skips.dropped", within=20, stays=True),),
     Kind.DROP_TAIL: (
         _must("skips.suspected", within=45),
-        _must("skips.skipped", within=20, after_repair=True, stays=True),
+        _must("skips.dropped", within=20, after_repair=True, stays=True),
     ),
 }
 """What must be said of each fault, and how soon."""
@@ -277,13 +222,19 @@ MUST: Mapping[Kind, tuple[Must, ...]] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Saying:
-    """What one sentence says."""
+    """One finding of `/api/status`, or that a whole check is unknown."""
 
     name: str
+    """Its code; ``check.unknown`` of a check that is unknown."""
+
     health: str
-    sentence: str
+    title: str = ""
     topic: str | None = None
     count: int | None = None
+    """Records, where it counts them."""
+
+    resumes: bool = False
+    """Whether the mirror has resumed on some of the partitions."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -373,7 +324,7 @@ class FalseAlarm:
 
 
 def to_sayings(
-    check: str, health: str, sentences: Sequence[str]
+    check: str, health: str, findings: Sequence[Mapping[str, Any]]
 ) -> Iterator[Saying]:
     """Yield what a verdict says.
 
@@ -382,52 +333,35 @@ def to_sayings(
     check
         Name of the check.
     health
-        Health of the verdict, that is, of its first sentence.
-    sentences
-        Its reason, and what else it found, the worst first.
+        Health of the verdict.
+    findings
+        Its findings, as `/api/status` gives them.
     """
     if health == "unknown":
         yield Saying(
-            name=f"{check}.unknown", health=health, sentence=sentences[0]
+            name=f"{check}.unknown",
+            health=health,
+            title=findings[0]["title"],
         )
-    if HEALTHS.index(health) < HEALTHS.index("warning"):
-        return
-    for first, sentence in zip(
-        (True, *[False] * len(sentences)), sentences, strict=False
-    ):
-        found = _recognize(check, health, sentence)
-        if found is not None:
-            yield found
-        elif first:
-            # What nobody knows, nothing explains.
-            yield Saying(name=f"{check}.?", health=health, sentence=sentence)
-
-
-def _recognize(check: str, health: str, sentence: str) -> Saying | None:
-    for name, (worst, pattern) in PATTERNS.items():
-        if not name.startswith(f"{check}."):
-            continue
-        if match := re.search(pattern, sentence):
-            topic = match.groupdict().get("topic")
-            counts = [
-                int(text.replace(",", ""))
-                for index, text in enumerate(match.groups(), start=1)
-                if text and index != match.re.groupindex.get("topic")
-            ]
-            return Saying(
-                name=name,
-                health=min(health, worst, key=HEALTHS.index),
-                sentence=sentence,
-                topic=topic,
+    for finding in findings:
+        if finding["health"] in {"warning", "critical"}:
+            numbers = finding["numbers"]
+            counts = [numbers[name] for name in COUNTS if numbers.get(name)]
+            resets = numbers.get("resets", 0)
+            yield Saying(
+                name=finding["code"],
+                health=finding["health"],
+                title=finding["title"],
+                topic=finding["subject"].get("topic"),
                 count=sum(counts) if counts else None,
+                resumes=numbers.get("open_resets", resets) < resets,
             )
-    return None
 
 
 def false_alarms(
     injections: Sequence[Injection], looks: Iterable[Look]
 ) -> list[FalseAlarm]:
-    """Return every warning or critical sentence that nothing explains."""
+    """Return every warning or critical finding that nothing explains."""
     found: dict[tuple[str, str | None], FalseAlarm] = {}
     closed: list[FalseAlarm] = []
     for look in looks:
@@ -553,7 +487,7 @@ def counts_said(
     looks
         Looks since the fault began.
     name
-        Name of the sentences.
+        Code of the findings.
     topics
         Topics that they are about.
 
@@ -571,7 +505,7 @@ def counts_said(
             for saying in look.sayings
             if saying.name == name and saying.topic in topics
         ]
-        if over is None and any("resumed" in s.sentence for s in found):
+        if over is None and any(s.resumes for s in found):
             over = look.at + LOST_SECONDS - TICK_SECONDS
         if over is not None and look.at > over:
             break

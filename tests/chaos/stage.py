@@ -649,7 +649,7 @@ class Stage:
             missing = now.missing[topic] - before.missing[topic]
             if kind in EXPIRES and topic in injection.topics:
                 yield self._claim_of(
-                    injection, "position.expired", missing, "expired"
+                    injection, "position.expired-unread", missing, "expired"
                 )
                 missing = 0
             skipped = now.skipped[topic] - before.skipped[topic]
@@ -677,7 +677,7 @@ class Stage:
                 injection, "position.recreated", lost, "never copied"
             )
         if kind is Kind.RECREATE_TARGET:
-            name = "position.target recreated"
+            name = "position.target-recreated"
             yield self._claim_of(injection, name, injection.gone, "gone")
             yield Claim(
                 what="new ones not copied",
@@ -710,7 +710,7 @@ class Stage:
     def _claim_of(
         self, injection: Injection, name: str, true: int, what: str
     ) -> Claim:
-        """Return what a sentence said since a fault began."""
+        """Return what findings of a code counted since a fault began."""
         counts = counts_said(
             [look for look in self.agent.looks if look.at >= injection.began],
             name,

@@ -149,9 +149,7 @@ class WatchedAgent(AbstractContextManager["WatchedAgent"]):
         look = self.looks[-1]
         if look.tick is None:
             return ["the agent does not answer"]
-        said = {
-            s.name.partition(".")[0]: s.sentence for s in look.sayings[::-1]
-        }
+        said = {s.name.partition(".")[0]: s.title for s in look.sayings[::-1]}
         return [
             f"{check} {health}: {said.get(check, '')}"
             for check, health in look.healths.items()
@@ -192,23 +190,19 @@ class WatchedAgent(AbstractContextManager["WatchedAgent"]):
         for flow in report["flows"]:
             for verdict in flow["verdicts"]:
                 check, health = verdict["check"], verdict["health"]
-                evidence = verdict["evidence"]
                 healths[check] = health
-                also = [v for k, v in evidence.items() if k[:5] == "also_"]
-                sentences = [verdict["reason"], *also]
-                sayings += to_sayings(check, health, sentences)
+                sayings += to_sayings(check, health, verdict["findings"])
         found = SINK_UP.search(metrics)
         if found is not None and float(found[1]) == 0:
             healths["sink"] = "warning"
-            words = "InfluxDB does not take points"
-            sayings += to_sayings("sink", "warning", [words])
+            sayings.append(Saying(name="sink.down", health="warning"))
         return Look(
             at=at, tick=report["at"], healths=healths, sayings=tuple(sayings)
         )
 
     def _note(self, look: Look) -> None:
         assert self._file is not None
-        words = [f"{s.health} {s.name}: {s.sentence}" for s in look.sayings]
+        words = [f"{s.health} {s.name}: {s.title}" for s in look.sayings]
         noted = {"at": round(look.at, 2), "tick": look.tick, "said": words}
         self._file.write(json.dumps(noted) + "\n")
         self._file.flush()

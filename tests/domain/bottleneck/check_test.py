@@ -89,7 +89,7 @@ DROPPED = {
     "records": 9,
     "not_produced_records": 7,
     "skipped_records": 2,
-    "last_seconds": 300,
+    "seconds": 300,
 }
 UNREAD = {
     "unread": (

@@ -74,14 +74,14 @@ ALL = frozenset({0, 1})
             {"oldest_outstanding": ago(30.1)},
             Health.CRITICAL,
             "canary.overdue",
-            {"partitions": 1, "oldest_seconds": 30.1},
+            {"partitions": 1, "seconds": 30.1},
         ),
         ({"oldest_outstanding": ago(29.9)}, Health.OK, "canary.ok", {}),
         (
             {"oldest_unacked": ago(31)},
             Health.UNKNOWN,
             "canary.unacknowledged",
-            {"partitions": 1, "oldest_seconds": 31},
+            {"partitions": 1, "seconds": 31},
         ),
         ({"oldest_unacked": ago(29)}, Health.OK, "canary.ok", {}),
         (
@@ -100,20 +100,20 @@ ALL = frozenset({0, 1})
             {"last_late": ago(599)},
             Health.WARNING,
             "canary.late",
-            {"partitions": 1, "last_seconds": 599},
+            {"partitions": 1, "seconds": 599},
         ),
         ({"last_late": ago(601)}, Health.OK, "canary.ok", {}),
         (
             {"last_duplicate": ago(5)},
             Health.WARNING,
             "canary.duplicated",
-            {"last_seconds": 5},
+            {"seconds": 5},
         ),
         (
             {"last_failed": ago(5)},
             Health.WARNING,
             "canary.failed",
-            {"last_seconds": 5},
+            {"seconds": 5},
         ),
         (
             {"warming": True, "last_arrival": None},
@@ -202,7 +202,7 @@ def test_what_was_overdue_before_a_pause_is_still_known() -> None:
         "canary.overdue",
         Health.CRITICAL,
     )
-    assert overdue.numbers["oldest_seconds"] == 74
+    assert overdue.numbers["seconds"] == 74
 
 
 def test_losses_within_the_window_are_counted_exactly() -> None:

@@ -86,7 +86,7 @@ def test_a_topic_that_is_hidden_is_not_said_to_match() -> None:
     verdict = judge(seen(), hidden=cannot)
     assert (verdict.health, verdict.codes) == (
         Health.UNKNOWN,
-        ("configs.hidden", "configs.ok"),
+        ("configs.hidden-topics", "configs.ok"),
     )
     # What is read is judged as ever.
     assert judge(seen(a_drift()), hidden=cannot).health is Health.WARNING

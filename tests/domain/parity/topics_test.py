@@ -41,7 +41,7 @@ def test_a_topic_that_is_hidden_is_not_said_to_be_there() -> None:
     verdict = world.survey({"a": 1}, {"a": 1})
     assert (verdict.health, verdict.codes) == (
         Health.UNKNOWN,
-        ("topics.hidden", "topics.ok"),
+        ("topics.hidden-topics", "topics.ok"),
     )
     # What is compared is judged as ever.
     assert world.survey({"a": 1}, {"a": 2}).health is Health.WARNING
@@ -61,7 +61,7 @@ def test_a_new_topic_is_missed_after_two_refreshes_until_it_is_there() -> None:
     assert worst(verdict) == (
         Health.CRITICAL,
         "topics.missing",
-        {"topics": 1, "lasted_seconds": 1205},
+        {"topics": 1, "seconds": 1205},
     )
     assert verdict.findings[0].subject == {"topic": "b"}
     assert world.figures() == [1, 0]
@@ -99,7 +99,11 @@ def test_a_topic_is_not_missed_before_the_target_was_asked_for_it() -> None:
     assert world.figures() == [0, 0]
     world.parity.hidden.set({"b": True})
     verdict = world.verdict()
-    assert worst(verdict) == (Health.UNKNOWN, "topics.hidden", {"topics": 1})
+    assert worst(verdict) == (
+        Health.UNKNOWN,
+        "topics.hidden-topics",
+        {"topics": 1},
+    )
     assert verdict.findings[0].subject == {"topic": "b"}
     assert world.figures() == [0, 0]
 

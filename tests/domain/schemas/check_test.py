@@ -158,13 +158,13 @@ def test_a_missing_schema_is_a_warning_then_critical_then_late(
         Health.WARNING,
         "schemas.missing",
         {"topic": "t"},
-        one | {"lasted_seconds": 10},
+        one | {"seconds": 10},
     )
     assert worst(site.look(SECOND * 30)) == (
         Health.CRITICAL,
         "schemas.missing",
         {"topic": "t"},
-        one | {"lasted_seconds": 40},
+        one | {"seconds": 40},
     )
     site.registries[2] = Resolution.SAME
     assert worst(site.look()) == (
@@ -202,7 +202,7 @@ def test_a_schema_that_comes_before_its_records_is_not_late(
         Health.WARNING,
         "schemas.not-copied",
         {"topic": "t"},
-        {"schemas": 1, "topics": 1, "lasted_seconds": 310},
+        {"schemas": 1, "topics": 1, "seconds": 310},
     )
     site.registries[2] = Resolution.SAME
     site.look()
@@ -219,7 +219,7 @@ def test_one_id_of_two_schemas_is_critical_at_once(site: Site) -> None:
         Health.CRITICAL,
         "schemas.different",
         {"topic": "t"},
-        {"schemas": 1, "topics": 2, "lasted_seconds": 10},
+        {"schemas": 1, "topics": 2, "seconds": 10},
     )
     found = {s.metric.name: s.value for s in samples(site.seen, site.now)}
     assert found["mirrorwatch_schemas_collisions"] == 1
@@ -236,7 +236,7 @@ def test_what_was_proved_outlives_the_agent(site: Site) -> None:
     verdict = again.verdict()
     assert verdict.health is Health.CRITICAL
     assert verdict.codes[:2] == ("schemas.missing", "schemas.no-data")
-    assert verdict.findings[0].numbers["lasted_seconds"] == 40
+    assert verdict.findings[0].numbers["seconds"] == 40
     assert [*samples(again.seen, again.now)] == []
     # It may have arrived at any time while the agent was away.
     again.registries[2] = Resolution.SAME
@@ -264,7 +264,7 @@ def test_a_schema_that_is_deleted_is_found_and_all_are_asked_again(
         Health.CRITICAL,
         "schemas.missing",
         {"topic": "t"},
-        {"schemas": 1, "topics": 1, "lasted_seconds": 39},
+        {"schemas": 1, "topics": 1, "seconds": 39},
     )
     assert verdict.evidence["schema_ids_bad"] == 2
     site.registries = {1: Resolution.SAME, 2: Resolution.SAME}
@@ -403,7 +403,7 @@ def test_what_is_not_known_is_never_ok(site: Site) -> None:
         ({"problems": ("No answer",)}, "unreadable", {}),
         ({"unsampled": 1}, "no-data", {"topics": 1}),
         ({"unresolved": 3}, "no-data", {"schemas": 3}),
-        ({"at": NOON - timedelta(minutes=3)}, "stale", {"age_seconds": 190}),
+        ({"at": NOON - timedelta(minutes=3)}, "stale", {"seconds": 190}),
         ({"known": False}, "no-data", {}),
     ):
         assert worst(judged(**more)) == (

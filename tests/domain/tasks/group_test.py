@@ -89,7 +89,7 @@ BROOKLIN = replace(
     had_members=False,
 )
 EMPTY = replace(GROUP, state="empty", members=())
-UNCOMMITTED = {"stalled_seconds": 240, "written_records": 9000}
+UNCOMMITTED = {"seconds": 240, "written_records": 9000}
 
 
 @pytest.mark.parametrize(
@@ -116,31 +116,31 @@ UNCOMMITTED = {"stalled_seconds": 240, "written_records": 9000}
             {"rebalances": 13},
         ),
         (replace(GROUP, rebalances=12), Health.OK, "tasks.ok", {"members": 1}),
-        (EMPTY, Health.CRITICAL, "tasks.no-members", {"empty_seconds": 240}),
+        (EMPTY, Health.CRITICAL, "tasks.no-members", {"seconds": 240}),
         # Others write to the target: without members it copies nothing.
         (
             replace(EMPTY, loop=LOOP),
             Health.CRITICAL,
             "tasks.no-members",
-            {"empty_seconds": 240},
+            {"seconds": 240},
         ),
         (
             replace(EMPTY, since=NOON + 3.9 * MINUTE),
             Health.UNKNOWN,
             "tasks.no-members",
-            {"empty_seconds": 6},
+            {"seconds": 6},
         ),
         (
             replace(EMPTY, state="dead", had_members=False),
             Health.UNKNOWN,
             "tasks.no-members",
-            {"empty_seconds": 240},
+            {"seconds": 240},
         ),
         (
             replace(GROUP, state="preparing_rebalance"),
             Health.WARNING,
             "tasks.rebalancing",
-            {"rebalancing_seconds": 240},
+            {"seconds": 240},
         ),
         (
             replace(

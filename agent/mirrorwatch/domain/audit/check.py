@@ -211,7 +211,7 @@ def _find(
             Health.UNKNOWN,
             f"Audit results were last read {seconds(now - seen.at)} ago. "
             "Check that the folder audit.out answers",
-            numbers={"age_seconds": (now - seen.at).total_seconds()},
+            numbers={"seconds": (now - seen.at).total_seconds()},
         )
     for problem in seen.problems:
         yield Finding("audit.unreadable", Health.UNKNOWN, problem)
@@ -353,9 +353,7 @@ def _judge_attempt(
             f"The audit due at {time_of(attempt.due)} is late: it has run "
             f"for {seconds(now - attempt.began_at)} and is stopped after "
             f"{seconds(limits.timeout)} (audit.timeout)",
-            numbers={
-                "running_seconds": (now - attempt.began_at).total_seconds()
-            },
+            numbers={"seconds": (now - attempt.began_at).total_seconds()},
         )
         return
     yield Finding(
@@ -364,7 +362,7 @@ def _judge_attempt(
         "No audit of this flow has completed since the one due at "
         f"{time_of(overdue)}. Check that it was started and writes to "
         "audit.out",
-        numbers={"overdue_seconds": (now - overdue).total_seconds()},
+        numbers={"seconds": (now - overdue).total_seconds()},
     )
 
 

@@ -362,7 +362,7 @@ def _lost(
             "records": lately.lost,
             "not_produced_records": lately.not_produced,
             "skipped_records": lately.records_skipped,
-            "last_seconds": (now - at).total_seconds(),
+            "seconds": (now - at).total_seconds(),
         },
     )
 

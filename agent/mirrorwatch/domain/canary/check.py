@@ -96,7 +96,7 @@ def _find(
             Health.UNKNOWN,
             f"Canary has been stuck for {seconds(now - seen.at)}. Check "
             "mirrorwatch's log and the disk of its state file",
-            numbers={"age_seconds": (now - seen.at).total_seconds()},
+            numbers={"seconds": (now - seen.at).total_seconds()},
         )
     yield from _find_losses(seen, limits, now)
     yield from _find_overdue(seen, limits, now)
@@ -165,7 +165,7 @@ def _find_overdue(
             subject={"topic": seen.topic},
             numbers={
                 "partitions": len(overdue),
-                "oldest_seconds": oldest.total_seconds(),
+                "seconds": oldest.total_seconds(),
             },
         )
     elif outstanding and not seen.problems:
@@ -204,7 +204,7 @@ def _find_blindness(
             subject={"topic": seen.topic},
             numbers={
                 "partitions": len(unacked),
-                "oldest_seconds": max(unacked).total_seconds(),
+                "seconds": max(unacked).total_seconds(),
             },
         )
     silent = [
@@ -269,7 +269,7 @@ def _find_trouble(
                 subject={"topic": seen.topic},
                 numbers={
                     "partitions": len(recent),
-                    "last_seconds": (now - max(recent)).total_seconds(),
+                    "seconds": (now - max(recent)).total_seconds(),
                 },
             )
 

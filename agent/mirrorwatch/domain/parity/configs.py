@@ -244,7 +244,7 @@ def _find(
             "configs.stale",
             Health.UNKNOWN,
             f"Topic configs were last read {seconds(now - seen.at)} ago",
-            numbers={"age_seconds": (now - seen.at).total_seconds()},
+            numbers={"seconds": (now - seen.at).total_seconds()},
         )
         return
     due = seen.due
@@ -253,7 +253,7 @@ def _find(
         if drifts:
             yield _find_drift(drifts, seen, limits)
     if hidden is not None:
-        yield Finding("configs.hidden", Health.UNKNOWN, hidden)
+        yield Finding("configs.hidden-topics", Health.UNKNOWN, hidden)
     yield Finding(
         "configs.ok",
         Health.OK,

@@ -373,7 +373,7 @@ def _find(
     yield from _find_cycles(seen)
     yield from _find_misread(seen)
     if hidden is not None:
-        yield Finding("topics.hidden", Health.UNKNOWN, hidden)
+        yield Finding("topics.hidden-topics", Health.UNKNOWN, hidden)
     carried = seen.carried - len(seen.unwanted)
     theirs = every(carried, "replicated topic")
     yield Finding(
@@ -430,13 +430,13 @@ def _find_missing(seen: TopicsObservation) -> Iterator[Finding]:
             subject={"topic": min(m.topic for m in absent)},
             numbers={
                 "topics": len(absent),
-                "lasted_seconds": (seen.at - oldest).total_seconds(),
+                "seconds": (seen.at - oldest).total_seconds(),
             },
         )
     hidden = [m.remote for m in seen.late if m.hidden]
     if hidden:
         yield Finding(
-            "topics.hidden",
+            "topics.hidden-topics",
             Health.UNKNOWN,
             f"Mirrorwatch cannot verify whether {names(hidden)} "
             f"{agree(len(hidden), 'exist')} at {there}. Grant it DESCRIBE on "

@@ -226,7 +226,7 @@ def _facts(problems: Sequence[SchemaProblem], lasted: timedelta) -> _Facts:
         "numbers": {
             "schemas": len({p.use.schema for p in problems}),
             "topics": len({p.use.topic for p in problems}),
-            "lasted_seconds": lasted.total_seconds(),
+            "seconds": lasted.total_seconds(),
         },
     }
 
@@ -289,7 +289,7 @@ def _find_unknown(
             Health.UNKNOWN,
             "Schemas of the records were last read "
             f"{seconds(now - seen.at)} ago: mirrorwatch hangs",
-            numbers={"age_seconds": (now - seen.at).total_seconds()},
+            numbers={"seconds": (now - seen.at).total_seconds()},
         )
     if seen.unsampled:
         yield Finding(

@@ -149,7 +149,7 @@ def _judge_tasks(
         numbers={
             "idle_tasks": len(idle),
             "tasks": len(tasks),
-            "idle_seconds": (now - since).total_seconds(),
+            "seconds": (now - since).total_seconds(),
         },
     )
 
@@ -175,7 +175,7 @@ def _judge_connector(
         numbers={
             "idle_tasks": 0,
             "tasks": 0,
-            "idle_seconds": (now - connector.since).total_seconds(),
+            "seconds": (now - connector.since).total_seconds(),
         },
     )
 
@@ -297,7 +297,7 @@ def _find(
             numbers={
                 "running_tasks": running,
                 "tasks": count,
-                "stalled_seconds": seen.unproved.total_seconds(),
+                "seconds": seen.unproved.total_seconds(),
             },
         )
     if running:

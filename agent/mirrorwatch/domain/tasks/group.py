@@ -232,7 +232,7 @@ def find_group(
             f"({group.state}): nothing is copied meanwhile. Check "
             f"{group.title}'s log",
             subject=_subject(group),
-            numbers={"rebalancing_seconds": lasted.total_seconds()},
+            numbers={"seconds": lasted.total_seconds()},
         )
     else:
         yield Finding(
@@ -278,7 +278,7 @@ def _empty(group: GroupTasks, grace: timedelta, lasted: timedelta) -> Finding:
         health,
         reason,
         subject=_subject(group),
-        numbers={"empty_seconds": lasted.total_seconds()},
+        numbers={"seconds": lasted.total_seconds()},
     )
 
 
@@ -295,7 +295,7 @@ def _loop(loop: SplitLoop, group: GroupTasks, now: datetime) -> Finding:
         "(batch-split-total of its producer, max.message.bytes)",
         subject=_subject(group),
         numbers={
-            "stalled_seconds": (now - loop.since).total_seconds(),
+            "seconds": (now - loop.since).total_seconds(),
             "written_records": loop.written,
             "partitions": loop.partitions,
         },
