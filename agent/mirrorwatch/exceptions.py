@@ -147,7 +147,7 @@ class MavenError(MirrorwatchError):
     """A jar cannot be fetched, or is not the one that was expected."""
 
 
-Layer = Literal["dns", "tcp", "tls", "kafka", "sasl"]
+Layer = Literal["tcp", "tls"]
 """Where a connection failed."""
 
 

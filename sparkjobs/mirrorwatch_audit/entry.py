@@ -171,7 +171,9 @@ class Audits:
     def _alone(self) -> Iterator[RunStore]:
         """Hold the folder of all runs, and keep nothing there after that."""
         with only_one(self._folder, self._files) as still_held:
-            yield RunStore(self._session, self._folder, still_held)
+            store = RunStore(self._session, self._folder, still_held)
+            store.begin()
+            yield store
 
     def _forget(self, store: RunStore) -> None:
         """Delete old runs; if that fails, the audit is none the worse."""

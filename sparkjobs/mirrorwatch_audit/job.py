@@ -377,22 +377,15 @@ class AuditJob:
     ) -> tuple[Plan, DataFrame]:
         """Make checksums as this night's of what was left with others."""
         kept = self._last_pairs(run)
-        outdated = self._store.is_outdated(run.carried_from)
         other = [
             pair
             for pair in plan.pairs
-            if outdated
-            or _is_hashed_otherwise(kept.get(name(pair), pair), pair)
+            if _is_hashed_otherwise(kept.get(name(pair), pair), pair)
         ]
         if not other:
             return plan, carry
         with translated("Cannot read what was left by the night before"):
-            carry, lost = hashed_again(
-                self._tools.read,
-                carry,
-                other,
-                "an older version" if outdated else "timestamps",
-            )
+            carry, lost = hashed_again(self._tools.read, carry, other)
         gone = {(gap.topic, gap.partition) for gap in lost}
         pairs = tuple(
             replace(pair, exact_start=False)

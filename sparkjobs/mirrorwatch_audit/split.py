@@ -30,10 +30,10 @@ class _Digested:
     request: Request
     plan: Plan
 
-    lines: int | None = None
-    """Lines of the digest, where they were counted."""
+    lines: int
+    """Lines of the digest."""
 
-    records: int | None = None
+    records: int
     """Records that were read."""
 
 
@@ -237,9 +237,8 @@ class Split:
             )
         table = _table(folder)
         # A folder that was copied over another has the files of both.
-        if found.lines not in {None, table.count()} or (
-            found.records not in {None, reading_of(table).records}
-        ):
+        read = (table.count(), reading_of(table).records)
+        if read != (found.lines, found.records):
             raise AuditError(
                 f"{folder.url} is not as digest left it: copy it again, to an "
                 "empty folder"
@@ -258,8 +257,7 @@ class Split:
 
 
 def _table(folder: HadoopFolder) -> DataFrame:
-    # That an older one is of no use is told by what compares them.
-    digest = folder.read_table("digest", oldest=1)
+    digest = folder.read_table("digest")
     if digest is None:
         raise AuditError(f"{folder.url} is not whole: its digest is missing")
     return digest

@@ -9,13 +9,17 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from structlog.testing import capture_logs
 
 from mirrorwatch.domain.audit.plan import AuditedEnds, TimeWindow, ends_after
 from mirrorwatch.domain.audit.result import Hours
 from mirrorwatch.exceptions import AuditError
-from mirrorwatch.state.audits import latest_audit, read_audit, read_hours
-from mirrorwatch_audit.compare.digests import bucket_length
-from mirrorwatch_audit.digest.digest import SCHEMA_VERSION
+from mirrorwatch.state.audits import (
+    SCHEMA_VERSION,
+    latest_audit,
+    read_audit,
+    read_hours,
+)
 from mirrorwatch_audit.digest.records import small_table
 from mirrorwatch_audit.session import translated
 from mirrorwatch_audit.store.store import FrozenRun, HadoopFolder, RunStore
@@ -222,19 +226,29 @@ def test_old_runs_are_deleted_but_not_what_the_next_night_needs(
     assert numbers(store.carry("nightly-2026-11-18")) == [3]
 
 
-def test_a_table_of_another_version_is_refused(
+def test_runs_of_another_layout_are_set_aside(
     spark: SparkSession, store: RunStore, tmp_path: Path
 ) -> None:
-    other = a_table(spark, 1).selectExpr(
-        "number", f"{SCHEMA_VERSION + 1} AS schema_version"
-    )
-    store.save_carry("a", other)
-    with pytest.raises(AuditError, match=f"has version {SCHEMA_VERSION + 1}"):
-        store.carry("a")
+    files, kept = HadoopFolder(spark, str(tmp_path)), a_plan().id
+    with capture_logs() as log:
+        store.begin()
+        store.save_plan(FrozenRun(plan=a_plan(), before=AuditedEnds()))
+        store.begin()
+    assert log == []
+    assert store.plan(kept) is not None
 
-    a_table(spark, 1).write.parquet(f"{tmp_path}/runs/b/carry")
-    with pytest.raises(AuditError, match="has version None"):
-        store.carry("b")
+    files.create("layout", str(SCHEMA_VERSION + 1), anew=False)
+    (tmp_path / "latest.json").write_text("{}")
+    with capture_logs() as log:
+        store.begin()
+
+    runs, latest = log
+    assert runs["path"] == f"file://{tmp_path}/runs"
+    assert latest["path"] == f"file://{tmp_path}/latest.json"
+    assert Path(runs["aside"].removeprefix("file://"), kept).is_dir()
+    assert Path(latest["aside"].removeprefix("file://")).is_file()
+    assert store.plan(kept) is None
+    assert files.read("layout") == str(SCHEMA_VERSION)
 
 
 def test_a_half_written_result_is_none(
@@ -391,7 +405,7 @@ def test_of_thousands_of_runs_the_newest_nights_alone_are_read_whole(
     (window,) = (run for run in runs.store.ended() if not run.nightly)
     assert (window.id, window.end) == ("window", NIGHT - 2 * DAY)
     HadoopFolder(spark, str(runs.folder)).write_text(
-        "broken/result", '{"schema_version":1,"value":'
+        "broken/result", '{"schema_version":2,"value":'
     )
     with pytest.raises(AuditError, match="is not what an audit keeps"):
         RunStore(spark, str(runs.folder.parent)).ended()
@@ -415,17 +429,3 @@ def test_an_empty_folder_has_nothing_to_forget(
 ) -> None:
     runs.store.forget(NIGHT, KEEP)
     assert HadoopFolder(spark, str(tmp_path)).folders("runs") == {}
-
-
-def test_digests_of_an_older_version_are_of_no_use(
-    spark: SparkSession, store: RunStore, tmp_path: Path
-) -> None:
-    old = spark.range(1).selectExpr(
-        "1 AS schema_version", "600000 AS bucket_ms"
-    )
-    old.write.parquet(f"{tmp_path}/runs/a/digests/source")
-    # A night that was stopped makes its own anew.
-    assert store.digest("a", "source", timedelta(minutes=10)) is None
-    reads = f"layout 1, .* reads {SCHEMA_VERSION}: make them"
-    with pytest.raises(AuditError, match=reads):
-        bucket_length(old, old)

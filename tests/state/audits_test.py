@@ -100,8 +100,8 @@ def test_a_run_of_named_topics_is_never_the_latest(tmp_path: Path) -> None:
 
 def test_another_version_is_refused_with_a_remedy(tmp_path: Path) -> None:
     file = tmp_path / "latest.json"
-    file.write_text(json.dumps({"schema_version": 2, "value": {}}))
-    with pytest.raises(AuditError, match="version 2, and this mirrorwatch"):
+    file.write_text(json.dumps({"schema_version": 99, "value": {}}))
+    with pytest.raises(AuditError, match="version 99, and this mirrorwatch"):
         latest_audit(tmp_path)
 
 
@@ -111,8 +111,8 @@ def test_another_version_is_refused_with_a_remedy(tmp_path: Path) -> None:
         "",
         "[]",
         "{}",
-        '{"schema_version": 1}',
-        '{"schema_version": 1, "value": {}}',
+        '{"schema_version": 2}',
+        '{"schema_version": 2, "value": {}}',
     ],
 )
 def test_what_is_no_result_is_refused(tmp_path: Path, text: str) -> None:

@@ -81,26 +81,6 @@ def test_two_agents_cannot_share_a_state_file(tmp_path: Path) -> None:
     Database(path).close()
 
 
-@dataclass(frozen=True)
-class Library:
-    volumes: int = 0
-
-
-def test_an_older_version_of_a_document_is_upgraded() -> None:
-    database = Database(None)
-    DocumentStore(database, "a", "one", Shelf).save(Shelf(3))
-    upgrades = [
-        lambda old: {"count": old["books"]},
-        lambda old: {"volumes": 10 * old["count"]},
-    ]
-    store = DocumentStore(database, "a", "one", Library, upgrades)
-    assert store.load() == Library(30)
-    store.save(Library(31))
-    assert store.load() == Library(31)
-    with pytest.raises(StateError, match="has version 3"):
-        DocumentStore(database, "a", "one", Shelf).load()
-
-
 def test_a_transaction_within_another_is_part_of_it() -> None:
     database = Database(None)
     store = DocumentStore(database, "a", "one", Shelf)

@@ -8,7 +8,7 @@ from mirrorwatch.domain.offsets import OffsetMap
 from mirrorwatch.domain.skips.partition import PartitionState
 from mirrorwatch.domain.skips.tracker import SkipTracker
 from mirrorwatch.state import Database
-from mirrorwatch.state.documents import DocumentStore, from_json
+from mirrorwatch.state.documents import DocumentStore
 from mirrorwatch.state.failover import GroupStore
 from mirrorwatch.state.skips import SkipsStore
 from tests.support.builders import FLOW, NOON
@@ -55,6 +55,3 @@ def test_of_which_topics_a_time_is_proved_is_kept_with_it() -> None:
     store = DocumentStore(Database(None), "f", "recovery", RecoveryState)
     store.save(state)
     assert store.load() == state
-    # An older agent knew of none.
-    old = f'{{"complete_until":"{NOON.isoformat()}","holes":[]}}'
-    assert from_json(RecoveryState, old) == RecoveryState(complete_until=NOON)

@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+from ssl import SSLContext
 from threading import Thread
 from typing import Any, TypeVar
 
@@ -38,7 +39,7 @@ from ..kafka.admin import (
 )
 from ..kafka.errors import NO_TOKEN
 from ..wiring.context import to_mirror
-from .connection import TlsSettings, check_broker, check_tcp
+from .connection import broker_context, connect, speaks_tls
 from .findings import Connectors, Findings, ReachedCluster
 from .flows import examine_flow
 from .servers import (
@@ -209,6 +210,8 @@ class _Examination:
             self._isolation.run(subject, lambda: work(findings))
         except InternalError as e:
             findings.add_error("internal", e)
+        except LayerError as e:
+            findings.add(e.layer, str(e), e.remedy)
         except MirrorwatchError as e:
             findings.add_error("request", e)
         finally:
@@ -272,7 +275,8 @@ class _Examination:
     def _cluster(self, alias: str, findings: Findings) -> None:
         kafka = self._config.clusters[alias].kafka
         servers = sorted(kafka.brokers)
-        if not self._connect_first(alias, servers, findings):
+        context = broker_context(alias, kafka)
+        if not self._connect_first(alias, servers, context, findings):
             return
         cluster = Cluster(alias, dict(kafka))
         try:
@@ -290,7 +294,21 @@ class _Examination:
             )
             return
         except SourceError as e:
-            findings.add_error("metadata", e)
+            host, port = servers[0]
+            if context is None and speaks_tls(host.strip("[]"), port):
+                findings.add(
+                    "tls",
+                    f"{host}:{port} requires TLS",
+                    f"Set clusters.{alias}.kafka.security.protocol to SSL or "
+                    "SASL_SSL",
+                )
+                return
+            findings.add(
+                "metadata",
+                f"{alias} does not answer ({cluster.trouble or e.__cause__})",
+                f"Check that it runs, and clusters.{alias}.kafka: the port, "
+                "security.protocol, the login and the client certificate",
+            )
             return
         found = str(listed.cluster_id)
         expected = self._config.clusters[alias].cluster_id
@@ -313,20 +331,21 @@ class _Examination:
             (str(b.host).lower(), int(b.port)) for b in listed.brokers.values()
         } - kafka.brokers
         self._connect_advertised(
-            alias, sorted(others)[:ADVERTISED], len(others), findings
+            alias, sorted(others)[:ADVERTISED], len(others), context, findings
         )
 
     def _connect_first(
         self,
         alias: str,
         servers: Sequence[tuple[str, int]],
+        context: SSLContext | None,
         findings: Findings,
     ) -> bool:
         """Connect to the bootstrap servers; return whether one answers."""
-        kafka = self._config.clusters[alias].kafka
+        key = f"clusters.{alias}.kafka"
         asked = {
             (host, port): self._in_thread(
-                partial(check_broker, alias, host.strip("[]"), port, kafka)
+                partial(connect, host.strip("[]"), port, context, key=key)
             )
             for host, port in servers
         }
@@ -366,20 +385,16 @@ class _Examination:
         alias: str,
         servers: Sequence[tuple[str, int]],
         number: int,
+        context: SSLContext | None,
         findings: Findings,
     ) -> None:
-        """Connect to the brokers that the cluster itself names."""
-        kafka = self._config.clusters[alias].kafka
-        # Their names are in no bootstrap.servers, nor need they be in the
-        # certificate that was looked at.
-        tls = (
-            TlsSettings.of(alias, kafka)
-            if kafka.protocol.endswith("SSL")
-            else None
-        )
+        """Connect to the brokers that the cluster itself names: their names
+        are in no bootstrap.servers, nor need they be in the certificate.
+        """
+        key = "advertised.listeners"
         asked = {
             f"{host}:{port}": self._in_thread(
-                partial(check_tcp, host, port, tls, key="advertised.listeners")
+                partial(connect, host, port, context, key=key)
             )
             for host, port in servers
         }

@@ -33,7 +33,7 @@ from ..sources.registry import Registry
 from ..state.queue import Batch
 from ..wiring.context import to_address, to_mirror_jmx
 from ..wiring.jmx import to_jmx_reader
-from .connection import TlsSettings, check_tcp
+from .connection import connect, tls_context
 from .findings import Connectors, Findings, to_texts
 
 __all__ = [
@@ -181,36 +181,15 @@ def examine_receiver(receiver: ReceiverConfig, findings: Findings) -> None:
         return
     parts = urlsplit(receiver.url.get_secret_value())
     secure = parts.scheme == "https"
-    host = parts.hostname or ""
-    tls = TlsSettings(key="ca", ca=receiver.ca) if secure else None
-    _check_address(
-        host,
-        parts.port or (443 if secure else 80),
-        tls,
-        findings,
-        f"url of the receiver {receiver.name}",
-        hidden=True,
-    )
-
-
-def _check_address(
-    host: str,
-    port: int,
-    tls: TlsSettings | None,
-    findings: Findings,
-    key: str,
-    *,
-    hidden: bool = False,
-) -> None:
+    host, port = parts.hostname or "", parts.port or (443 if secure else 80)
+    key = f"url and ca of the receiver {receiver.name}"
     try:
-        check_tcp(host, port, tls, key=key)
+        context = tls_context(key, receiver.ca) if secure else None
+        connect(host, port, context, key=key)
     except LayerError as e:
-        cause, remedy = str(e), e.remedy
-        if hidden:
-            # Who knows the address of a web hook may post there.
-            cause = cause.replace(f"{host}:{port}", "its address")
-            cause = cause.replace(host, "its host")
-        findings.add(e.layer, cause, remedy)
+        # Who knows the address of a web hook may post there.
+        cause = str(e).replace(f"{host}:{port}", "its address")
+        findings.add(e.layer, cause.replace(host, "its host"), e.remedy)
 
 
 def _read_jmx(flow: FlowConfig, jmx: JmxConfig, url: str) -> Sequence[Any]:
@@ -226,13 +205,8 @@ def examine_jmx(
     if jmx.format == "rmi":
         place = _RMI.search(url)
         if place is not None:
-            _check_address(
-                place["host"],
-                int(place["port"]),
-                None,
-                findings,
-                "mirror.jmx.urls",
-            )
+            host, port = place["host"], int(place["port"])
+            connect(host, port, None, key="mirror.jmx.urls")
         return
     try:
         found = _read_jmx(flow, jmx, url)

@@ -53,7 +53,7 @@ class DoctorFinding:
     """What it is about: ``cluster summit``, ``flow summit->ldf``."""
 
     check: str
-    """What was checked, in a word: ``dns``, ``tcp``, ``tls``, ``rights``."""
+    """What was checked, in a word: ``tcp``, ``tls``, ``rights``."""
 
     cause: str
     """What is wrong."""

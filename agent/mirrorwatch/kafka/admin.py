@@ -147,6 +147,11 @@ class Cluster:
         # Partitions whose offsets the last answer did not have.
         self._missing: AbstractSet[TopicPartition] = frozenset()
 
+    @property
+    def trouble(self) -> str | None:
+        """Why no broker answers, in librdkafka's words."""
+        return None if self._error is None else self._error.str()
+
     def brokers(self) -> Brokers:
         """Read who is in the cluster.
 
@@ -488,7 +493,9 @@ class Cluster:
                 self._admin = AdminClient(self._settings)
 
     def _note_error(self, error: KafkaError) -> None:
-        # Who is refused is disconnected next, and that is no reason.
+        # What follows a reason is none: who is refused is disconnected next.
+        if error.code() == KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001 - how the library names it
+            return
         if self._error is None or self._error.code() not in REFUSED:
             self._error = error
 

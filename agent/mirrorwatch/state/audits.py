@@ -4,7 +4,7 @@ The audit's own store is read and written by Spark, which a daemon has not.
 Where the folder is local, each run leaves the same as one JSON file beside it:
 
 ``<out>/runs/<id>/result.json``
-    ``{"schema_version": 1, "value": {...}}``, where the value is a
+    ``{"schema_version": 2, "value": {...}}``, where the value is a
     `FinishedAudit` as `to_json` writes it. It is written last, just before
     the store's own, which is what makes a run count.
 ``<out>/runs/<id>/hours.json``
@@ -30,7 +30,7 @@ from ..exceptions import AuditError
 from .documents import from_json, to_json
 
 __all__ = [
-    "check_version",
+    "SCHEMA_VERSION",
     "from_versioned",
     "latest_audit",
     "local_path",
@@ -50,9 +50,9 @@ __all__ = [
 
 T = TypeVar("T")
 
-SCHEMA_VERSION = 1
-"""Of everything that audits keep. Changes when a reader of the version before
-could misunderstand something."""
+SCHEMA_VERSION = 2
+"""Of everything that audits keep: documents, digests and carries. Raise it
+with each change of one of them."""
 
 
 def to_versioned(value: Any) -> str:
@@ -79,29 +79,16 @@ def from_versioned(kind: type[T], text: str, where: str) -> T:
     """
     try:
         document = json.loads(text)
-        check_version(document["schema_version"], where)
+        version = document["schema_version"]
+        if version != SCHEMA_VERSION:
+            raise AuditError(
+                f"{where} has version {version!r}, and this mirrorwatch reads "
+                f"version {SCHEMA_VERSION}: use the one that wrote it"
+            )
         return from_json(kind, json.dumps(document["value"]))
     # cattrs raises a group of errors, one for each field.
     except (ValueError, TypeError, KeyError, ExceptionGroup) as e:
         raise AuditError(f"{where} is not what an audit keeps there") from e
-
-
-def check_version(
-    version: object, where: str, *, wanted: int = SCHEMA_VERSION
-) -> None:
-    """Refuse what another version wrote.
-
-    Raises
-    ------
-    AuditError
-        Raised with the remedy.
-    """
-    if version != wanted:
-        raise AuditError(
-            f"{where} has version {version!r}, and this mirrorwatch reads "
-            f"version {wanted}: use the one that wrote it, or another folder "
-            "(audit.out)"
-        )
 
 
 def write_audit(folder: Path, audit: FinishedAudit) -> None:

@@ -14,11 +14,32 @@ from typing import Any, TextIO, TypeVar
 from cattrs import BaseValidationError
 
 from ..exceptions import StateError, StateInUseError, StateUnusableError
-from .migrations import LAYOUT, is_foreign, migrate
 
 __all__ = ["Database"]
 
 T = TypeVar("T")
+
+LAYOUT = 4
+"""Version of the layout, kept as ``PRAGMA user_version``. Raise it with each
+change of a table or document: a file of another version is set aside."""
+
+APPLICATION = 0x4D697257
+"""``PRAGMA application_id`` of a state file."""
+
+TABLES = (
+    """
+CREATE TABLE documents (
+    kind TEXT, flow TEXT, body TEXT NOT NULL,
+    PRIMARY KEY (kind, flow)) WITHOUT ROWID
+""",
+    """
+CREATE TABLE queue (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL,
+    points INTEGER NOT NULL, body BLOB NOT NULL)
+""",
+    # Finds the oldest entry of one queue without reading the others.
+    "CREATE INDEX queue_name ON queue (name, id)",
+)
 
 UNDECODABLE = (
     ArithmeticError,
@@ -64,7 +85,7 @@ class Database:
     StateInUseError
         Raised if another agent uses the file.
     StateUnusableError
-        Raised if the file is damaged, foreign, or of a newer version.
+        Raised if the file is damaged, foreign, or of another layout.
     StateError
         Raised if the file cannot be opened or written.
 
@@ -72,9 +93,8 @@ class Database:
     -----
     ``synchronous=FULL``: a committed transaction survives a loss of power.
     One connection behind a lock serves all threads, because transactions are
-    short and SQLite has one writer anyway. A file of an older layout is
-    migrated when its agent opens it, in one transaction. Stores that need
-    rows create their tables with ``CREATE TABLE IF NOT EXISTS``.
+    short and SQLite has one writer anyway. Stores that need rows create their
+    tables with ``CREATE TABLE IF NOT EXISTS``.
     """
 
     def __init__(
@@ -269,27 +289,36 @@ class Database:
             raise StateUnusableError(
                 f"State file {self._path} is damaged: {found}"
             )
-        if is_foreign(self._connection):
+        if not self._is_new() and self._pragma("application_id") != (
+            APPLICATION
+        ):
             raise StateUnusableError(
                 f"{self._path} is a database of another program"
             )
 
     def _check_layout(self, *, beside: bool) -> None:
         with self.transaction() as sql:
-            (layout,) = sql.execute("PRAGMA user_version").fetchone()
-            if layout > LAYOUT or (beside and layout < LAYOUT):
+            if not beside and self._is_new():
+                for table in TABLES:
+                    sql.execute(table)
+            elif (layout := self._pragma("user_version")) != LAYOUT:
                 raise StateUnusableError(
                     f"State file {self._path} has layout {layout}, this "
                     f"mirrorwatch uses {LAYOUT}. Use the version of the agent "
                     "that runs on it"
                 )
-            try:
-                if not beside:
-                    migrate(sql)
-            except (KeyError, ValueError) as e:
-                raise StateUnusableError(
-                    f"Cannot migrate the state file {self._path}: {e!r}"
-                ) from e
+            if not beside:
+                # In any case: a file that cannot be written is found out.
+                sql.execute(f"PRAGMA user_version = {LAYOUT}")
+                sql.execute(f"PRAGMA application_id = {APPLICATION}")
+
+    def _is_new(self) -> bool:
+        tables = "SELECT name FROM sqlite_master WHERE type = 'table'"
+        return self._connection.execute(tables).fetchone() is None
+
+    def _pragma(self, name: str) -> int:
+        (found,) = self._connection.execute(f"PRAGMA {name}").fetchone()
+        return int(found)
 
 
 def _identity(file: Path) -> tuple[int, int]:

@@ -6,7 +6,7 @@ state file and wherever else one is kept.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -21,19 +21,16 @@ from cattrs.gen import (
 from pydantic_core import to_json as to_bytes
 
 from ..clock import Clock
-from ..domain.audit.plan import Plan
 from ..domain.canary.tracker import Ledger
 from ..domain.offsets import OffsetMap, RangeSet
 from ..domain.parity.tracker import FirstSeenChanges
 from ..domain.report import Verdict
-from ..exceptions import StateUnusableError
 from .database import Database
 
 __all__ = [
     "DocumentStore",
     "FirstSeenStore",
     "FlowTable",
-    "Upgrade",
     "VerdictStore",
     "from_json",
     "to_json",
@@ -101,15 +98,6 @@ _converter.register_structure_hook(
         touched=_ELSEWHERE,
     ),
 )
-# Run folders are read across versions, and call pairs of partitions lanes.
-_converter.register_unstructure_hook(
-    Plan,
-    make_dict_unstructure_fn(Plan, _converter, pairs=override(rename="lanes")),
-)
-_converter.register_structure_hook(
-    Plan,
-    make_dict_structure_fn(Plan, _converter, pairs=override(rename="lanes")),
-)
 
 
 def to_json(value: Any) -> str:
@@ -123,16 +111,8 @@ def to_json(value: Any) -> str:
 
 
 def from_json(kind: type[T], text: str | bytes) -> T:
-    """Read a dataclass of the domain.
-
-    Fields that the text lacks keep their defaults and fields that it has in
-    excess are skipped, so that a newer agent reads an older state file.
-    """
+    """Read a dataclass of the domain; fields that lack keep their defaults."""
     return _converter.structure(json.loads(text), kind)
-
-
-Upgrade = Callable[[Any], Any]
-"""Turns the JSON of one version of a document into that of the next one."""
 
 
 class DocumentStore(Generic[T]):
@@ -148,9 +128,6 @@ class DocumentStore(Generic[T]):
         What the value is: its name in the file.
     value_type
         Type of the value; its default is what is loaded where none is kept.
-    upgrades
-        Lead from each older version of the document to the next. A field
-        that is added or dropped needs none, one that is renamed does.
 
     Raises
     ------
@@ -164,42 +141,25 @@ class DocumentStore(Generic[T]):
         flow: str,
         kind: str,
         value_type: type[T],
-        upgrades: Sequence[Upgrade] = (),
     ) -> None:
         self._database = database
         self._key = (kind, flow)
         self._type = value_type
-        self._upgrades = upgrades
 
     def load(self) -> T:
         """Read the value."""
         with self._database.transaction() as sql:
             row = sql.execute(
-                "SELECT version, body FROM documents "
-                "WHERE kind = ? AND flow = ?",
+                "SELECT body FROM documents WHERE kind = ? AND flow = ?",
                 self._key,
             ).fetchone()
         if row is None:
             return self._type()
-        version, body = row
-        if version > len(self._upgrades) + 1:
-            raise StateUnusableError(
-                f"{self._key[0]} in the state file has version {version}. "
-                "Use the newer mirrorwatch that wrote it"
-            )
-
-        def read() -> T:
-            text = body
-            if upgrades := self._upgrades[version - 1 :]:
-                value = json.loads(text)
-                for upgrade in upgrades:
-                    value = upgrade(value)
-                text = json.dumps(value)
-            return from_json(self._type, text)
-
         kind, flow = self._key
         found = self._database.decode(
-            "documents", {"kind": kind, "flow": flow}, read
+            "documents",
+            {"kind": kind, "flow": flow},
+            partial(from_json, self._type, row[0]),
         )
         return self._type() if found is None else found
 
@@ -207,8 +167,8 @@ class DocumentStore(Generic[T]):
         """Write the value."""
         with self._database.transaction() as sql:
             sql.execute(
-                "INSERT OR REPLACE INTO documents VALUES (?, ?, ?, ?)",
-                (*self._key, len(self._upgrades) + 1, to_json(value)),
+                "INSERT OR REPLACE INTO documents VALUES (?, ?, ?)",
+                (*self._key, to_json(value)),
             )
 
 

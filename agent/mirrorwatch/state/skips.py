@@ -91,7 +91,7 @@ class SkipsStore:
         """Read the state; an empty one if there is none."""
         states = self._states.load()
         tallies = self._tallies.load()
-        # Last: once a topic has markers, that holds of older states, too.
+        # Last: once a topic has markers, that holds of the states above, too.
         kept = self._document.load()
         return SkipTracker(
             states=states,

@@ -169,7 +169,7 @@ def _read(folder: Path, run: str) -> Nights:
     has_report = (folder / "runs" / run / "report.html").is_file()
     flows = {topic.flow for topic in result.topics}
     flows |= {gap.flow for gap in result.unverifiable}
-    flows |= {shared.flow for shared in result.shared or ()}
+    flows |= {shared.flow for shared in result.shared}
     return tuple(
         {
             "flow": flow,

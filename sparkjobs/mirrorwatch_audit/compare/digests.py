@@ -18,7 +18,7 @@ from mirrorwatch.domain.audit.plan import (
 from mirrorwatch.domain.audit.result import AuditFinding, TopicCount
 from mirrorwatch.exceptions import AuditError
 
-from ..digest.digest import PAIR, SCHEMA_VERSION, SUMS, stamped
+from ..digest.digest import PAIR, SUMS, stamped
 from ..digest.records import (
     PairName,
     Read,
@@ -196,32 +196,22 @@ def bucket_length(source: DataFrame, target: DataFrame) -> timedelta:
     Raises
     ------
     AuditError
-        Raised if another version of mirrorwatch made one of them, or with
-        buckets of another length.
+        Raised if they differ in it.
     """
     made = {
-        (row["schema_version"], row["bucket_ms"])
+        row["bucket_ms"]
         for side in (source, target)
-        for row in side.select("schema_version", "bucket_ms")
-        .distinct()
-        .collect()
+        for row in side.select("bucket_ms").distinct().collect()
     }
-    versions = {version for version, _ in made}
-    if versions - {SCHEMA_VERSION}:
-        raise AuditError(
-            f"These digests have the layout {max(versions)}, and this version "
-            f"of mirrorwatch reads {SCHEMA_VERSION}: make them again with one "
-            "version on both sides"
-        )
     if not made:
         return _ANY_LENGTH
     if len(made) > 1:
-        lengths = ", ".join(f"{ms // 1000} s" for _, ms in sorted(made))
+        lengths = ", ".join(f"{ms // 1000} s" for ms in sorted(made))
         raise AuditError(
             f"These digests have buckets of different lengths ({lengths}): "
             "make them again with one audit.bucket on both sides"
         )
-    return timedelta(milliseconds=made.pop()[1])
+    return timedelta(milliseconds=made.pop())
 
 
 def _summed(digest: DataFrame, side: str) -> DataFrame:

@@ -15,7 +15,6 @@ from mirrorwatch.domain.audit.result import HourCount, Hours
 __all__ = [
     "HASHED",
     "PAIR",
-    "SCHEMA_VERSION",
     "SUMS",
     "DigestSummary",
     "digest",
@@ -30,11 +29,6 @@ __all__ = [
 ]
 
 
-SCHEMA_VERSION = 3
-"""Of stored digests and carries; what two sites digested apart must agree in
-it. 2: the second half of a checksum has CRCs of its fields. 3: it has them in
-place of the fields, and both halves begin with a number."""
-
 PAIR = ("flow", "target_topic", "partition")
 """What a pair is called in every table."""
 
@@ -45,7 +39,7 @@ DIGEST: tuple[str, ...] = (*PAIR, "origin", "topic", "bucket")
 DIGEST += ("records", "records_read")
 DIGEST += ("bytes", *SUMS, "first_offset", "last_offset")
 DIGEST += ("first_timestamp", "last_timestamp", "appended")
-DIGEST += ("bucket_ms", "schema_version")
+DIGEST += ("bucket_ms",)
 """Columns of a digest: pair, where the records were read, begin of the bucket
 (milliseconds since 1970; -1 for records without a timestamp, 0 where
 timestamps do not count), what is in it, and where; how many timestamps are
@@ -157,7 +151,6 @@ def digest(
         {
             **known,
             "bucket_ms": sf.lit(length).cast("long"),
-            "schema_version": sf.lit(SCHEMA_VERSION),
         }
     ).select(*DIGEST)
 

@@ -286,12 +286,13 @@ def _compared_otherwise(
 
 OTHERWISE = (
     "records that the night before left to this one: their checksums were "
-    "made otherwise ({why}), and they cannot be read any more to make new ones"
+    "made otherwise (timestamps), and they cannot be read any more to make "
+    "new ones"
 )
 
 
 def hashed_again(
-    read: Read, carry: DataFrame, pairs: Sequence[PartitionPair], why: str
+    read: Read, carry: DataFrame, pairs: Sequence[PartitionPair]
 ) -> tuple[DataFrame, tuple[Unverifiable, ...]]:
     """Make new checksums of what the night before left of some pairs.
 
@@ -303,8 +304,6 @@ def hashed_again(
         What the night before left.
     pairs
         The pairs.
-    why
-        Why the checksums of old are of no use, for a person.
 
     Returns
     -------
@@ -355,7 +354,7 @@ def hashed_again(
             flow=pair.flow,
             topic=pair.topic,
             partition=pair.partition if pair.copies.partitions else None,
-            reason=OTHERWISE.format(why=why),
+            reason=OTHERWISE,
             records=left[name(pair)],
         )
         for pair in {name(pair): pair for pair in pairs}.values()

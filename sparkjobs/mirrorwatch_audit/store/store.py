@@ -11,6 +11,8 @@
     Records by topic and hour, for the report.
 ``runs/<id>/result``
     What was found; stored last. It is what makes a run count.
+``layout``
+    `SCHEMA_VERSION`; runs of another one are set aside.
 """
 
 import re
@@ -22,16 +24,18 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import Any, TypeVar
 
+import structlog
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from mirrorwatch.clock import utc_now
 from mirrorwatch.domain.audit.plan import AuditedEnds, Plan, Side
 from mirrorwatch.domain.audit.result import FinishedAudit, Hours
 from mirrorwatch.exceptions import AuditError
 from mirrorwatch.state.audits import (
-    check_version,
+    SCHEMA_VERSION,
     from_versioned,
     local_path,
     to_url,
@@ -42,7 +46,6 @@ from mirrorwatch.state.audits import (
 )
 
 from ..checkpoint import CHECKPOINTS
-from ..digest.digest import SCHEMA_VERSION
 from ..session import is_missing_path, translated
 
 __all__ = ["FrozenRun", "HadoopFolder", "RunStore"]
@@ -53,8 +56,7 @@ KEEP_DIGESTS = timedelta(days=14)
 keeps, and two weeks are time to look at one again by hand. A run that has not
 ended keeps its own."""
 
-VERSION = "schema_version"
-"""Column of every table."""
+LAYOUT = "layout"
 
 _WHOLE = "_SUCCESS"
 """What Spark's committer puts beside a table that is whole."""
@@ -134,44 +136,19 @@ class HadoopFolder:
             What failed if it fails, where that is hardly the writing.
         """
         with translated(failing or f"Cannot write {self._at(name)}"):
-            if VERSION not in table.columns:
-                table = table.withColumn(VERSION, sf.lit(SCHEMA_VERSION))
             # First, or what Spark has deleted in part would pass for whole.
             self.delete(f"{name}/{_WHOLE}")
             table.write.mode("overwrite").parquet(self._at(name))
 
-    def read_table(
-        self, name: str, *, oldest: int = SCHEMA_VERSION
-    ) -> DataFrame | None:
-        """Read a table; `None` if there is none.
-
-        Parameters
-        ----------
-        name
-            Where.
-        oldest
-            The oldest version that is of use.
-
-        Raises
-        ------
-        AuditError
-            Raised if another version wrote it.
-        """
-        at = self._at(name)
-        with translated(f"Cannot read {at}"):
+    def read_table(self, name: str) -> DataFrame | None:
+        """Read a table; `None` if there is none."""
+        with translated(f"Cannot read {self._at(name)}"):
             try:
-                table = self._session.read.parquet(self._found(name))
+                return self._session.read.parquet(self._found(name))
             except AnalysisException as e:
                 if is_missing_path(e):
                     return None
                 raise
-            if VERSION not in table.columns:
-                check_version(None, at)
-            versions = table.select(VERSION).distinct().collect()
-        for (version,) in versions:
-            if not oldest <= version <= SCHEMA_VERSION:
-                check_version(version, at, wanted=SCHEMA_VERSION)
-        return table
 
     def is_whole(self, name: str) -> bool:
         """Return whether a table was written to its end."""
@@ -234,6 +211,16 @@ class HadoopFolder:
                 stream.write(bytearray(text, "utf-8"))
             finally:
                 stream.close()
+            return True
+
+    def rename(self, name: str, new: str) -> bool:
+        """Rename a file or folder; return whether it was there."""
+        with translated(f"Cannot rename {self._at(name)}"):
+            files, path = self._hadoop(name)
+            if not files.exists(path):
+                return False
+            if not files.rename(path, self._hadoop(new)[1]):
+                raise AuditError(f"Cannot rename {self._at(name)}")
             return True
 
     def read(self, name: str) -> str | None:
@@ -311,7 +298,7 @@ class EndedRun:
     ended_at: datetime
     """As in `AuditResult`."""
 
-    partial: bool | None = None
+    partial: bool = False
     """As in `AuditResult`."""
 
 
@@ -363,6 +350,23 @@ class RunStore:
         self._still_held = still_held
         self._ended: dict[str, EndedRun] | None = None
 
+    def begin(self) -> None:
+        """Set runs of another layout aside, so that the first one of this
+        layout begins anew.
+        """
+        files, layout = self._writable(), str(SCHEMA_VERSION)
+        if files.read(LAYOUT) == layout:
+            return
+        for name in ("runs", "latest.json"):
+            aside = f"{name}.unusable-{utc_now():%Y%m%dT%H%M%SZ}"
+            if files.rename(name, aside):
+                structlog.get_logger("mirrorwatch").warning(
+                    "Audits of another layout were set aside",
+                    path=f"{files.url}/{name}",
+                    aside=f"{files.url}/{aside}",
+                )
+        files.create(LAYOUT, layout, anew=False)
+
     def save_plan(self, run: FrozenRun) -> None:
         """Keep what a run compares, so that a run after a kill does too.
 
@@ -408,8 +412,8 @@ class RunStore:
     def digest(
         self, run: str, side: Side, bucket: timedelta
     ) -> DataFrame | None:
-        """Return the digest of one side if there is a whole one, made by this
-        version with buckets of this length.
+        """Return the digest of one side if there is a whole one with buckets
+        of this length.
         """
         name = f"runs/{run}/digests/{side}"
         if not self._folder.is_whole(name):
@@ -432,21 +436,11 @@ class RunStore:
         """Return what a run left to the next night, if there was one."""
         if run is None:
             return None
-        carry = self._folder.read_table(f"runs/{run}/carry", oldest=1)
-        return None if carry is None else carry.drop(VERSION)
+        return self._folder.read_table(f"runs/{run}/carry")
 
     def carry_url(self, run: str) -> str:
         """Return the folder of what a run left to the next night."""
         return f"{self._folder.url}/runs/{run}/carry"
-
-    def is_outdated(self, run: str | None) -> bool:
-        """Return whether what a run left to the next night has checksums of
-        an older version.
-        """
-        carry = self._folder.read_table(f"runs/{run}/carry", oldest=1)
-        return carry is not None and not (
-            carry.where(sf.col(VERSION) != SCHEMA_VERSION).isEmpty()
-        )
 
     def save_report(self, run: str, hours: Hours, page: str) -> None:
         """Keep what a person looks at."""

@@ -847,7 +847,6 @@ def test_commits_of_a_partition_that_is_gone_decide_nothing() -> None:
 def test_a_state_file_in_which_such_a_partition_is_open() -> None:
     world = of_two_partitions(leaderless=1)
     assert len(world.resets) == 2
-    # As an older agent left it.
     world.source["t"].leaderless = 0
     world.restart()
     world.now += timedelta(minutes=2)

@@ -112,9 +112,8 @@ class FlowResult:
     shown: str = ""
     """The run whose report is worth reading first."""
 
-    partial: bool | None = None
-    """Whether it is of named topics only: no audit of the flow; `None` of an
-    older version, which did not note it."""
+    partial: bool = False
+    """Whether it is of named topics only: no audit of the flow."""
 
     @property
     def wrong(self) -> bool:
@@ -155,7 +154,7 @@ def flow_result_of(result: AuditResult, flow: str) -> FlowResult | None:
     """
     shared = {
         (topic.reported_under, topic.topic)
-        for topic in result.shared or ()
+        for topic in result.shared
         if topic.flow == flow
     }
 

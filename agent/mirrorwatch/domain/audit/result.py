@@ -172,13 +172,11 @@ class AuditResult:
     more: bool = False
     """Whether it is one piece of a night, and others follow."""
 
-    partial: bool | None = None
-    """Whether it is of named topics only; `None` of an older version, which
-    did not note it."""
+    partial: bool = False
+    """Whether it is of named topics only."""
 
-    shared: tuple[SharedTopic, ...] | None = None
-    """Topics that are reported under another flow than one that feeds them;
-    `None` of an older version, which did not note them."""
+    shared: tuple[SharedTopic, ...] = ()
+    """Topics that are reported under another flow than one that feeds them."""
 
     of_flow: str | None = None
     """The only flow that was asked for: of others it has no more than what

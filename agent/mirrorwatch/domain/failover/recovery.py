@@ -130,8 +130,7 @@ class RecoveryState:
     """Until when the flow was complete, as last proved."""
 
     topics: tuple[str, ...] = ()
-    """Source topics that the flow carried then: of no other is it proved. An
-    older agent kept none."""
+    """Source topics that the flow carried then: of no other is it proved."""
 
     holes: tuple[Hole, ...] = ()
     """Where copies are gone."""

@@ -142,7 +142,7 @@ class LastNotified:
 
     stopped: bool | None = None
     """Whether nothing was replicated because of it, as was notified; `None`
-    without a part, or where an older agent did not say."""
+    without a part."""
 
     withheld: Health | None = None
     """What is due and was withheld."""
@@ -163,7 +163,7 @@ class NotificationState:
 
     receivers: tuple[str, ...] | None = None
     """Who was notified, by the names of the configuration; `None` for nobody
-    yet, or where an older agent did not say."""
+    yet."""
 
     def as_known_to(self, receivers: Iterable[str]) -> "NotificationState":
         """Return the state with others who are notified from now on: what is

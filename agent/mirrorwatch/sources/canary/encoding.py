@@ -65,8 +65,7 @@ class Json:
 _FILE = resources.files(__package__) / "probe.avsc"
 
 SCHEMA = json.dumps(json.loads(_FILE.read_text(encoding="utf-8")))
-"""Schema of a probe. Every probe in a topic is read by it, so a new version
-must go on reading what this one wrote."""
+"""Schema of a probe, by which every probe in a topic is read."""
 
 _MAGIC = b"\x00"
 """First byte of a value with a schema id. No JSON begins with it."""
