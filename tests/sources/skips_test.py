@@ -55,7 +55,7 @@ class Answers(RangeExaminer):
         self,
         requests: Sequence[RangeRequest],
         *,
-        committed: bool | None,
+        committed: bool,
         transactional: bool,
     ) -> list[RangeContent | None]:
         del transactional  # this world has no such records
