@@ -1,57 +1,29 @@
-"""`mirrorwatch dashboards push`, and of alerts."""
+"""`mirrorwatch dashboards` and `mirrorwatch alerts`."""
 
 import json
-import time
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import ExitStack
-from datetime import timedelta
-from functools import partial
+from collections.abc import Callable, Collection, Iterator, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from mirrorwatch.cli.options import DURATION
-from mirrorwatch.config.sinks import default_state
 from mirrorwatch.exceptions import ConfigError
 
-from .config import OURS, SitesConfig
+from .config import SitesConfig
 from .exceptions import PromotionError
 from .item import Item, write_folder
-from .push import (
-    PlannedChange,
-    PushJournal,
-    make_plan,
-    open_journal,
-    push,
-    render,
-    render_change,
-    roll_back,
-)
-from .sites import GROUPS, OpenSite, open_site, translation
-from .translate import select, translate
-from .values import find_leftovers
+from .mapping import find_leftovers
+from .plan import PlannedChange, make_plan, render_change
+from .sites import GROUPS, OpenSite, map_between, open_site
 
-__all__ = [
-    "EXIT_DIFFERENT",
-    "Copying",
-    "alerts_command",
-    "chosen",
-    "dashboards_command",
-    "from_option",
-    "make_diff",
-    "make_group",
-    "make_list",
-    "make_pull",
-    "make_push",
-    "opened",
-    "sites_option",
-    "to_option",
-]
+__all__ = ["EXIT_DIFFERENT", "alerts_command", "dashboards_command"]
 
+
+EXIT_DIFFERENT = 4
+"""Exit status of a diff with differences."""
+
+COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -66,7 +38,6 @@ sites_option = click.option(
     callback=lambda _, __, path: SitesConfig.from_file(path),
     help="File of the sites (YAML).",
 )
-"""``--sites FILE``: the command gets the loaded `SitesConfig`."""
 
 from_option = click.option(
     "--from",
@@ -92,39 +63,61 @@ def chosen(group: str) -> Decorator:
         "--only",
         multiple=True,
         metavar="NAME",
-        help="Name, title or pattern (*, ?) of what is meant; may be given "
-        "several times. Default: everything.",
+        help="Name, title or pattern (*, ?); may be given several times. "
+        "Default: everything.",
     )
     kind = click.option(
         "--kind",
         type=click.Choice(list(GROUPS[group])),
-        help="The one kind that is meant. Default: all.",
+        help="One kind of items. Default: all.",
     )
     return lambda function: only(kind(function))
 
 
 def opened(name: str, sites: SitesConfig, group: str) -> OpenSite:
-    """Return a site, which is closed when the command ends.
+    """Return a site, which is closed when the command ends."""
+    site = open_site(name, sites, group)
+    click.get_current_context().call_on_close(site.close)
+    return site
+
+
+def select(
+    items: Sequence[Item], site: str, only: Collection[str], kind: str | None
+) -> list[Item]:
+    """Return the chosen items, with the templates of chosen tasks.
 
     Raises
     ------
     ConfigError
-        Raised as by `open_site`.
+        Raised if a pattern fits nothing.
     """
-    site = open_site(name, sites, group)
-    return click.get_current_context().with_resource(site)
+    here = [item for item in items if kind in {None, item.kind}]
+    for pattern in only:
+        if not any(_fits(item, pattern) for item in here):
+            known = ", ".join(sorted(i.title for i in here)) or "nothing"
+            raise ConfigError(
+                f"{site} has nothing called {pattern!r}; it has {known}"
+            )
+    picked = [i for i in here if not only or any(_fits(i, p) for p in only)]
+    wanted = {item.content.get("template-id") for item in picked}
+    return [
+        item
+        for item in items
+        if item in picked or (item.kind == "template" and item.name in wanted)
+    ]
 
 
-STYLES = {"+": "green", "-": "red", "@": "cyan"}
+def _fits(item: Item, pattern: str) -> bool:
+    return fnmatchcase(item.name, pattern) or fnmatchcase(item.title, pattern)
 
 
 class Copying:
-    """What is copied from one site to others.
+    """Copies of one site's items for others.
 
     Parameters
     ----------
     sites
-        What the sites file says.
+        The sites file.
     group
         ``dashboards`` or ``alerts``.
     source
@@ -132,9 +125,9 @@ class Copying:
     targets
         Names of those to copy to.
     only
-        Names or patterns of what is meant.
+        Names or patterns of the items.
     kind
-        The one kind that is meant.
+        The one kind of items, if not all.
 
     Raises
     ------
@@ -158,64 +151,47 @@ class Copying:
         self.targets = [
             opened(name, sites, group) for name in dict.fromkeys(targets)
         ]
-        self._sites, self._only, self._kind = sites, only, kind
+        self._only, self._kind = only, kind
         self._kinds = {
             target.name: self._shared(group, target) for target in self.targets
         }
-        self._items = self.source.list(
-            [k for k in GROUPS[group] if k in self.source.servers]
-        )
+        self._items = self.source.list(list(self.source.servers))
 
     def plan(self, target: OpenSite) -> list[PlannedChange]:
-        """Return what has to be done at a site.
+        """Return the changes at a site.
 
         Raises
         ------
         ConfigError
-            Raised if the map of sites does not know a value.
+            Raised if one value has two replacements.
         PromotionError
-            Raised if something of somebody else is in the way.
+            Raised if items cannot be told apart.
         """
         kinds = self._kinds[target.name]
-        values = translation(self.source, target, self._sites)
-        wanted = translate(
-            self._chosen(kinds), values, target.name, self.secrets(target)
-        )
+        here = [item for item in self._items if item.kind in kinds]
+        items = select(here, self.source.name, self._only, self._kind)
+        values = map_between(self.source, target)
+        wanted = map(values.apply_to, items)
         return make_plan(wanted, target.list(kinds), target.name)
 
-    def secrets(self, target: OpenSite) -> set[str]:
-        """Return what must not be shown of a copy."""
-        return {*self.source.secrets, *target.secrets}
-
     def show(self, changes: Sequence[PlannedChange], target: OpenSite) -> None:
-        """Print what would change at a site, and what a person must see."""
-        secrets = self.secrets(target)
-        values = translation(self.source, target, self._sites)
-        console = Console(highlight=False, soft_wrap=True)
+        """Print the changes at a site, and values that stay in them."""
+        secrets = {*self.source.secrets, *target.secrets}
         for change in changes:
             for line in render_change(change, target.name, secrets):
-                console.print(Text(line, style=STYLES.get(line[:1], "")))
-            if self.source.name == OURS:
-                continue  # it speaks of mirrorwatch, and means it
-            text = render(change.wanted, secrets)
-            for left in find_leftovers(text, values, self.source.hosts):
+                click.secho(line, fg=COLOURS.get(line[:1]))
+            text = "\n".join(_texts(change.wanted.content))
+            names = find_leftovers(text, self.source.values, target.values)
+            for name in names:
                 click.echo(
-                    f"note: {change.wanted} still says {left!r}, which is "
-                    f"{self.source.name}'s: is that meant?",
+                    f"note: {change.wanted} still has values.{name} of "
+                    f"{self.source.name}",
                     err=True,
                 )
 
-    def _chosen(self, kinds: Collection[str]) -> list[Item]:
-        here = [item for item in self._items if item.kind in kinds]
-        return select(here, self.source.name, self._only, self._kind)
-
     def _shared(self, group: str, target: OpenSite) -> list[str]:
         """Return the kinds that both sites keep."""
-        kinds = [
-            kind
-            for kind in GROUPS[group]
-            if kind in self.source.servers and kind in target.servers
-        ]
+        kinds = [k for k in self.source.servers if k in target.servers]
         if not kinds or self._kind not in {None, *kinds}:
             raise ConfigError(
                 f"{self.source.name} and {target.name} have no "
@@ -230,8 +206,18 @@ class Copying:
         return kinds
 
 
-Plan = tuple[OpenSite, list[PlannedChange]]
-"""What is done at one site."""
+def _texts(node: Any) -> Iterator[str]:
+    match node:
+        case str():
+            yield node
+        case dict():
+            for value in node.values():
+                yield from _texts(value)
+        case list():
+            for value in node:
+                yield from _texts(value)
+        case _:
+            pass
 
 
 def make_push(group: str) -> click.Command:
@@ -247,150 +233,36 @@ def make_push(group: str) -> click.Command:
     @to_option
     @chosen(group)
     @click.option("--yes", is_flag=True, help="Do not ask.")
-    @click.option(
-        "--dry-run", is_flag=True, help="Show what would be done, and end."
-    )
-    @click.option(
-        "--wait",
-        "patience",
-        type=DURATION,
-        default="1m",
-        show_default=True,
-        help="How long to wait for a server that is lost half-way, to undo "
-        "what was done.",
-    )
-    @click.option(
-        "--journal",
-        type=click.Path(path_type=Path),
-        default=lambda: default_state().with_name("promotion"),
-        metavar="FOLDER",
-        help="Where is kept what must be undone.  "
-        "[default: beside the agent's state file]",
-    )
-    def command(  # noqa: PLR0917 - click gives them by keyword
-        sites: SitesConfig,
-        source: str,
-        targets: tuple[str, ...],
-        only: tuple[str, ...],
-        kind: str | None,
-        patience: timedelta,
-        journal: Path,
-        *,
-        yes: bool,
-        dry_run: bool,
-    ) -> None:
+    def command(*, yes: bool, sites: SitesConfig, **options: Any) -> None:
         """Copy from one site to others.
 
-        Shows what changes, then asks. What is at the other site and was not
-        copied by mirrorwatch is never touched. If it fails half-way, what
-        was done at that site is undone.
+        Shows what changes, then asks. An item of the same name at the other
+        site is replaced. Running it again changes nothing; after a failure it
+        does the rest.
         """
-        copying = Copying(
-            sites, group, source=source, targets=targets, only=only, kind=kind
-        )
-        with ExitStack() as stack:
-            journals = {
-                target.name: stack.enter_context(
-                    open_journal(
-                        journal, f"{target.name}-{group}", look=dry_run
-                    )
+        copying = Copying(sites, group, **options)
+        plans = [(t, copying.plan(t)) for t in copying.targets]
+        for target, changes in plans:
+            copying.show(changes, target)
+        count = sum(len(changes) for _, changes in plans)
+        if not count:
+            click.echo("nothing to do")
+            return
+        if not yes:
+            click.confirm(f"Make these {count} changes?", abort=True)
+        # Before anything is written anywhere.
+        for target, changes in plans:
+            if copying.plan(target) != changes:
+                raise PromotionError(
+                    f"{target.name} was changed meanwhile: look again"
                 )
-                for target in copying.targets
-            }
-            for target in copying.targets:
-                _undo_old(
-                    target, journals[target.name], patience, dry_run=dry_run
-                )
-            plans = [(t, copying.plan(t)) for t in copying.targets]
-            for target, changes in plans:
-                copying.show(changes, target)
-            count = sum(len(changes) for _, changes in plans)
-            if not count or dry_run:
-                click.echo(f"{count} to change" if count else "nothing to do")
-                return
-            if not yes:
-                click.confirm(f"Make these {count} changes?", abort=True)
-            # Before anything is written anywhere.
-            for target, changes in plans:
-                if copying.plan(target) != changes:
-                    raise PromotionError(
-                        f"{target.name} was changed meanwhile: look again"
-                    )
-            _push_all(plans, journals, patience)
+        for target, changes in plans:
+            for change in changes:
+                server = target.servers[change.wanted.kind]
+                server.put(change.wanted, change.there)
+                click.echo(f"{target.name}: {change.verb}d {change.wanted}")
 
     return command
-
-
-def _push_all(
-    plans: Sequence[Plan],
-    journals: Mapping[str, PushJournal],
-    patience: timedelta,
-) -> None:
-    for number, (target, changes) in enumerate(plans):
-        try:
-            push(
-                changes,
-                target.servers,
-                journals[target.name],
-                partial(_tell, target.name),
-                patience=patience,
-                wait=time.sleep,
-            )
-        except PromotionError as e:
-            others = _others(plans[:number], plans[number + 1 :])
-            raise PromotionError(f"{e}{others}") from e
-
-
-def _others(done: Sequence[Plan], left: Sequence[Plan]) -> str:
-    """Say what became of the other sites.
-
-    Notes
-    -----
-    What was done at a site stays done: it is whole, and a second attempt does
-    the rest. To undo it would touch a site where nothing is wrong.
-    """
-    told = ""
-    for what, plans in (
-        (" Done before, and kept so", done),
-        (" Not begun", left),
-    ):
-        if names := ", ".join(site.name for site, changes in plans if changes):
-            told += f"{what}: {names}."
-    return told
-
-
-def _undo_old(
-    target: OpenSite,
-    journal: PushJournal,
-    patience: timedelta,
-    *,
-    dry_run: bool,
-) -> None:
-    """Undo first what an earlier push has left half done."""
-    if not journal.steps:
-        return
-    what = f"{target.name}: an earlier push was cut off"
-    if dry_run:
-        raise PromotionError(
-            f"{what}; the next one that is no --dry-run undoes it first"
-        )
-    click.echo(f"{what}; what it did is undone first")
-    roll_back(
-        target.servers,
-        journal,
-        partial(_tell, target.name),
-        patience=patience,
-        wait=time.sleep,
-    )
-
-
-def _tell(site: str, what: str) -> None:
-    click.echo(f"{site}: {what}")
-
-
-EXIT_DIFFERENT = 4
-"""There are differences: nothing failed, and nothing is wrong with
-replication."""
 
 
 def make_diff(group: str) -> click.Command:
@@ -405,21 +277,13 @@ def make_diff(group: str) -> click.Command:
     @from_option
     @to_option
     @chosen(group)
-    def command(
-        sites: SitesConfig,
-        source: str,
-        targets: tuple[str, ...],
-        only: tuple[str, ...],
-        kind: str | None,
-    ) -> None:
+    def command(sites: SitesConfig, **options: Any) -> None:
         """Show what differs at a site from what would be copied to it.
 
         Secrets are never shown. Exit status 0 if nothing differs, 4 if
         something does.
         """
-        copying = Copying(
-            sites, group, source=source, targets=targets, only=only, kind=kind
-        )
+        copying = Copying(sites, group, **options)
         different = False
         for target in copying.targets:
             changes = copying.plan(target)
@@ -451,30 +315,19 @@ def make_list(group: str) -> click.Command:
         *,
         as_json: bool,
     ) -> None:
-        """List what a site has, and which of it are copies."""
+        """List what a site has."""
         site = opened(source, sites, group)
-        items = select(
-            site.list(list(GROUPS[group])), source, only, kind, unique=False
-        )
+        items = select(site.list(list(GROUPS[group])), source, only, kind)
         if as_json:
             rows = [
-                {
-                    "kind": item.kind,
-                    "name": item.name,
-                    "title": item.title,
-                    "copied": item.marked,
-                }
+                {"kind": item.kind, "name": item.name, "title": item.title}
                 for item in items
             ]
             click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
             return
-        table = Table("kind", "name", "title", "copied", box=None)
+        width = max((len(item.name) for item in items), default=0)
         for item in items:
-            cells = (item.kind, item.name, item.title)
-            copied = "yes" if item.marked else ""
-            # Text, as names are full of square brackets.
-            table.add_row(*map(Text, (*cells, copied)))
-        Console(highlight=False).print(table)
+            click.echo(f"{item.kind:10}  {item.name:{width}}  {item.title}")
 
     return command
 
@@ -522,9 +375,9 @@ def make_group(group: str, what: str, short: str) -> click.Group:
     Parameters
     ----------
     group
-        Which of them.
+        Its name.
     what
-        What it is about, for its help.
+        Items that it copies, for its help.
     short
         The same in a word or two, for the list of all commands.
     """
@@ -534,8 +387,8 @@ def make_group(group: str, what: str, short: str) -> click.Group:
         commands=[make(group) for make in makers],
         help=f"Copy {what} from site to site.\n\n"
         "The users' own as well as those that come with mirrorwatch (the "
-        "site `ours`). A map in the sites file says what each site calls "
-        "its databases, sources, prefixes, handlers and endpoints.",
+        "site `ours`). The sites file says which values differ between "
+        "sites: databases, data sources, channels, addresses.",
         short_help=f"Copy {short} from site to site.",
         epilog=f"Example: mirrorwatch {group} push --sites sites.yaml "
         "--from teststand --to summit --only 'Dome*'",

@@ -1,8 +1,7 @@
-"""Asks the HTTP API of a server at a site."""
+"""The HTTP API of a server at a site."""
 
 import ssl
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Any
 
 import httpx
@@ -11,104 +10,17 @@ from mirrorwatch.exceptions import ConfigError
 from mirrorwatch.http import bounded_client
 
 from .config import ServerConfig
-from .exceptions import PromotionError, ServerLostError
+from .exceptions import PromotionError
 from .item import hide
 
 __all__ = ["Api"]
 
 
 CERTIFICATE = "CERTIFICATE_VERIFY_FAILED"
-"""What OpenSSL says if nobody vouches for a server."""
+"""OpenSSL's name for a certificate that nobody vouches for."""
 
 REASON_LENGTH = 300
-"""As much as is shown of a server's own words."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Words:
-    """Makes errors of what one server does, without its secrets."""
-
-    where: str
-    """Which server it is."""
-
-    key: str
-    """Its key in the sites file."""
-
-    secrets: Collection[str]
-    """Values that must not be shown, whoever says them."""
-
-    patience_seconds: float
-    """How long it had time to answer."""
-
-    def lost(self, error: httpx.TransportError) -> ServerLostError:
-        """Return the error of a server that does not answer."""
-        why = hide(str(error), self.secrets) or type(error).__name__
-        if isinstance(error, httpx.TimeoutException):
-            why = f"no answer within {self.patience_seconds:g} s"
-        if CERTIFICATE in why:
-            return ServerLostError(
-                f"The certificate of {self.where} is not trusted ({why}): "
-                f"see {self.key}.ca"
-            )
-        return ServerLostError(
-            f"{self.where} cannot be reached ({why}): is it up, and is "
-            f"{self.key}.url right?"
-        )
-
-    def away(self, answer: httpx.Response) -> ServerLostError:
-        """Return the error of a server that a proxy does not reach."""
-        return ServerLostError(
-            f"{self.where} is away (status {answer.status_code})"
-        )
-
-    def strange(self) -> PromotionError:
-        """Return the error of a server that is another one."""
-        return PromotionError(
-            f"What answers as {self.where} does not speak its API: see "
-            f"{self.key}.url"
-        )
-
-    def refused(self, answer: httpx.Response) -> PromotionError:
-        """Return the error of a server that does not do what is asked."""
-        status, said = answer.status_code, self._said(answer)
-        if status == httpx.codes.UNAUTHORIZED:
-            what = (
-                f"refuses the login (status {status}): see username and "
-                f"password, or token, under {self.key}"
-            )
-        elif status == httpx.codes.FORBIDDEN:
-            what = (
-                f"does not allow it ({said}): see the rights of the user, or "
-                f"of the token, under {self.key}"
-            )
-        elif answer.is_redirect:
-            what = (
-                f"sends on to {answer.headers['Location']}, where no secret "
-                f"is sent: see {self.key}.url"
-            )
-        elif (
-            status == httpx.codes.NOT_FOUND and answer.request.method == "GET"
-        ):
-            what = (
-                f"has nothing at {answer.url.path} ({said}): see "
-                f"{self.key}.url"
-            )
-        else:
-            what = f"refuses: {said}"
-        return PromotionError(hide(f"{self.where} {what}", self.secrets))
-
-    def _said(self, answer: httpx.Response) -> str:
-        """Return the server's own words, or else the status."""
-        try:
-            body = answer.json()
-        except ValueError:
-            body = {}
-        said = ""
-        if isinstance(body, dict):
-            said = str(body.get("error") or body.get("message") or "")
-        said = hide(said, self.secrets)[:REASON_LENGTH]
-        return said or f"status {answer.status_code}"
-
+"""Characters that are shown of a server's own words."""
 
 PATIENCE_SECONDS = 30.0
 """A list of a thousand tasks with their scripts takes seconds."""
@@ -124,9 +36,9 @@ class Api:
     product
         Name of the server there; both for messages.
     server
-        Where it is, and how to log in.
+        Address and login.
     secrets
-        Values of the site that must not be shown, whoever says them.
+        Values to hide in messages.
 
     Raises
     ------
@@ -141,13 +53,9 @@ class Api:
         server: ServerConfig,
         secrets: Collection[str],
     ) -> None:
-        key = f"sites.{site}.{product}"
-        self._words = Words(
-            where=f"{product} of {site} ({server.url})",
-            key=key,
-            secrets=secrets,
-            patience_seconds=PATIENCE_SECONDS,
-        )
+        self._where = f"{product} of {site} ({server.url})"
+        self._key = f"sites.{site}.{product}"
+        self._secrets = secrets
         # Chronograf asks for this where a browser's cookie would do.
         headers = {"X-Requested-With": "XMLHttpRequest"}
         if server.token is not None:
@@ -160,7 +68,7 @@ class Api:
         try:
             verify = ssl.create_default_context(cafile=server.ca)
         except OSError as e:
-            raise ConfigError(f"{key}.ca {server.ca}: {e}") from e
+            raise ConfigError(f"{self._key}.ca {server.ca}: {e}") from e
         self._http = bounded_client(
             base_url=server.url,
             auth=login,
@@ -176,45 +84,78 @@ class Api:
         *,
         json: Any = None,
         params: dict[str, Any] | None = None,
-        absent: bool = False,
     ) -> Any:
-        """Ask, and return the JSON of the answer.
-
-        Parameters
-        ----------
-        method
-            Method of HTTP.
-        path
-            Path below the server's address.
-        json
-            What to send.
-        params
-            Query of the address.
-        absent
-            Whether it may be that there is no such thing, which is `None`.
+        """Return the JSON of an answer.
 
         Raises
         ------
-        ServerLostError
-            Raised if there is no answer.
         PromotionError
-            Raised if the answer is a refusal, or no JSON.
+            Raised if there is no answer, a refusal, or no JSON.
         """
         try:
             answer = self._http.request(method, path, json=json, params=params)
         except httpx.TransportError as e:
-            raise self._words.lost(e) from e
-        if absent and answer.status_code == httpx.codes.NOT_FOUND:
-            return None
-        if answer.status_code in {502, 503, 504}:
-            raise self._words.away(answer)
+            raise self._lost(e) from e
         if not answer.is_success:
-            raise self._words.refused(answer)
+            raise self._refused(answer)
         try:
             return answer.json() if answer.content else None
         except (ValueError, RecursionError) as e:
-            raise self._words.strange() from e
+            raise PromotionError(
+                f"What answers as {self._where} does not speak its API: see "
+                f"{self._key}.url"
+            ) from e
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._http.close()
+
+    def _lost(self, error: httpx.TransportError) -> PromotionError:
+        why = hide(str(error), self._secrets) or type(error).__name__
+        if isinstance(error, httpx.TimeoutException):
+            why = f"no answer within {PATIENCE_SECONDS:g} s"
+        if CERTIFICATE in why:
+            return PromotionError(
+                f"The certificate of {self._where} is not trusted ({why}): "
+                f"see {self._key}.ca"
+            )
+        return PromotionError(
+            f"{self._where} cannot be reached ({why}): is it up, and is "
+            f"{self._key}.url right?"
+        )
+
+    def _refused(self, answer: httpx.Response) -> PromotionError:
+        status, said, key = answer.status_code, self._said(answer), self._key
+        reading = answer.request.method == "GET"
+        if status == httpx.codes.UNAUTHORIZED:
+            what = (
+                f"refuses the login (status {status}): see username and "
+                f"password, or token, under {key}"
+            )
+        elif status == httpx.codes.FORBIDDEN:
+            what = (
+                f"does not allow it ({said}): see the rights of the user, or "
+                f"of the token, under {key}"
+            )
+        elif answer.is_redirect:
+            what = (
+                f"sends on to {answer.headers['Location']}, where no secret "
+                f"is sent: see {key}.url"
+            )
+        elif status == httpx.codes.NOT_FOUND and reading:
+            what = f"has nothing at {answer.url.path} ({said}): see {key}.url"
+        else:
+            what = f"refuses: {said}"
+        return PromotionError(hide(f"{self._where} {what}", self._secrets))
+
+    def _said(self, answer: httpx.Response) -> str:
+        """Return the server's own words, or else the status."""
+        try:
+            body = answer.json()
+        except ValueError:
+            body = {}
+        said = ""
+        if isinstance(body, dict):
+            said = str(body.get("error") or body.get("message") or "")
+        said = hide(said, self._secrets)[:REASON_LENGTH]
+        return said or f"status {answer.status_code}"

@@ -1,4 +1,4 @@
-"""What is copied, and the servers that it is copied between."""
+"""Items that are copied, and the servers that keep them."""
 
 import json
 import re
@@ -33,24 +33,16 @@ class Item:
     """``chronograf``, ``grafana``, ``template``, ``task`` or ``handler``."""
 
     name: str
-    """What tells it from others of its kind at one site, and is the same at
-    every site."""
+    """Key among its kind at one site: a uid, an id or a name."""
 
     title: str
-    """What people call it."""
+    """Name for people."""
 
     content: Mapping[str, Any]
-    """All that is copied: no ids and dates of one server, and no mark."""
-
-    hint: str = field(default="", compare=False)
-    """What helps to read the content but is no part of it: the script of a
-    task's template."""
-
-    marked: bool = field(default=False, compare=False)
-    """Whether it was copied by this program, which may then change it."""
+    """Everything that is copied, without ids and dates of one server."""
 
     ref: str = field(default="", compare=False)
-    """How its server finds it."""
+    """Chronograf's id, or Grafana's version."""
 
     def __str__(self) -> str:
         known = f" ({self.title})" if self.title != self.name else ""
@@ -59,9 +51,6 @@ class Item:
 
 class Product(Protocol):
     """A server at a site."""
-
-    name: str
-    """``chronograf``, ``kapacitor`` or ``grafana``."""
 
     def list(self) -> Sequence[Item]:
         """Return everything there.
@@ -74,24 +63,14 @@ class Product(Protocol):
         ...
 
     def put(self, item: Item, replaced: Item | None) -> None:
-        """Create an item, or change one, and mark it.
+        """Create an item, or change the one of its name.
 
         Parameters
         ----------
         item
-            What it shall be.
+            The item as it shall be.
         replaced
-            What is there, marked; `None` if nothing is.
-
-        Raises
-        ------
-        PromotionError
-            Raised if the server refuses.
-        """
-        ...
-
-    def delete(self, item: Item) -> None:
-        """Delete an item that `list` has returned.
+            The item at the server, if there is one.
 
         Raises
         ------
@@ -102,7 +81,7 @@ class Product(Protocol):
 
 
 UNFIT = re.compile(r"[^\w.-]+")
-"""What has no place in the name of a file."""
+"""Characters that are not used in names of files."""
 
 
 def write_folder(items: Iterable[Item], folder: Path) -> Iterator[Path]:
@@ -111,9 +90,9 @@ def write_folder(items: Iterable[Item], folder: Path) -> Iterator[Path]:
     Parameters
     ----------
     items
-        What to write: JSON, and its script as a ``.tick`` of its own.
+        Items, each written as JSON, and its script as a ``.tick``.
     folder
-        Where to; made if it is missing.
+        Folder, created if it is missing.
 
     Raises
     ------
@@ -148,7 +127,7 @@ def write_folder(items: Iterable[Item], folder: Path) -> Iterator[Path]:
 
 
 SHOWN = frozenset({"type", "description"})
-"""What is told of a variable beside its value."""
+"""Fields of a variable that are shown, unlike its value."""
 
 _QUOTED = r"""(?P<open>["']+)(?P<value>(?:\\.|(?!(?P=open)).)*)(?P=open)"""
 
@@ -185,7 +164,7 @@ def hide(text: str, secrets: Iterable[str] = ()) -> str:
     text
         Part of a dashboard or a rule.
     secrets
-        Values that are known to be secret.
+        Known secrets.
     """
     for secret in sorted(filter(None, secrets), key=len, reverse=True):
         escaped = json.dumps(secret, ensure_ascii=False)[1:-1]
@@ -196,7 +175,7 @@ def hide(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def hide_in(node: Any, *, secret: bool = False) -> Any:
-    """Return content that may be shown: without what secret names hold.
+    """Return content without the values of secret names.
 
     Parameters
     ----------

@@ -1,40 +1,43 @@
-"""Opens the servers of a site."""
+"""The servers of a site."""
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Self
-from urllib.parse import urlsplit
+from typing import Any
 
 from mirrorwatch.bundled_files import bundled_folder
 from mirrorwatch.exceptions import ConfigError
 
 from .chronograf import Chronograf, from_chronograf
-from .config import OURS, ServerConfig, SiteConfig, SitesConfig
+from .config import OURS, ServerConfig, SitesConfig
 from .exceptions import PromotionError
 from .grafana import Grafana, from_grafana
 from .http import Api
 from .item import Item, Product
 from .kapacitor import Kapacitor
-from .queries import tokenize
-from .values import SiteValues, Translation, ValueKind
+from .mapping import ValueMap, make_map
 
-__all__ = ["GROUPS", "OpenSite", "open_site", "translation"]
+__all__ = ["GROUPS", "OpenSite", "map_between", "open_site"]
 
-
-DATABASE = "mirrorwatch"
-POLICY = "autogen"
 
 LANGUAGES = MappingProxyType(
-    {
-        "grafana-flux": "Flux",
-        "grafana-influxql": "InfluxQL",
-        "grafana-prometheus": "Prometheus",
-    }
+    {"grafana-influxql": "InfluxQL", "grafana-prometheus": "Prometheus"}
 )
 """Folders of Grafana's dashboards: the same titles, for each store."""
+
+STORE = MappingProxyType(
+    {"database": "mirrorwatch", "retention_policy": "autogen"}
+)
+"""Database and retention policy of the bundled dashboards and rules."""
+
+STORE_TEXTS = (
+    '"{database}"."{retention_policy}"',
+    "var database = '{database}'",
+    "var retention_policy = '{retention_policy}'",
+)
+"""Places of both there. Topic and tags are `mirrorwatch` too, and stay."""
 
 PAGES = MappingProxyType(
     {
@@ -42,32 +45,20 @@ PAGES = MappingProxyType(
         "alerts": "http://mirrorwatch:8080",
     }
 )
-"""Where links of them lead: to the agent's page."""
-
-
-def our_values(group: str) -> SiteValues:
-    """Return what our own dashboards or rules call things."""
-    return {
-        ValueKind.DATABASE: {"mirrorwatch": DATABASE},
-        ValueKind.RETENTION_POLICY: {"mirrorwatch": POLICY},
-        ValueKind.ENDPOINT: {"page": PAGES[group]},
-    }
-
+"""Address of the agent's page in them."""
 
 INSTALLED = Path(__file__).parent / "share"
-"""Where the wheel puts them (``force-include`` in pyproject.toml)."""
+"""Folder of them in the wheel (``force-include`` in pyproject.toml)."""
 
 
 class Ours:
-    """The files that are shipped.
+    """The bundled files.
 
     Parameters
     ----------
     group
         ``dashboards`` or ``alerts``: the folder.
     """
-
-    name = "ours"
 
     def __init__(self, group: str) -> None:
         self._group = group
@@ -81,44 +72,33 @@ class Ours:
         ]
 
     def put(self, item: Item, replaced: Item | None) -> None:
-        raise _read_only()
-
-    def delete(self, item: Item) -> None:
-        raise _read_only()
+        raise PromotionError(
+            "ours is what comes with mirrorwatch: copy from it"
+        )
 
 
 def _chronograf(folder: Path) -> Iterator[Item]:
-    for file in sorted(folder.rglob("*.json")):
-        exported = json.loads(file.read_text("utf-8"))
-        # Chronograf's own export has its dashboard inside.
-        yield from_chronograf(exported.get("dashboard", exported))
+    for file in sorted(folder.glob("*.json")):
+        yield from_chronograf(json.loads(file.read_text("utf-8")))
 
 
 def _grafana(folder: Path) -> Iterator[Item]:
     for name, language in LANGUAGES.items():
-        for file in sorted((folder / name).rglob("*.json")):
+        for file in sorted((folder / name).glob("*.json")):
             model = json.loads(file.read_text("utf-8"))
             yield from_grafana(model, f"mirrorwatch ({language})")
 
 
 def _tasks(folder: Path) -> Iterator[Item]:
-    for file in sorted(folder.rglob("*.tick")):
-        script = file.read_text("utf-8")
-        words = [token.raw for token in tokenize(script, "tick")]
+    for file in sorted(folder.glob("*.tick")):
         content: dict[str, Any] = {
-            "type": "batch" if "batch" in words else "stream",
+            "type": "stream",
             "status": "enabled",
             "vars": {},
-            "script": script,
+            "script": file.read_text("utf-8"),
         }
-        if "dbrp" not in words:
-            content["dbrps"] = [{"db": DATABASE, "rp": POLICY}]
         name = file.stem
         yield Item(kind="task", name=name, title=name, content=content)
-
-
-def _read_only() -> PromotionError:
-    return PromotionError("ours is what comes with mirrorwatch: copy from it")
 
 
 GROUPS: Mapping[str, Mapping[str, str]] = MappingProxyType(
@@ -144,27 +124,17 @@ class OpenSite:
     """A site, ready to be asked."""
 
     name: str
-    """Its name in the file."""
-
     servers: Mapping[str, Product]
-    """Its servers by the kinds that they keep."""
+    """Servers by the kinds of items that they keep."""
 
-    values: SiteValues
-    """What is called differently there."""
+    values: Mapping[str, str]
+    """Values that differ between sites, by name."""
 
-    secrets: Collection[str]
-    """What must not be shown."""
-
-    hosts: Collection[str] = ()
-    """Hosts of its servers."""
-
+    secrets: Collection[str] = ()
     apis: Collection[Api] = ()
-    """The connections to its servers."""
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Close the connections to its servers."""
         for api in self.apis:
             api.close()
 
@@ -176,12 +146,8 @@ class OpenSite:
         PromotionError
             Raised if a server cannot be read.
         """
-        asked: dict[int, Product] = {
-            id(server): server
-            for kind, server in self.servers.items()
-            if kind in kinds
-        }
-        found = [i for s in asked.values() for i in s.list()]
+        asked = {id(s): s for k, s in self.servers.items() if k in kinds}
+        found = [item for server in asked.values() for item in server.list()]
         order = list(kinds)
         return sorted(
             (item for item in found if item.kind in kinds),
@@ -197,7 +163,7 @@ def open_site(name: str, sites: SitesConfig, group: str) -> OpenSite:
     name
         Name in the file, or ``ours``.
     sites
-        What the file says.
+        The sites file.
     group
         ``dashboards`` or ``alerts``.
 
@@ -206,53 +172,49 @@ def open_site(name: str, sites: SitesConfig, group: str) -> OpenSite:
     ConfigError
         Raised if there is no such site, or if it has no server for these.
     """
-    config = sites.sites.get(name)
+    kinds = GROUPS[group]
     if name == OURS:
-        config = config or SiteConfig()
-        values = {
-            kind: {**our_values(group).get(kind, {}), **given}
-            for kind, given in config.values.to_domain().items()
-        }
-        ours = Ours(group)
         return OpenSite(
             name=name,
-            servers=dict.fromkeys(GROUPS[group], ours),
-            values=values,
-            secrets=config.secrets,
+            servers=dict.fromkeys(kinds, Ours(group)),
+            values={"page": PAGES[group]},
         )
+    config = sites.sites.get(name)
     if config is None:
-        known = ", ".join([*sites.sites, *({OURS} - set(sites.sites))])
+        known = ", ".join([*sites.sites, OURS])
         raise ConfigError(f"no site {name!r}; allowed are {known}")
-    opened: dict[str, Product] = {}
-    apis, hosts = [], set[str]()
-    for product in dict.fromkeys(GROUPS[group].values()):
+    apis = dict[str, Api]()
+    for product in dict.fromkeys(kinds.values()):
         server: ServerConfig | None = getattr(config, product)
         if server is not None:
-            api = Api(name, product, server, config.secrets)
-            hosts.add(urlsplit(server.url).hostname or "")
-            apis.append(api)
-            opened[product] = PRODUCTS[product](api)
-    if not opened:
-        needed = " or ".join(dict.fromkeys(GROUPS[group].values()))
+            apis[product] = Api(name, product, server, config.secrets)
+    if not apis:
+        needed = " or ".join(dict.fromkeys(kinds.values()))
         raise ConfigError(f"sites.{name}: has no {needed}, where {group} are")
+    opened = {product: PRODUCTS[product](api) for product, api in apis.items()}
     return OpenSite(
         name=name,
         servers={
             kind: opened[product]
-            for kind, product in GROUPS[group].items()
+            for kind, product in kinds.items()
             if product in opened
         },
-        values=config.values.to_domain(),
+        values=config.values,
         secrets=config.secrets,
-        hosts=hosts,
-        apis=apis,
+        apis=apis.values(),
     )
 
 
-def translation(
-    source: OpenSite, target: OpenSite, sites: SitesConfig
-) -> Translation:
-    """Return how the values of one site are called at another."""
-    return Translation(
-        source.values, target.values, sites.everywhere.to_domain()
-    )
+def map_between(source: OpenSite, target: OpenSite) -> ValueMap:
+    """Return the replacements for copies from one site to another.
+
+    Raises
+    ------
+    ConfigError
+        Raised if one value has two replacements.
+    """
+    inside = dict[str, str]()
+    if source.name == OURS:
+        there = {**STORE, **target.values}
+        inside = {t.format(**STORE): t.format(**there) for t in STORE_TEXTS}
+    return make_map(source.values, target.values, inside)

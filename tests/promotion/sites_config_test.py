@@ -7,7 +7,6 @@ import pytest
 
 from mirrorwatch.exceptions import ConfigError
 from mirrorwatch_promotion.config import SitesConfig
-from mirrorwatch_promotion.values import ValueKind
 
 
 def load(folder: Path, text: str) -> SitesConfig:
@@ -46,16 +45,16 @@ def load(folder: Path, text: str) -> SitesConfig:
         ),
         (
             "sites: {ours: {kapacitor: {url: 'http://h'}}}",
-            "sites.ours: has no servers",
+            "sites.ours: is what comes with mirrorwatch",
         ),
         (
-            "sites: {a: {values: {topic_prefixes: {x: ''}}}}",
-            "sites.a.values.topic_prefixes.x: must not be empty",
+            "sites: {a: {values: {topic: ''}}}",
+            "sites.a.values.topic: must not be empty",
         ),
         (
-            "sites: {a: {values: {handlers: {x: '${env:NOT_SET_HERE}'}}}}",
+            "sites: {a: {values: {channel: '${env:NOT_SET_HERE}'}}}",
             (
-                "sites.a.values.handlers.x: ${env:NOT_SET_HERE}: the "
+                "sites.a.values.channel: ${env:NOT_SET_HERE}: the "
                 "environment variable is not set"
             ),
         ),
@@ -80,17 +79,13 @@ def test_what_comes_from_a_reference_is_a_secret(
         sites:
           a:
             kapacitor: {url: "http://h", username: u, password: pass-word}
-            values:
-              handlers: {key: "${env:THE_KEY}"}
-              endpoints: {page: "http://page/"}
+            values: {channel: "${env:THE_KEY}", api_token: t0ken, page: p}
         """,
     )
     site = sites.sites["a"]
-    assert site.secrets == {"hunter2", "pass-word"}
+    assert site.secrets == {"hunter2", "t0ken", "pass-word"}
     assert "hunter2" not in repr(sites)
-    values = site.values.to_domain()
-    assert values[ValueKind.ENDPOINT] == {"page": "http://page"}
-    assert values[ValueKind.HANDLER] == {"key": "hunter2"}
+    assert site.values["channel"] == "hunter2"
 
 
 def test_the_file_in_the_docs_can_be_used(
@@ -106,6 +101,4 @@ def test_the_file_in_the_docs_can_be_used(
     token.write_text("y")
     sites = load(tmp_path, example.replace("/run/secrets/grafana", str(token)))
     stand, summit = (sites.sites[name] for name in ("teststand", "summit"))
-    for kind in ValueKind:
-        here, there = (s.values.to_domain()[kind] for s in (stand, summit))
-        assert here.keys() == there.keys()
+    assert stand.values.keys() == summit.values.keys()

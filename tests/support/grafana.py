@@ -43,8 +43,6 @@ class FakeGrafana:
         self.folders: dict[str, str] = {}
         """Titles by uid."""
         self.writes = 0
-        self.away_after: int | None = None
-        """Writes after which it answers 503; `None` for never."""
         self.page_length = 100
         """As many are told at once, whatever is asked for."""
         self.may_write = True
@@ -83,9 +81,6 @@ class FakeGrafana:
                 return HTTPStatus.FORBIDDEN, {
                     "message": "You need the permission dashboards:write"
                 }
-            if self.away_after is not None and self.writes >= self.away_after:
-                self.away_after = None
-                return HTTPStatus.SERVICE_UNAVAILABLE, None
             self.writes += 1
         answer: Answer = (404, {"message": "Not found"})
         match method, path.strip("/").split("/"):
@@ -103,19 +98,16 @@ class FakeGrafana:
                 answer = 200, {"uid": uid, "title": body["title"]}
             case "POST", ["api", "dashboards", "db"]:
                 answer = self._save(body)
-            case _, ["api", "dashboards", "uid", uid]:
-                answer = self._one(method, uid)
+            case "GET", ["api", "dashboards", "uid", uid]:
+                answer = self._one(uid)
             case _:
                 pass
         return answer
 
-    def _one(self, method: str, uid: str) -> Answer:
+    def _one(self, uid: str) -> Answer:
         if uid not in self.dashboards:
             return 404, {"message": "Dashboard not found"}
         found = self.dashboards[uid]
-        if method == "DELETE":
-            del self.dashboards[uid]
-            return 200, {"title": found["model"]["title"]}
         folder = found["folder"]
         title = self.folders.get(folder, "General")
         meta = {"folderUid": folder, "folderTitle": title}
@@ -196,7 +188,6 @@ MODEL: dict[str, Any] = {
                         }
                     ],
                 },
-                {"query": 'from(bucket: "efd_stand/autogen") |> yield()'},
             ],
         },
         {
@@ -208,10 +199,12 @@ MODEL: dict[str, Any] = {
 }
 
 VALUES = {
-    "databases": {"efd": "efd_NAME"},
-    "datasources": {"efd": "NAME-uid"},
-    "topic_prefixes": {"site": "NAME."},
-    "endpoints": {"page": "http://NAME:8080", "host": "NAME-host"},
+    "database": "efd_NAME",
+    "datasource": "NAME-uid",
+    "topic": "NAME.dome",
+    "page": "http://NAME:8080",
+    "host": "NAME-host",
+    "folder": "EFD NAME",
 }
 
 
@@ -224,15 +217,14 @@ class Grafanas:
     ldf: FakeGrafana
     file: Path
 
-    def run(self, command: str, *options: str) -> Result:
+    def run(self, command: str, *options: str, answer: str = "") -> Result:
         fixed = ["--sites", str(self.file), "--from", "stand"]
         if command != "list":
             fixed += ["--to", "summit"]
-        if command == "push":
-            journal = str(self.file.parent / "journal")
-            fixed += ["--journal", journal, "--yes", "--wait", "10s"]
+        if command == "push" and not answer:
+            fixed += ["--yes"]
         return CliRunner().invoke(
-            main, ["dashboards", command, *fixed, *options]
+            main, ["dashboards", command, *fixed, *options], input=answer
         )
 
 
@@ -254,10 +246,9 @@ def three_grafanas(folder: Path) -> Iterator[Grafanas]:
             }
             for name, url in (("stand", one), ("summit", two), ("ldf", three))
         }
-        config = {"sites": sites, "everywhere": {"datasources": ["prom"]}}
         file = folder / "sites.yaml"
-        file.write_text(yaml.safe_dump(config))
-        stand.folders["fs"] = "EFD"
+        file.write_text(yaml.safe_dump({"sites": sites}))
+        stand.folders["fs"] = "EFD stand"
         stand.dashboards["dome"] = {
             "model": copy.deepcopy(MODEL),
             "folder": "fs",

@@ -75,15 +75,16 @@ class RealSite:
             "chronograf": {"url": self.chronograf.url},
             "kapacitor": {"url": self.kapacitor.url},
             "values": {
-                "databases": {"efd": self.database},
-                "retention_policies": {"raw": self.policy},
-                "sources": {"efd": self.sources["efd"]},
-                "topic_prefixes": {"site": f"{self.name}."},
-                "handlers": {
-                    "us": f"#{self.name}",
-                    "key": f"{SECRET}-{self.name}",
+                "database": self.database,
+                "retention_policy": self.policy,
+                "source": f"/chronograf/v1/sources/{self.sources['efd']}",
+                "channel": f"#{self.name}",
+                "key": f"{SECRET}-{self.name}",
+                "hook": f"http://{self.name}.example:1/hook",
+                **{
+                    topic: f"{self.name}.{topic}"
+                    for topic in ("dome", "alerts", "warnings", "all", "more")
                 },
-                "endpoints": {"hook": f"http://{self.name}.example:1/hook"},
             },
         }
 
@@ -107,10 +108,9 @@ class TwoSites:
         file = self.folder / "sites.yaml"
         file.write_text(yaml.safe_dump({"sites": config or self.config}))
         group, command, *options = arguments
-        fixed = ["--sites", str(file)]
-        if command == "push":
-            fixed += ["--journal", str(self.folder / "journal")]
-        return CliRunner().invoke(main, [group, command, *fixed, *options])
+        return CliRunner().invoke(
+            main, [group, command, "--sites", str(file), *options]
+        )
 
     def copy(self, group: str, command: str, *options: str) -> Result:
         """Run a command from the stand to the summit."""

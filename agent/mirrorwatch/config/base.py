@@ -233,9 +233,10 @@ def _find_referenced(
                 inner = getattr(loaded, key, None)
                 yield from _find_referenced(part, inner, (*path, key))
         case dict():
-            found = any(isinstance(v, Referenced) for v in value.values())
+            found = [k for k, v in value.items() if isinstance(v, Referenced)]
             if found and isinstance(loaded, dict):
                 yield path
+                yield from ((*path, key) for key in found)
         case list() | tuple():
             if any(isinstance(v, Referenced) for v in value):
                 yield path
