@@ -951,7 +951,7 @@ def test_what_ends_first_hides_nothing_of_which_less_is_left() -> None:
     assert headroom.share > 0.8
     verdict = judge_retention("f", seen, RetentionLimits(), seen.at)
     assert verdict.health is Health.CRITICAL
-    find(verdict, "retention.expiring", topic="t", seconds=3540)
+    find(verdict, "retention.expiring", topic="t", seconds=3545)
 
 
 @pytest.mark.parametrize(
