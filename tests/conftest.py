@@ -32,6 +32,7 @@ __all__ += ["pytest_make_collect_report", "pytest_runtest_makereport"]
 
 
 load_profile()
+pytest.register_assert_rewrite("tests.support.findings")
 
 
 def pytest_collection_finish() -> None:

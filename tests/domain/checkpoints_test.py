@@ -4,6 +4,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from mirrorwatch.domain.checkpoints import (
     CheckpointsObservation,
     CheckpointTracker,
@@ -13,6 +15,7 @@ from mirrorwatch.domain.checkpoints import (
 )
 from mirrorwatch.domain.report import Health, Verdict
 from tests.support.builders import FLOW, NOON
+from tests.support.findings import find
 
 PLACE = ("g", "t", 0)
 PATIENCE = timedelta(minutes=4)
@@ -102,36 +105,73 @@ def judged(**more: Any) -> Verdict:
     return judge_checkpoints(FLOW.name, seen, NOON)
 
 
-def test_what_is_stale_is_a_warning_and_what_is_absent_is_off() -> None:
-    overdue = StaleCheckpoint(
-        place=PLACE,
-        committed=205,
-        checkpoint=100,
-        since=NOON - timedelta(minutes=9),
-    )
-    verdict = judged(groups=3, overdue=(overdue,))
-    assert verdict.health is Health.WARNING
-    assert "1 checkpoint has been stale for up to 9 min" in verdict.reason
-    assert (
-        "group g on t[0] is at offset 205, its checkpoint at 100"
-        in verdict.reason
-    )
-    assert judged(groups=3).health is Health.OK
-    assert judged().health is Health.OFF
-    assert judged(absent="no connector").health is Health.OFF
-    assert judged(problems=("refused",)).health is Health.UNKNOWN
-    assert judge_checkpoints(FLOW.name, None, NOON).health is Health.UNKNOWN
+OVERDUE = StaleCheckpoint(
+    place=PLACE,
+    committed=205,
+    checkpoint=100,
+    since=NOON - timedelta(minutes=9),
+)
 
 
-def test_what_was_seen_long_ago_is_not_believed() -> None:
-    old = judged(groups=3, at=NOON - timedelta(minutes=4))
-    assert old.health is Health.OK
-    older = judged(groups=3, at=NOON - timedelta(minutes=6))
-    assert older.health is Health.UNKNOWN
-    assert "last read 6 min ago" in older.reason
+@pytest.mark.parametrize(
+    ("seen", "health", "code", "facts"),
+    [
+        ({"groups": 3}, Health.OK, "ok", {"groups": 3}),
+        (
+            {"groups": 100, "unasked": 7, "denied": 2},
+            Health.OK,
+            "ok",
+            {"groups": 100, "groups_not_checked": 7, "groups_denied": 2},
+        ),
+        (
+            {"groups": 3, "overdue": (OVERDUE,)},
+            Health.WARNING,
+            "overdue",
+            {
+                "group": "g",
+                "topic": "t",
+                "partition": 0,
+                "checkpoints": 1,
+                "offset": 205,
+                "checkpoint_offset": 100,
+                "seconds": 540,
+            },
+        ),
+        (
+            {"missing_since": NOON - timedelta(minutes=3)},
+            Health.WARNING,
+            "topic-missing",
+            {"seconds": 180},
+        ),
+        ({}, Health.OFF, "off", {}),
+        ({"absent": "no connector"}, Health.OFF, "off", {}),
+        ({"problems": ("refused",)}, Health.UNKNOWN, "unreadable", {}),
+        (
+            {"groups": 3, "at": NOON - timedelta(minutes=4)},
+            Health.OK,
+            "ok",
+            {},
+        ),
+        (
+            {"groups": 3, "at": NOON - timedelta(minutes=6)},
+            Health.UNKNOWN,
+            "stale",
+            {"seconds": 360},
+        ),
+    ],
+)
+def test_each_finding_fires_and_stays_silent(
+    seen: dict[str, Any],
+    health: Health,
+    code: str,
+    facts: dict[str, str | float],
+) -> None:
+    verdict = judged(**seen)
+    assert (verdict.health, verdict.code) == (health, f"checkpoints.{code}")
+    find(verdict, f"checkpoints.{code}", **facts)
 
 
-def test_groups_that_are_not_looked_at_are_counted() -> None:
-    verdict = judged(groups=100, unasked=7)
-    assert verdict.reason.endswith("; 7 more groups are not checked")
-    assert verdict.evidence["groups_not_asked"] == 7
+def test_checkpoints_that_were_never_read_are_unknown() -> None:
+    verdict = judge_checkpoints(FLOW.name, None, NOON)
+    assert verdict.health is Health.UNKNOWN
+    assert verdict.code == "checkpoints.no-data"

@@ -164,6 +164,7 @@ def a_cause(
 ) -> Cause:
     return Cause(
         flow=FLOW.name,
+        code="link.broken",
         part=part,
         reason=reason,
         since=NOON - timedelta(minutes=2),

@@ -23,6 +23,7 @@ from mirrorwatch.domain.failover.translation import (
 from mirrorwatch.domain.offsets import OffsetMap
 from mirrorwatch.domain.report import Health, Verdict
 from tests.support.builders import NOON
+from tests.support.findings import find
 
 MINUTE = timedelta(minutes=1)
 
@@ -105,7 +106,7 @@ def test_groups_with_a_start_are_ok(flow: Flow) -> None:
     flow.put("idle", 150)
     found = run(flow, 30)
     assert found.health is Health.OK
-    assert found.reason == "All 2 consumer groups have a start at the target"
+    find(found, "failover.ok", groups=2, groups_without_start=0)
 
 
 def test_a_group_that_reads_on_without_a_start_is_critical(flow: Flow) -> None:
@@ -115,11 +116,15 @@ def test_a_group_that_reads_on_without_a_start_is_critical(flow: Flow) -> None:
     assert run(flow, 11, read).health is Health.OK  # it may be a new one
     found = run(flow, 1, lambda _: flow.put("efd", 40))
     assert found.health is Health.CRITICAL
-    assert found.reason == (
-        "Group efd has had no start at the target for 11 min on t[0], and "
-        "would miss or repeat records after a failover: there is no "
-        "checkpoint, and offset 40 is before the first offset sync that is "
-        "known"
+    find(
+        found,
+        "failover.no-start",
+        group="efd",
+        topic="t",
+        partition=0,
+        groups=1,
+        partitions=1,
+        seconds=660,
     )
     assert found.evidence["groups_without_start"] == 1
     flow.put("efd", 100)
@@ -135,7 +140,7 @@ def test_a_group_that_the_filter_excludes_is_a_warning(flow: Flow) -> None:
     flow.excluded.add("connect-efd")
     found = run(flow, 12, lambda m: flow.put("connect-efd", 20 + m))
     assert found.health is Health.WARNING
-    assert "MirrorMaker's groups filter excludes it" in found.reason
+    find(found, "failover.excluded", group="connect-efd")
     # With a start all the same, by offset syncs, nothing is wrong.
     flow.put("connect-efd", 110)
     assert flow.step().health is Health.OK
@@ -145,7 +150,7 @@ def test_an_offset_beyond_the_end_of_the_target_is_found(flow: Flow) -> None:
     flow.copied = CopiedPartition(copies=None, end=10)
     found = run(flow, 12, lambda m: flow.put("efd", 120 + m, (120, 110)))
     assert found.health is Health.CRITICAL
-    assert "its offset is beyond the target's end (10)" in found.reason
+    find(found, "failover.no-start", group="efd")
 
 
 def test_the_first_of_many_groups_is_named_and_the_others_are_counted(
@@ -155,8 +160,7 @@ def test_the_first_of_many_groups_is_named_and_the_others_are_counted(
     flow.step()
     flow.put("b", 20)
     found = run(flow, 12)
-    assert found.reason.startswith("Group a has had no start")
-    assert found.reason.endswith("; same for 1 more group")
+    find(found, "failover.no-start", group="a", groups=2)
 
 
 def test_a_restart_changes_nothing(flow: Flow) -> None:
@@ -166,11 +170,15 @@ def test_a_restart_changes_nothing(flow: Flow) -> None:
     assert flow.step().health is Health.CRITICAL
 
 
-STAYS = (
-    "Group efd would read records again after a failover: its start at the "
-    "target on t[0], offset 110, has not moved for 11 min while the group "
-    "reads on"
-)
+STAYS: dict[str, str | int | None] = {
+    "group": "efd",
+    "topic": "t",
+    "partition": 0,
+    "groups": 1,
+    "offset": 110,
+    "records_at_most": None,
+    "seconds": 660,
+}
 
 
 def test_a_start_that_stays_while_the_group_reads_on_is_old(
@@ -180,7 +188,7 @@ def test_a_start_that_stays_while_the_group_reads_on_is_old(
     flow.copied = CopiedPartition(copies=None, end=5000)
     found = run(flow, 12, lambda m: flow.put("efd", 120 + m, (120, 110)))
     assert found.health is Health.WARNING
-    assert found.reason == STAYS
+    find(found, "failover.stale-start", **STAYS)
     flow.put("efd", 150, (149, 139))
     assert flow.step().health is Health.OK
 
@@ -194,7 +202,7 @@ def test_a_restart_does_not_silence_an_old_start(flow: Flow) -> None:
             found = flow.step()
         flow.restart()
     assert found.health is Health.WARNING
-    assert found.reason == STAYS
+    find(found, "failover.stale-start", **STAYS)
     # It moved while nobody looked.
     flow.put("efd", 1300, (130, 120))
     assert flow.step().health is Health.OK
@@ -238,7 +246,7 @@ def test_a_start_that_is_a_few_records_early_is_not_old(flow: Flow) -> None:
     limits = FailoverLimits(repeated=20)
     found = flow.verdict(limits)
     assert found.health is Health.WARNING
-    assert "would read up to 48 records again" in found.reason
+    find(found, "failover.stale-start", group="efd", records_at_most=48)
 
 
 def test_the_limit_is_the_recovery_point(flow: Flow) -> None:
@@ -255,10 +263,12 @@ def test_what_is_not_known_to_be_read_again_is_said(flow: Flow) -> None:
     flow.now = NOON
     found = flow.verdict()
     assert found.health is Health.OK
-    assert found.reason == (
-        "All 3 consumer groups have a start at the target, with at most 12 "
-        "records read again; how many records are read again is not known of "
-        "1 consumer group"
+    find(
+        found,
+        "failover.ok",
+        groups=3,
+        records_at_most=12,
+        groups_not_counted=1,
     )
     assert found.evidence["groups_not_counted"] == 1
 
@@ -266,30 +276,31 @@ def test_what_is_not_known_to_be_read_again_is_said(flow: Flow) -> None:
 def test_without_groups_the_check_is_off(flow: Flow) -> None:
     found = flow.step()
     assert found.health is Health.OFF
-    assert "reads a replicated topic" in found.reason
+    assert found.code == "failover.off"
     flow.seen = FailoverObservation(flow="f", at=NOON, denied=2)
     flow.now = NOON
-    assert "lacks DESCRIBE on 2 consumer groups" in flow.verdict().reason
+    find(flow.verdict(), "failover.denied", groups=2)
 
 
 def test_what_is_stale_or_unread_is_unknown_and_hides_nothing(
     flow: Flow,
 ) -> None:
-    assert flow.verdict().health is Health.UNKNOWN
+    assert flow.verdict().code == "failover.no-data"
     flow.put("idle", 150)
     flow.step()
     flow.now += 6 * MINUTE
     assert flow.verdict().health is Health.UNKNOWN
+    assert flow.verdict().code == "failover.stale"
     flow.seen = FailoverObservation(
         flow="f", at=flow.now, groups=1, problems=("summit is lost",)
     )
-    assert flow.verdict().reason == "summit is lost"
+    assert flow.verdict().code == "failover.unreadable"
     flow.put("efd", 20)
     run(flow, 12)
     flow.now += 6 * MINUTE
     found = flow.verdict()
     assert found.health is Health.WARNING
-    assert "was last judged 6 min ago" in str(found.evidence["also_1"])
+    find(found, "failover.stale", seconds=360)
 
 
 def test_what_is_found_is_what_the_table_of_verdicts_says() -> None:
@@ -319,8 +330,8 @@ def test_what_is_found_is_what_the_table_of_verdicts_says() -> None:
     )
     found = judge_failover("f", seen, FailoverLimits(), seen.at)
     assert found.health is Health.CRITICAL
-    assert found.reason.endswith("(and 1 more, see the evidence)")
-    assert "2,000 records again" in str(found.evidence["also_1"])
+    assert found.codes[:2] == ("failover.no-start", "failover.stale-start")
+    find(found, "failover.stale-start", partition=0, records_at_most=2000)
 
 
 def a_start(group: str, partition: int, copied: CopiedPartition) -> GroupStart:

@@ -16,6 +16,7 @@ from mirrorwatch.domain.lag.model import (
 from mirrorwatch.domain.lag.retention import RetentionLimits, judge_retention
 from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch.domain.skips.model import SkipsObservation, SuspectedDrop
+from tests.support.findings import find
 from tests.support.reports import BEHIND, NOW, QUIET, SEEN, with_late
 
 
@@ -23,51 +24,104 @@ def lag(seen: LagObservation | None) -> Verdict:
     return judge_lag("f", seen, LagLimits(), NOW)
 
 
-def test_lag_that_was_never_seen_is_unknown() -> None:
-    assert lag(None).health is Health.UNKNOWN
-
-
-def test_a_mirror_that_goes_on_is_ok_whatever_waits() -> None:
-    assert lag(SEEN).health is Health.OK
-    assert "40 records" in lag(SEEN).reason
-    assert lag(SEEN).reason.endswith("; replication is running")
-    assert lag(SEEN).evidence["worst_topic"] == "late"
-
-
-def test_a_mirror_that_may_stand_is_not_said_to_go_on() -> None:
-    verdict = lag(
-        with_late(status=LagStatus.STOPPED, stuck=timedelta(seconds=80))
-    )
-    assert verdict.health is Health.OK
-    assert "is running" not in verdict.reason
-    assert "no progress for 80 s" in verdict.reason
-    assert verdict.reason.endswith("up to 2 min")
+LIMIT = SEEN.flush * 2
+OVER = timedelta(seconds=1)
+NEW = SEEN.refresh * 2
+STANDS = {"topic": "late", "partition": 3, "records": 40, "position": 17}
 
 
 @pytest.mark.parametrize(
-    ("status", "says"),
+    ("seen", "health", "code", "facts"),
     [
+        (None, Health.UNKNOWN, "no-data", {}),
+        (SEEN, Health.OK, "ok", {"records": 40, "topics": 2}),
         (
-            LagStatus.STOPPED,
-            "Replication of f has stopped: lag 40 records on 1 topic",
+            with_late(status=LagStatus.STOPPED, stuck=LIMIT),
+            Health.OK,
+            "ok",
+            {"records": 40},
         ),
         (
-            LagStatus.STALLED,
-            "Replication of late has stopped while other topics continue",
+            with_late(status=LagStatus.STOPPED, stuck=LIMIT + OVER),
+            Health.CRITICAL,
+            "stopped",
+            {**STANDS, "topics": 1, "seconds": 121},
+        ),
+        (
+            with_late(status=LagStatus.STALLED, stuck=LIMIT),
+            Health.OK,
+            "ok",
+            {},
+        ),
+        (
+            with_late(status=LagStatus.STALLED, stuck=LIMIT + OVER),
+            Health.CRITICAL,
+            "stalled",
+            {**STANDS, "seconds": 121},
+        ),
+        (
+            with_late(status=LagStatus.NOT_BEGUN, stuck=NEW),
+            Health.OK,
+            "ok",
+            {},
+        ),
+        (
+            with_late(status=LagStatus.NOT_BEGUN, stuck=NEW + OVER),
+            Health.CRITICAL,
+            "never-copied",
+            {"topic": "late", "records": 40, "seconds": 50},
+        ),
+        (
+            with_late(status=LagStatus.FALLING_BEHIND),
+            Health.WARNING,
+            "falling-behind",
+            {"topic": "late", "records": 40, "seconds": 50},
+        ),
+        (
+            with_late(status=LagStatus.FALLING_BEHIND, at_least=True),
+            Health.WARNING,
+            "falling-behind",
+            {"seconds": None, "seconds_at_least": 50},
+        ),
+        (
+            replace(SEEN, problems=("summit does not answer",)),
+            Health.UNKNOWN,
+            "unreadable",
+            {},
+        ),
+        (
+            replace(SEEN, problems=("u is hidden",), hidden="u is hidden"),
+            Health.UNKNOWN,
+            "hidden-topics",
+            {},
+        ),
+        (
+            replace(SEEN, unknown_partitions=2),
+            Health.UNKNOWN,
+            "unknown-partitions",
+            {"partitions": 2},
+        ),
+        (
+            replace(SEEN, at=NOW - timedelta(minutes=3)),
+            Health.UNKNOWN,
+            "stale",
+            {"seconds": 180},
         ),
     ],
 )
-def test_a_position_that_stands_too_long_is_critical(
-    status: LagStatus, says: str
+def test_each_finding_of_lag_fires_and_stays_silent(
+    seen: LagObservation | None,
+    health: Health,
+    code: str,
+    facts: dict[str, str | float],
 ) -> None:
-    limit = SEEN.flush * 2
-    just = with_late(status=status, stuck=limit)
-    assert lag(just).health is Health.OK
-    late = with_late(status=status, stuck=limit + timedelta(seconds=1))
-    verdict = lag(late)
-    assert verdict.health is Health.CRITICAL
-    assert verdict.reason.startswith(says)
-    assert "late[3] stuck at offset 17 (sync) for 2 min" in verdict.reason
+    verdict = lag(seen)
+    assert (verdict.health, verdict.code) == (health, f"lag.{code}")
+    find(verdict, f"lag.{code}", **facts)
+
+
+def test_the_evidence_names_the_worst_topic() -> None:
+    assert lag(SEEN).evidence["worst_topic"] == "late"
 
 
 def test_a_slower_mirror_is_given_more_time() -> None:
@@ -75,47 +129,6 @@ def test_a_slower_mirror_is_given_more_time() -> None:
     slow = replace(stuck, flush=timedelta(minutes=5))
     assert lag(stuck).health is Health.CRITICAL
     assert lag(slow).health is Health.OK
-
-
-def test_a_new_topic_is_given_two_refreshes() -> None:
-    limit = SEEN.refresh * 2
-    young = with_late(status=LagStatus.NOT_BEGUN, stuck=limit)
-    assert lag(young).health is Health.OK
-    old = with_late(
-        status=LagStatus.NOT_BEGUN, stuck=limit + timedelta(seconds=1)
-    )
-    assert lag(old).health is Health.CRITICAL
-    assert "late was never copied" in lag(old).reason
-
-
-def test_falling_behind_is_a_warning() -> None:
-    verdict = lag(with_late(status=LagStatus.FALLING_BEHIND))
-    assert verdict.health is Health.WARNING
-    assert "late is falling behind" in verdict.reason
-
-
-def test_an_age_that_is_a_lower_bound_is_said_to_be_one() -> None:
-    verdict = lag(with_late(status=LagStatus.FALLING_BEHIND, at_least=True))
-    assert "at least 50 s" in verdict.reason
-
-
-@pytest.mark.parametrize(
-    "seen",
-    [
-        replace(SEEN, problems=("summit does not answer",)),
-        replace(SEEN, unknown_partitions=2),
-        replace(SEEN, at=NOW - timedelta(minutes=3)),
-    ],
-)
-def test_lag_that_cannot_be_said_is_unknown(seen: LagObservation) -> None:
-    assert lag(seen).health is Health.UNKNOWN
-
-
-def test_one_partition_without_a_lag_is_told_as_one() -> None:
-    assert lag(replace(SEEN, unknown_partitions=1)).reason == (
-        "Lag of 1 partition is unknown: no leader, or MirrorMaker's "
-        "position is beyond the log end offset"
-    )
 
 
 def test_a_partition_that_has_not_begun_hides_no_other_that_stands() -> None:
@@ -137,7 +150,7 @@ def test_a_partition_that_has_not_begun_hides_no_other_that_stands() -> None:
     )
     verdict = lag(beside)
     assert verdict.health is Health.CRITICAL
-    assert "late[0] stuck at offset 17 (sync) for 3 min" in verdict.reason
+    find(verdict, "lag.stopped", topic="late", partition=0, seconds=180)
     moves = stands(0, LagStatus.FALLING_BEHIND, 3)
     (late,) = (t for t in beside.topics if t.standing)
     for standing in ((new,), (new, moves)):
@@ -145,14 +158,21 @@ def test_a_partition_that_has_not_begun_hides_no_other_that_stands() -> None:
         assert lag(replace(beside, topics=(topic,))).health is Health.OK
 
 
-def test_the_reason_names_the_longest_of_those_that_stand() -> None:
+def test_the_finding_names_the_longest_of_those_that_stand() -> None:
     stuck = replace(
         BEHIND, status=LagStatus.STOPPED, stuck=timedelta(minutes=5)
     )
     longer = replace(stuck, topic="later", stuck=timedelta(minutes=7))
     verdict = lag(replace(SEEN, topics=(stuck, longer)))
-    assert "lag 80 records on 2 topics" in verdict.reason
-    assert "later[3]" in verdict.reason
+    find(
+        verdict,
+        "lag.stopped",
+        topic="later",
+        partition=3,
+        records=80,
+        topics=2,
+        seconds=420,
+    )
 
 
 def test_the_evidence_is_about_what_the_verdict_says() -> None:
@@ -173,7 +193,7 @@ def test_the_evidence_is_about_what_the_verdict_says() -> None:
         assert found.evidence["worst_topic"] == "late"
     new = replace(new, stuck=timedelta(minutes=30))
     found = lag(replace(SEEN, topics=(new, QUIET, BEHIND)))
-    assert found.reason.startswith("new was never copied")
+    find(found, "lag.never-copied", topic="new", records=9000)
     assert found.evidence["worst_topic"] == "new"
 
 
@@ -219,10 +239,13 @@ def test_a_tail_that_seems_dropped_is_suspected_and_not_called_stalled() -> (
 ):
     verdict = lag_beside(TAIL_LEFT, DROPPED)
     assert verdict.health is Health.WARNING
-    assert verdict.reason == (
-        "10 records of late[3] from offset 17 on are not copied, while the "
-        "same task copies newer records of other partitions: suspected to be "
-        "dropped, not lag. See skips"
+    find(
+        verdict,
+        "lag.suspected-drop",
+        topic="late",
+        partition=3,
+        records=10,
+        partitions=1,
     )
     two = (DROPPED.suspicions[0], replace(DROPPED.suspicions[0], partition=4))
     standing = (TAIL, replace(TAIL, partition=4))
@@ -232,7 +255,7 @@ def test_a_tail_that_seems_dropped_is_suspected_and_not_called_stalled() -> (
         left_behind=frozenset({("late", 3), ("late", 4)}),
     )
     seen = with_late(status=LagStatus.STALLED, stuck=HOURS, standing=standing)
-    assert "same for 1 more partition" in (lag_beside(seen, both).reason)
+    find(lag_beside(seen, both), "lag.suspected-drop", partitions=2)
 
 
 def test_a_tail_that_will_soon_be_suspected_is_not_called_stalled() -> None:
@@ -267,8 +290,15 @@ def test_a_dropped_tail_hides_no_other_partition_that_stands() -> None:
     )
     verdict = lag_beside(seen, DROPPED)
     assert verdict.health is Health.CRITICAL
-    assert "late[5] stuck at offset 99 (sync) for 90 min" in verdict.reason
-    assert "suspected to be dropped" in str(verdict.evidence["also_1"])
+    find(
+        verdict,
+        "lag.stalled",
+        topic="late",
+        partition=5,
+        position=99,
+        seconds=5400,
+    )
+    find(verdict, "lag.suspected-drop", partition=3)
     assert verdict.evidence["worst_partition"] == 5
 
 
@@ -284,14 +314,47 @@ def with_headroom(
     return with_late(headroom=left, drain=drain)
 
 
-def test_headroom_that_was_never_seen_is_unknown() -> None:
-    assert retention(None).health is Health.UNKNOWN
-
-
-def test_headroom_of_an_old_survey_is_unknown() -> None:
-    old = replace(SEEN, at=NOW - timedelta(seconds=121))
-    assert retention(old).health is Health.UNKNOWN
-    assert retention(old).reason == "Topics were last listed 2 min ago"
+@pytest.mark.parametrize(
+    ("seen", "code", "facts"),
+    [
+        (None, "no-data", {}),
+        (replace(SEEN, configs_known=False), "no-data", {}),
+        (
+            replace(SEEN, at=NOW - timedelta(seconds=121)),
+            "stale",
+            {"seconds": 121},
+        ),
+        (
+            replace(SEEN, problems=("summit does not answer",)),
+            "unreadable",
+            {},
+        ),
+        (
+            replace(SEEN, configs_refused=("a", "b", "c")),
+            "configs-unreadable",
+            {"topic": "a", "topics": 3},
+        ),
+        (
+            replace(SEEN, configs_refused=("a",), configs_known=False),
+            "configs-unreadable",
+            {"topic": "a", "topics": 1},
+        ),
+        # What cannot be counted may be lost sooner than is known.
+        (
+            replace(SEEN, unknown_partitions=2),
+            "unknown-partitions",
+            {"partitions": 2},
+        ),
+    ],
+)
+def test_what_is_not_known_of_retention(
+    seen: LagObservation | None, code: str, facts: dict[str, str | float]
+) -> None:
+    assert retention(SEEN).code == "retention.ok"
+    verdict = retention(seen)
+    assert verdict.health is Health.UNKNOWN
+    assert verdict.code == f"retention.{code}"
+    find(verdict, f"retention.{code}", **facts)
 
 
 @pytest.mark.parametrize(
@@ -316,6 +379,18 @@ def test_headroom_is_judged_by_time_share_and_drain(
 ) -> None:
     verdict = retention(with_headroom(hours, share, drain_hours))
     assert verdict.health is health
+    if health is Health.OK:
+        assert verdict.code == "retention.ok"
+        return
+    find(
+        verdict,
+        "retention.expiring",
+        topic="late",
+        records=40,
+        seconds=3600 * hours,
+        share=share,
+        drain_seconds=drain_hours and 3600 * drain_hours,
+    )
 
 
 def test_a_topic_of_which_nothing_waits_loses_nothing() -> None:
@@ -325,49 +400,18 @@ def test_a_topic_of_which_nothing_waits_loses_nothing() -> None:
     assert retention(seen).evidence["time_to_loss_seconds"] == 60
 
 
-def test_a_retention_that_is_not_known_is_not_called_long() -> None:
-    verdict = retention(replace(SEEN, configs_known=False))
-    assert verdict.health is Health.UNKNOWN
-
-
 def test_without_configs_nobody_waits_for_a_retention() -> None:
     seen = replace(SEEN, configs_known=False)
     verdict = judge_retention("f", seen, RetentionLimits(enabled=False), NOW)
     assert verdict.health is Health.OFF
-    assert "limits.configs.enabled is false" in verdict.reason
-
-
-def test_a_retention_that_could_not_be_read_is_named() -> None:
-    verdict = retention(replace(SEEN, configs_refused=("a", "b", "c")))
-    assert verdict.health is Health.UNKNOWN
-    assert verdict.reason == (
-        "Retention of a (and 2 more) at the source is not known: mirrorwatch "
-        "could not read its topic configs"
-    )
-    none = replace(SEEN, configs_refused=("a",), configs_known=False)
-    assert retention(none).reason.startswith("Retention of a at the source")
-
-
-def test_what_cannot_be_counted_may_be_lost_sooner_than_is_known() -> None:
-    assert retention(SEEN).health is Health.OK
-    verdict = retention(replace(SEEN, unknown_partitions=2))
-    assert verdict.health is Health.UNKNOWN
-    assert verdict.reason.startswith("Time to loss of 2 partitions is unknown")
+    assert verdict.code == "retention.off"
 
 
 def test_a_source_that_keeps_everything_loses_nothing() -> None:
     seen = replace(SEEN, topics=(replace(BEHIND, headroom=None),))
     assert retention(seen).health is Health.OK
-    assert retention(seen).reason == "No source topic deletes records"
+    assert retention(seen).code == "retention.ok"
+    assert not retention(seen).findings[0].subject
     # Nor does a partition of which nothing is known.
     seen = replace(seen, unknown_partitions=1)
     assert retention(seen).health is Health.OK
-
-
-def test_one_record_that_waits_is_told_as_one() -> None:
-    left = Headroom(remaining=timedelta(hours=23), share=0.7)
-    seen = with_late(records=1, headroom=left, drain=timedelta(minutes=6))
-    assert retention(seen).reason == (
-        "late loses records in 23 h: lag 1 record; lag drains in 6 min at "
-        "the current rate"
-    )

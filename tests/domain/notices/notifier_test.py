@@ -119,6 +119,7 @@ def test_what_stays_unknown_of_a_bad_flow_is_told_after_two_minutes() -> None:
 
 CUT = Cause(
     flow=FLOW.name,
+    code="link.broken",
     part="link",
     reason="MirrorMaker does not reach summit",
     since=NOON,

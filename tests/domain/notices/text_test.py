@@ -53,6 +53,7 @@ def said(notice: Notice) -> NoticeMessage:
 def test_a_notice_names_the_cause_before_its_symptoms() -> None:
     cause = Cause(
         flow=FLOW.name,
+        code="link.broken",
         part="source or link",
         reason="summit does not answer",
         since=NOON,

@@ -11,12 +11,13 @@ from mirrorwatch.domain.position.model import (
     Reset,
     ResetKind,
 )
-from mirrorwatch.domain.report import Health
+from mirrorwatch.domain.report import Finding, Health
 from mirrorwatch.domain.skips.model import (
     SkipEvent,
     SkipKind,
     SkipsObservation,
 )
+from tests.support.findings import find
 
 from .world import Log, World
 
@@ -79,10 +80,9 @@ def test_a_position_beyond_the_end_is_critical_when_it_stays(
     assert truncated_world.resets == ()
     truncated_world.tick(2)
     assert truncated_world.verdict().health is Health.CRITICAL
-    assert "is beyond the log end offset at summit, 60" in (
-        truncated_world.verdict().reason
+    truncated_world.find(
+        "truncated", topic="t", partition=0, records_at_risk=0, open_resets=1
     )
-    assert "position in t[0], 100," in truncated_world.verdict().reason
 
 
 def test_a_cut_log_that_the_mirror_goes_on_with_lost_records(
@@ -99,10 +99,7 @@ def test_a_cut_log_that_the_mirror_goes_on_with_lost_records(
         60,
         100,
     )
-    assert (
-        "at least 40 new records were never copied"
-        in truncated_world.verdict().reason
-    )
+    truncated_world.find("truncated", records=0, records_at_least=40)
 
 
 def test_a_cut_log_that_grows_is_told_from_its_lowest_end(
@@ -125,11 +122,7 @@ def test_a_cut_log_that_the_mirror_begins_anew_with_is_a_warning(
     truncated_world.settle()
     assert truncated_world.verdict().health is Health.WARNING
     # Whether it had copied all of them is not known.
-    assert truncated_world.verdict().reason == (
-        "Log of t[0] at summit was truncated below MirrorMaker's position, "
-        "and MirrorMaker resumed at or before the truncation offset; the "
-        "target may still hold the truncated records"
-    )
+    truncated_world.find("truncated", records=0, records_at_least=None)
 
 
 def test_one_that_grew_past_the_position_says_what_is_at_stake(
@@ -140,9 +133,8 @@ def test_one_that_grew_past_the_position_says_what_is_at_stake(
     truncated_world.source["t"].ends[0] = 130
     truncated_world.tick()
     assert truncated_world.verdict().health is Health.CRITICAL
-    assert "has grown past it" in truncated_world.verdict().reason
-    assert "40 new records are never copied, t[0] offsets [60, 100)" in (
-        truncated_world.verdict().reason
+    truncated_world.find(
+        "truncated", topic="t", partition=0, records_at_risk=40
     )
 
 
@@ -157,9 +149,8 @@ def test_several_partitions_are_told_by_one_sentence(
     truncated_world.source["t"].ends.update({0: 60, 1: 4})
     truncated_world.tick(5)
     assert len(truncated_world.resets) == 2
-    assert "t[0], 100 (and 1 more of its partitions), is beyond" in (
-        truncated_world.verdict().reason
-    )
+    found = truncated_world.find("truncated", topic="t", resets=2)
+    assert "partition" not in found.subject
 
 
 @pytest.mark.parametrize("quiet", [True, False])
@@ -173,10 +164,7 @@ def test_a_running_mirror_begins_anew_before_the_cut_is_believed(
         truncated_world.sync(59, 159)
     truncated_world.tick(6)
     assert truncated_world.verdict().health is Health.WARNING
-    assert (
-        "MirrorMaker resumed at or before the truncation offset"
-        in truncated_world.verdict().reason
-    )
+    truncated_world.find("truncated", records=0, records_at_least=None)
     assert (
         truncated_world.reset().kind,
         truncated_world.reset().harmless,
@@ -358,7 +346,7 @@ def test_a_log_that_grew_past_the_position_at_once_was_truncated_if_proved(
     truncated_world.sync(129, 129)
     truncated_world.settle()
     # Stale ends of a new leader are no truncation.
-    assert ("at least" in truncated_world.verdict().reason) is refuses
+    assert ("position.truncated" in truncated_world.verdict().codes) is refuses
     assert not truncated_world.watch.doubted
 
 
@@ -431,7 +419,7 @@ LEFT_OUT = SkipEvent(
 )
 
 
-def told(reset: Reset, event: SkipEvent) -> tuple[Health, str]:
+def told(reset: Reset, event: SkipEvent) -> Finding:
     """Return what is said of a truncated log, and of what was skipped."""
     seen = PositionObservation(
         flow="f",
@@ -446,7 +434,7 @@ def told(reset: Reset, event: SkipEvent) -> tuple[Health, str]:
         flow="f", at=AT, partitions=1, events=((event, event.count),)
     )
     verdict = judge_position("f", seen, PositionLimits(), AT, skips=skips)
-    return verdict.health, verdict.reason
+    return find(verdict, "position.truncated", topic="t", partition=0)
 
 
 RESUMED = Reset(
@@ -465,12 +453,10 @@ RESUMED = Reset(
 @pytest.mark.parametrize("end", [110, 120])
 def test_what_skips_prove_of_a_truncated_log_is_said(end: int) -> None:
     reset = replace(RESUMED, end=end, harmless=end == 110)
-    health, reason = told(reset, LEFT_OUT)
-    assert health is Health.CRITICAL
-    assert reason.endswith(
-        "resumed there: 20 new records were never copied, "
-        "t[0] offsets [100, 120)"
-    )
+    found = told(reset, LEFT_OUT)
+    assert found.health is Health.CRITICAL
+    assert found.numbers["records"] == 20
+    assert "records_at_least" not in found.numbers
 
 
 @pytest.mark.parametrize(
@@ -487,13 +473,14 @@ def test_what_skips_prove_of_a_truncated_log_is_said(end: int) -> None:
 def test_what_else_was_skipped_is_none_of_a_truncated_log(
     event: SkipEvent,
 ) -> None:
-    health, reason = told(RESUMED, event)
-    assert health is Health.WARNING
-    assert "resumed at or before the truncation offset" in reason
+    found = told(RESUMED, event)
+    assert found.health is Health.WARNING
+    assert found.numbers["records"] == 0
+    assert "records_at_most" not in found.numbers
 
 
-def test_a_mirror_that_may_resume_at_the_end_is_not_said_to_go_back() -> None:
+def test_a_mirror_that_may_resume_at_the_end_may_have_left_out_any() -> None:
     reset = replace(RESUMED, from_end=True)
-    health, reason = told(reset, replace(LEFT_OUT, partition=1))
-    assert health is Health.WARNING
-    assert "at or before" not in reason
+    found = told(reset, replace(LEFT_OUT, partition=1))
+    assert found.health is Health.WARNING
+    assert found.numbers["records_at_most"] is None

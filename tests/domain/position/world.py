@@ -13,11 +13,12 @@ from mirrorwatch.domain.position.model import (
     Reset,
 )
 from mirrorwatch.domain.position.tracker import PositionInputs, PositionTracker
-from mirrorwatch.domain.report import Verdict
+from mirrorwatch.domain.report import Finding, Verdict
 from mirrorwatch.exceptions import StateError
 from mirrorwatch.state import Database
 from mirrorwatch.state.position import PositionStore
 from tests.support.builders import NOON
+from tests.support.findings import find
 
 __all__ = ["FLOW", "TICK", "Log", "World", "grow"]
 
@@ -190,6 +191,12 @@ class World:
         """The only one."""
         (found,) = self.resets
         return found
+
+    def find(self, code: str, **facts: str | float | None) -> Finding:
+        """Return the only finding of a code; its subject and numbers hold
+        the facts.
+        """
+        return find(self.verdict(), f"position.{code}", **facts)
 
     def books(self) -> PositionState:
         return self.store.load()

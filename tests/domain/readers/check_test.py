@@ -19,6 +19,7 @@ from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch.state import Database
 from mirrorwatch.state.documents import DocumentStore
 from tests.support.builders import NOON
+from tests.support.findings import find
 
 LOOK = timedelta(seconds=15)
 G, H = ("g", "t", 0), ("h", "t", 0)
@@ -94,9 +95,7 @@ def target() -> Target:
 def test_a_group_that_has_read_all_is_ok_however_long(target: Target) -> None:
     found = target.run(120)
     assert found.health is Health.OK
-    assert found.reason == (
-        "The one consumer group has read all that arrived at the target"
-    )
+    find(found, "readers.ok", groups=1, records=0)
 
 
 def test_a_group_that_stopped_is_critical_after_its_limit(
@@ -106,10 +105,17 @@ def test_a_group_that_stopped_is_critical_after_its_limit(
     assert target.run(5, written=10).health is Health.OK
     found = target.run(0.5, written=10)
     assert found.health is Health.CRITICAL
-    assert found.reason == (
-        "Consumer group g has stopped reading at the target: lag 220 records "
-        "on 1 topic, t[0] stuck at offset 180 for 5 min. It has 2 members, "
-        "and its state is stable"
+    find(
+        found,
+        "readers.stopped",
+        group="g",
+        topic="t",
+        partition=0,
+        records=220,
+        topics=1,
+        position=180,
+        seconds=315,
+        members=2,
     )
     assert target.run(0.25, read=1000).health is Health.OK
 
@@ -118,7 +124,7 @@ def test_a_group_without_members_is_named_so(target: Target) -> None:
     target.facts["g"] = GroupFacts(state="empty", members=0)
     found = target.run(6, written=1)
     assert found.health is Health.CRITICAL
-    assert "It has no members: check that its consumers run" in found.reason
+    find(found, "readers.stopped", members=0)
     assert found.evidence["groups_without_members"] == 1
 
 
@@ -133,10 +139,7 @@ def test_an_idle_group_is_not_stopped_when_records_come(
     target.run(60)
     found = target.run(0.25, written=3)
     assert found.health is Health.OK
-    assert found.reason == (
-        "Lag 3 records of 1 consumer group at the target, oldest record 0 s "
-        "old"
-    )
+    find(found, "readers.ok", records=3)
     assert target.run(4, written=0).health is Health.OK
 
 
@@ -154,7 +157,7 @@ def test_an_idle_group_that_is_reset_has_time_to_read_again(
     target.restart()
     found = target.run(1.25)
     assert found.health is Health.CRITICAL
-    assert "t[0] stuck at offset 0 for 5 min" in found.reason
+    find(found, "readers.stopped", position=0, seconds=315)
 
 
 def test_a_group_that_only_goes_back_is_stopped(target: Target) -> None:
@@ -180,9 +183,7 @@ def test_a_slow_group_is_falling_behind_and_not_stopped(
 ) -> None:
     found = target.run(20, written=100, read=10)
     assert found.health is Health.WARNING
-    assert found.reason.startswith(
-        "Consumer group g is falling behind on t at the target: lag "
-    )
+    find(found, "readers.falling-behind", group="g", topic="t")
     assert target.run(20, written=10, read=1000).health is Health.OK
 
 
@@ -208,10 +209,15 @@ def test_one_partition_alone_that_is_not_read_is_critical(
     target.offsets["g", "t", 1] = 90
     found = target.run(8, written=10, read=10)
     assert found.health is Health.CRITICAL
-    assert found.reason.startswith(
-        "Consumer group g has stopped reading some partitions at the target "
-        "while it reads others: lag 10 records on 1 topic, t[1] stuck at "
-        "offset 90 for "
+    find(
+        found,
+        "readers.stalled",
+        group="g",
+        topic="t",
+        partition=1,
+        records=10,
+        topics=1,
+        position=90,
     )
     (group,) = target.seen.groups
     assert group.topics[0].status is LagStatus.STALLED
@@ -255,7 +261,7 @@ def test_a_restart_does_not_begin_the_wait_anew(target: Target) -> None:
     target.restart()
     found = target.run(2, written=1)
     assert found.health is Health.CRITICAL
-    assert "stuck at offset 100 for 6 min" in found.reason
+    find(found, "readers.stopped", position=100, seconds=345)
 
 
 def test_what_moved_during_a_restart_is_not_stopped(target: Target) -> None:
@@ -301,10 +307,7 @@ def test_an_offset_beyond_the_end_is_unknown(target: Target) -> None:
     target.offsets["g", "t", 1] = 101
     found = target.look()
     assert found.health is Health.UNKNOWN
-    assert found.reason == (
-        "Lag of consumer group g is unknown on 1 partition at the target: no "
-        "leader, or its committed offset is beyond the log end offset"
-    )
+    find(found, "readers.unknown-partitions", group="g", partitions=1)
 
 
 @pytest.mark.parametrize("end", [None, 99])
@@ -325,7 +328,7 @@ def test_a_group_that_stopped_has_not_gone_on_after_an_election(
     target.ends["t", 0] = known
     found = target.look()
     assert found.health is Health.CRITICAL
-    assert "t[0] stuck at offset 100 for 20 min" in found.reason
+    find(found, "readers.stopped", partition=0, position=100, seconds=1215)
 
 
 @pytest.mark.parametrize("side", ["listed", "carried"])
@@ -337,7 +340,7 @@ def test_a_group_that_stopped_has_not_gone_on_while_its_topic_is_hidden(
     setattr(target, side, False)
     found = target.look()
     assert found.health is Health.UNKNOWN
-    assert "Lag of consumer group g is unknown on 1 partition" in found.reason
+    find(found, "readers.unknown-partitions", group="g", partitions=1)
     setattr(target, side, True)
     assert target.look().health is Health.CRITICAL
     # One that stays away was deleted, or is of the flow no more.
@@ -378,11 +381,6 @@ def test_offsets_of_other_topics_are_none_of_it(target: Target) -> None:
     assert [group.group for group in target.seen.groups] == ["g"]
 
 
-GONE = (
-    "Committed offsets of consumer group g at the target are gone, with lag "
-)
-
-
 @pytest.fixture
 def lagging(target: Target) -> Target:
     """One group has stopped, another one reads on."""
@@ -401,17 +399,21 @@ def test_a_group_whose_offsets_are_gone_is_missed_for_a_day(
     assert lagging.look().health is Health.WARNING
     found = lagging.look(timedelta(hours=2))
     assert found.health is Health.WARNING
-    assert found.reason == (
-        f"{GONE}240 records on 1 topic, first missed 2 h ago: they expired "
-        "or were deleted, or mirrorwatch lacks DESCRIBE on the group. "
-        "Consumers that start again begin by auto.offset.reset"
+    find(
+        found,
+        "readers.offsets-lost",
+        group="g",
+        groups=1,
+        records=240,
+        topics=1,
+        seconds=7200,
     )
     named = found.evidence["without_offsets_1"]
     assert named == "g: lag 240 records on 1 topic"
     lagging.restart()
     found = lagging.look(timedelta(hours=21))
     assert found.health is Health.WARNING
-    assert "first missed 23 h ago" in found.reason
+    find(found, "readers.offsets-lost", seconds=23 * 3600)
     found = lagging.look(timedelta(hours=2))
     assert found.health is Health.OK
     assert "without_offsets_1" not in found.evidence
@@ -429,9 +431,9 @@ def test_offsets_that_went_while_the_agent_was_down_are_missed(
     del lagging.offsets[H]
     found = lagging.look(timedelta(hours=1))
     assert found.health is Health.WARNING
-    assert found.reason.startswith(f"{GONE}1 record on 1 topic, first missed")
+    find(found, "readers.offsets-lost", records=1, topics=1)
     lagging.ends["t", 0] = 340
-    assert lagging.look().reason.startswith(f"{GONE}240 records")
+    find(lagging.look(), "readers.offsets-lost", records=240)
 
 
 def test_an_offset_of_one_partition_is_missed_too(lagging: Target) -> None:
@@ -439,7 +441,7 @@ def test_an_offset_of_one_partition_is_missed_too(lagging: Target) -> None:
     lagging.offsets["g", "t", 1] = 100
     lagging.run(1)
     del lagging.offsets[G]
-    assert lagging.look().reason.startswith(GONE)
+    find(lagging.look(), "readers.offsets-lost", group="g")
 
 
 @pytest.mark.parametrize("offset", [100, 0, 340])
@@ -498,39 +500,51 @@ def test_a_group_that_was_not_read_is_not_missed(lagging: Target) -> None:
     lagging.look()
     assert lagging.tracker.lost() == ()
     lagging.is_whole = True
-    assert lagging.look().reason.startswith(GONE)
+    find(lagging.look(), "readers.offsets-lost", group="g")
 
 
-def test_what_is_not_there_is_unknown_and_not_configured_is_off() -> None:
-    def judge(
-        seen: ReadersObservation | None, *, enabled: bool = True
-    ) -> tuple[Health, str]:
-        limits = ReadersLimits(enabled=enabled)
-        found = judge_readers("f", seen, limits, NOON)
-        return found.health, found.reason
+SEEN = ReadersObservation(flow="f", at=NOON)
 
-    seen = ReadersObservation(flow="f", at=NOON)
-    assert judge(None, enabled=False)[0] is Health.OFF
-    assert judge(None)[0] is Health.UNKNOWN
-    health, reason = judge(seen)
-    assert health is Health.UNKNOWN
-    assert reason.startswith("No consumer group that flows[].readers names")
-    two = ("a", "b")
-    for found, words in (
+
+@pytest.mark.parametrize(
+    ("seen", "code", "facts"),
+    [
+        (None, "no-data", {}),
+        (SEEN, "no-groups", {}),
         (
-            replace(seen, missing=two),
-            "has committed no offset in a replicated topic",
+            replace(SEEN, missing=("a", "b")),
+            "no-offsets",
+            {"group": "a", "groups": 2},
         ),
         (
-            replace(seen, denied=two),
-            "Mirrorwatch lacks DESCRIBE on consumer group a (and 1",
+            replace(SEEN, denied=("a", "b")),
+            "denied",
+            {"group": "a", "groups": 2},
         ),
-        (replace(seen, problems=two), "a"),
-    ):
-        health, reason = judge(found)
-        assert (health, words in reason) == (Health.UNKNOWN, True)
-    old = replace(seen, at=NOON - timedelta(minutes=3))
-    assert "was last read 3 min ago" in judge(old)[1]
+        (replace(SEEN, problems=("a", "b")), "unreadable", None),
+        (
+            replace(SEEN, at=NOON - timedelta(minutes=3)),
+            "stale",
+            {"seconds": 180},
+        ),
+    ],
+)
+def test_what_is_not_known_is_unknown(
+    seen: ReadersObservation | None,
+    code: str,
+    facts: dict[str, str | float] | None,
+) -> None:
+    verdict = judge_readers("f", seen, ReadersLimits(), NOON)
+    assert verdict.health is Health.UNKNOWN
+    assert verdict.code == f"readers.{code}"
+    if facts is not None:
+        find(verdict, f"readers.{code}", **facts)
+
+
+def test_without_configured_groups_the_check_is_off() -> None:
+    limits = ReadersLimits(enabled=False)
+    verdict = judge_readers("f", None, limits, NOON)
+    assert (verdict.health, verdict.code) == (Health.OFF, "readers.off")
 
 
 def test_metrics_are_of_each_group_and_end_with_the_looks(

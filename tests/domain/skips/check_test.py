@@ -17,6 +17,7 @@ from mirrorwatch.domain.skips.model import (
     SkipsObservation,
     SuspectedDrop,
 )
+from tests.support.findings import find
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 CALM = SkipsObservation(
@@ -41,23 +42,155 @@ def happened(*events: tuple[SkipEvent, int]) -> SkipsObservation:
     return replace(CALM, events=events)
 
 
-def test_nothing_skipped_is_ok() -> None:
-    verdict = judged(CALM)
-    assert verdict.health is Health.OK
-    assert (
-        "No record was skipped or duplicated on 7 partitions" in verdict.reason
-    )
+def since(minutes: float) -> datetime:
+    return NOW - timedelta(minutes=minutes)
+
+
+def an_event(kind: SkipKind, minutes: float = 0) -> SkipEvent:
+    return replace(SKIP, kind=kind, at=since(minutes))
+
+
+def foreign(minutes: float) -> SkipsObservation:
+    found = ForeignRecords(records=12, at=since(minutes))
+    return replace(CALM, foreign=(("t", found),))
+
+
+def pending(minutes: float) -> SkipsObservation:
+    unread = PendingReads(partitions=2, since=since(minutes))
+    return replace(CALM, unread=unread)
+
+
+SUSPICION = SuspectedDrop(
+    topic="t", partition=0, first=20, end=30, count=10, since=since(3)
+)
+ONE = {"topic": "t", "partition": 3, "records": 10, "partitions": 1}
+
+
+@pytest.mark.parametrize(
+    ("seen", "health", "code", "facts"),
+    [
+        (CALM, Health.OK, "ok", {"partitions": 7, "merged_topics": 0}),
+        (None, Health.UNKNOWN, "no-data", {}),
+        (
+            replace(CALM, at=since(2)),
+            Health.UNKNOWN,
+            "stale",
+            {"seconds": 120},
+        ),
+        (replace(CALM, at=since(1)), Health.OK, "ok", {}),
+        (
+            replace(CALM, problems=("ldf does not answer",)),
+            Health.UNKNOWN,
+            "unreadable",
+            {},
+        ),
+        (
+            replace(CALM, blind=4),
+            Health.UNKNOWN,
+            "no-syncs",
+            {"partitions": 4},
+        ),
+        (
+            pending(3),
+            Health.UNKNOWN,
+            "pending",
+            {"partitions": 2, "seconds": 180},
+        ),
+        (pending(1), Health.OK, "ok", {}),
+        (replace(CALM, merged=2), Health.OK, "ok", {"merged_topics": 2}),
+        (
+            replace(CALM, partitions=0, merged=2),
+            Health.OFF,
+            "off",
+            {"merged_topics": 2},
+        ),
+        *(
+            case
+            for kind in ("skipped", "head", "tail", "sampled")
+            for case in (
+                (
+                    happened((an_event(SkipKind(kind), 59), 10)),
+                    Health.CRITICAL,
+                    "dropped",
+                    {**ONE, kind: 10},
+                ),
+                (
+                    happened((an_event(SkipKind(kind), 61), 10)),
+                    Health.OK,
+                    "ok",
+                    {},
+                ),
+            )
+        ),
+        (happened((SKIP, 4)), Health.CRITICAL, "dropped", {"records": 4}),
+        (happened((SKIP, 0)), Health.OK, "ok", {}),
+        (
+            happened((an_event(SkipKind.TRUNCATED, 59), 10)),
+            Health.CRITICAL,
+            "truncated",
+            ONE,
+        ),
+        (
+            happened((an_event(SkipKind.REPEATED, 9), 10)),
+            Health.WARNING,
+            "duplicated",
+            ONE,
+        ),
+        (happened((an_event(SkipKind.REPEATED, 11), 10)), Health.OK, "ok", {}),
+        (
+            happened((an_event(SkipKind.UNVERIFIABLE, 59), 10)),
+            Health.WARNING,
+            "unverifiable",
+            ONE,
+        ),
+        (
+            happened((an_event(SkipKind.UNVERIFIABLE, 61), 10)),
+            Health.OK,
+            "ok",
+            {},
+        ),
+        (
+            foreign(50),
+            Health.WARNING,
+            "foreign-producer",
+            {"topic": "t", "records": 12, "seconds": 3000},
+        ),
+        (foreign(70), Health.OK, "ok", {}),
+        (
+            replace(CALM, suspicions=(SUSPICION,)),
+            Health.WARNING,
+            "suspected",
+            {
+                "topic": "t",
+                "partition": 0,
+                "records": 10,
+                "partitions": 1,
+                "seconds": 180,
+            },
+        ),
+    ],
+)
+def test_each_finding_fires_and_stays_silent(
+    seen: SkipsObservation | None,
+    health: Health,
+    code: str,
+    facts: dict[str, str | float],
+) -> None:
+    verdict = judged(seen)
+    assert (verdict.health, verdict.code) == (health, f"skips.{code}")
+    find(verdict, f"skips.{code}", **facts)
 
 
 def test_a_topic_that_is_hidden_is_not_known_and_others_are() -> None:
     hidden = "Mirrorwatch cannot see u, which MirrorMaker copies"
     lag = LagObservation(flow="f", at=NOW, hidden=hidden)
     verdict = judge_skips("f", CALM, SkipsLimits(), NOW, lag)
-    assert (verdict.health, verdict.reason) == (Health.UNKNOWN, hidden)
+    assert verdict.health is Health.UNKNOWN
+    assert verdict.code == "skips.hidden-topics"
     skipped = happened((SKIP, 10))
     verdict = judge_skips("f", skipped, SkipsLimits(), NOW, lag)
-    assert verdict.health is Health.CRITICAL
-    assert hidden in verdict.evidence.values()
+    assert verdict.code == "skips.dropped"
+    assert "skips.hidden-topics" in verdict.codes
     # Only what is denied: one that may be deleted is listed no more, too.
     lag = LagObservation(flow="f", at=NOW, problems=("u is listed no more",))
     verdict = judge_skips("f", CALM, SkipsLimits(), NOW, lag)
@@ -65,156 +198,65 @@ def test_a_topic_that_is_hidden_is_not_known_and_others_are() -> None:
 
 
 @pytest.mark.parametrize(
-    "kind",
+    ("kind", "code"),
     [
-        SkipKind.SKIPPED,
-        SkipKind.HEAD,
-        SkipKind.TAIL,
-        SkipKind.TRUNCATED,
+        (SkipKind.SKIPPED, "skips.dropped"),
+        (SkipKind.TRUNCATED, "skips.truncated"),
+        (SkipKind.REPEATED, "skips.duplicated"),
+        (SkipKind.UNVERIFIABLE, "skips.unverifiable"),
     ],
 )
-def test_a_skip_is_critical_and_named(kind: SkipKind) -> None:
-    verdict = judged(happened((replace(SKIP, kind=kind), 10)))
-    assert verdict.health is Health.CRITICAL
-    assert verdict.reason.startswith(
-        "10 records of t partition 3 (source offsets 30 to 39) "
+def test_records_of_each_topic_add_up(kind: SkipKind, code: str) -> None:
+    first = an_event(kind)
+    second = replace(first, partition=4, count=1)
+    verdict = judged(
+        happened(
+            (first, 10),
+            (second, 1),
+            (replace(first, topic="u"), 10),
+            (an_event(kind, 61), 10),
+        )
     )
-    assert verdict.evidence["skip_1"] == (
-        "10 of t partition 3 (source offsets 30 to 39)"
+    found = [f for f in verdict.findings if f.code == code]
+    assert [(f.subject, f.numbers["records"]) for f in found] == [
+        ({"topic": "u", "partition": 3}, 10),
+        ({"topic": "t"}, 11),
+    ]
+
+
+def test_suspicions_are_one_finding_for_each_topic() -> None:
+    other = replace(SUSPICION, partition=1, count=4)
+    verdict = judged(
+        replace(
+            CALM,
+            suspicions=(other, SUSPICION, replace(other, topic="u")),
+        )
     )
-
-
-def test_of_a_sample_the_count_is_a_lower_bound() -> None:
-    verdict = judged(happened((replace(SKIP, kind=SkipKind.SAMPLED), 10)))
-    assert verdict.health is Health.CRITICAL
-    assert verdict.reason.startswith(
-        "At least 10 records of t partition 3 (source offsets 30 to 39) were "
-    )
-
-
-def test_a_skip_is_forgotten_after_its_window_or_when_it_is_copied() -> None:
-    old = replace(SKIP, at=NOW - timedelta(minutes=61))
-    assert judged(happened((old, 10))).health is Health.OK
-    assert judged(happened((SKIP, 0))).health is Health.OK
-    verdict = judged(happened((SKIP, 4)))
-    assert verdict.reason.startswith("4 records of t partition 3")
-
-
-def test_more_skips_are_counted_behind_the_last_one() -> None:
-    other = replace(SKIP, partition=4, ranges=((7, 7),), count=1)
-    verdict = judged(happened((SKIP, 10), (other, 1)))
-    assert verdict.reason.startswith("1 record of t partition 4")
-    assert "10 more in other ranges" in verdict.reason
+    found = [f for f in verdict.findings if f.code == "skips.suspected"]
+    assert [(f.subject, f.numbers["records"]) for f in found] == [
+        ({"topic": "t"}, 14),
+        ({"topic": "u", "partition": 1}, 4),
+    ]
 
 
 @pytest.mark.parametrize(
-    ("kind", "minutes", "says", "name"),
+    ("kind", "name"),
     [
-        (
-            SkipKind.REPEATED,
-            10,
-            "were duplicated; none was lost",
-            "repeat_1",
-        ),
-        (SkipKind.UNVERIFIABLE, 60, "cannot be verified", "unverifiable_1"),
+        (SkipKind.SKIPPED, "skip_1"),
+        (SkipKind.REPEATED, "repeat_1"),
+        (SkipKind.UNVERIFIABLE, "unverifiable_1"),
     ],
 )
-def test_repeats_warn_for_ten_minutes_and_what_may_be_lost_for_an_hour(
-    kind: SkipKind, minutes: int, says: str, name: str
+def test_the_evidence_names_ranges_of_the_window(
+    kind: SkipKind, name: str
 ) -> None:
-    young = replace(SKIP, kind=kind, at=NOW - timedelta(minutes=minutes - 1))
-    verdict = judged(happened((young, 10)))
-    assert verdict.health is Health.WARNING
-    assert says in verdict.reason
-    assert verdict.evidence[name] == (
+    young = judged(happened((an_event(kind, 9), 10)))
+    assert young.evidence[name] == (
         "10 of t partition 3 (source offsets 30 to 39)"
     )
-    old = replace(SKIP, kind=kind, at=NOW - timedelta(minutes=minutes + 1))
-    assert judged(happened((old, 10))).health is Health.OK
-    assert name not in judged(happened((old, 10))).evidence
-
-
-@pytest.mark.parametrize("kind", SkipKind)
-def test_one_record_alone_is_told_of_each_kind(kind: SkipKind) -> None:
-    one = replace(SKIP, kind=kind, count=1, ranges=((7, 7),), at=NOW)
-    assert "1 record of t" in judged(happened((one, 1))).reason
-
-
-def test_records_of_others_warn_and_say_what_cannot_be_proved() -> None:
-    young = ForeignRecords(records=12, at=NOW - timedelta(minutes=50))
-    old = ForeignRecords(records=3, at=NOW - timedelta(minutes=70))
-    verdict = judged(replace(CALM, foreign=(("t", young), ("u", old))))
-    assert verdict.health is Health.WARNING
-    assert verdict.reason.startswith(
-        "12 records of t at the target are not from MirrorMaker"
-    )
-    assert "dropped records cannot be proved missing" in verdict.reason
-    assert verdict.evidence["foreign_1"] == "12 in t"
-    assert judged(replace(CALM, foreign=(("u", old),))).health is Health.OK
-
-
-def test_a_suspicion_warns_and_counts() -> None:
-    suspicion = SuspectedDrop(
-        topic="t",
-        partition=0,
-        first=20,
-        end=30,
-        count=10,
-        since=NOW - timedelta(minutes=3),
-    )
-    verdict = judged(replace(CALM, suspicions=(suspicion,)))
-    assert verdict.health is Health.WARNING
-    assert "10 records of t partition 0 (source offsets 20 to 29)" in (
-        verdict.reason
-    )
-    assert "suspected" in verdict.reason
-    assert verdict.evidence["suspected_records"] == 10
-    assert verdict.evidence["suspected_1"] == (
-        "10 of t partition 0 (source offsets 20 to 29)"
-    )
-
-
-@pytest.mark.parametrize(
-    ("seen", "says"),
-    [
-        (None, "have not been compared yet"),
-        (replace(CALM, at=NOW - timedelta(minutes=2)), "last compared 2 min"),
-        (replace(CALM, blind=4), "4 partitions have replicated records"),
-        (replace(CALM, problems=("ldf does not answer",)), "ldf does not"),
-        (
-            replace(
-                CALM,
-                unread=PendingReads(
-                    partitions=2,
-                    since=NOW - timedelta(minutes=3),
-                    problem="Mirrorwatch lacks READ",
-                ),
-            ),
-            "2 partitions has been pending for 3 min: Mirrorwatch lacks",
-        ),
-    ],
-)
-def test_what_is_not_known_is_unknown(
-    seen: SkipsObservation | None, says: str
-) -> None:
-    verdict = judged(seen)
-    assert verdict.health is Health.UNKNOWN
-    # Minutes are told from two on.
-    assert says.replace("2 min", "120") in verdict.reason.replace(
-        "2 min", "120"
-    )
-
-
-def test_a_stretch_that_was_just_found_may_wait() -> None:
-    unread = PendingReads(partitions=2, since=NOW - timedelta(minutes=1))
-    assert judged(replace(CALM, unread=unread)).health is Health.OK
-
-
-def test_merged_topics_are_left_to_the_audit() -> None:
-    some = judged(replace(CALM, merged=2))
-    assert some.health is Health.OK
-    assert "2 merged topics are compared by the audit only" in some.reason
-    assert judged(replace(CALM, partitions=0, merged=2)).health is Health.OFF
+    if kind is not SkipKind.SKIPPED:
+        old = judged(happened((an_event(kind, 61), 10)))
+        assert name not in old.evidence
 
 
 def test_the_evidence_adds_all_topics() -> None:
@@ -222,6 +264,8 @@ def test_the_evidence_adds_all_topics() -> None:
         ("a", SkipCounters(skipped=3)),
         ("b", SkipCounters(skipped=4, repeated=9)),
     )
-    evidence = judged(replace(CALM, tallies=tallies)).evidence
+    seen = replace(CALM, tallies=tallies, suspicions=(SUSPICION,))
+    evidence = judged(seen).evidence
     assert evidence["skipped_records"] == 7
     assert evidence["repeated_records"] == 9
+    assert evidence["suspected_records"] == 10

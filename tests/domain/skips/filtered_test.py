@@ -22,6 +22,7 @@ from mirrorwatch.domain.skips.model import (
 )
 from mirrorwatch.domain.topics import FilteredRule, FilteredTopics
 from tests.domain.skips.world import START, TOPIC, World
+from tests.support.findings import find
 
 LOOK = ("look", "look", "look")
 
@@ -72,10 +73,7 @@ def test_what_a_filter_drops_is_counted_and_no_alarm() -> None:
     world = watched(filtered(), *DROPS)
     verdict = judged(world)
     assert verdict.health is Health.OK
-    assert verdict.reason == (
-        "No record was skipped or duplicated on 1 partition; 7 records "
-        "missing on 1 filtered topic, as configured"
-    )
+    find(verdict, "skips.ok", partitions=1, filtered_records=7)
     assert verdict.evidence["filtered_records"] == 7
     assert verdict.evidence["filtered_1"] == "7 of t"
     assert verdict.evidence["skipped_records"] == 0
@@ -88,16 +86,16 @@ def test_the_same_drops_elsewhere_are_critical() -> None:
     other = FilteredTopics(rules=(FilteredRule(pattern="t.+"),))
     verdict = judged(watched(other, *DROPS))
     assert verdict.health is Health.CRITICAL
-    assert verdict.reason.startswith("7 records of t ")
+    find(verdict, "skips.dropped", topic=TOPIC, records=7)
     assert verdict.evidence["skipped_records"] == 7
 
 
 def test_what_is_copied_after_all_is_not_missing() -> None:
     world = watched(filtered(), *DROPS[:-4], *LOOK)
-    assert "7 records missing" in judged(world).reason
+    find(judged(world), "skips.ok", filtered_records=7)
     world.do("crash", "copy 30", "write", "copy", "flush", *LOOK)
     assert world.tally.recovered == 7
-    assert "missing" not in judged(world).reason
+    find(judged(world), "skips.ok", filtered_records=0)
 
 
 def test_what_was_proved_stays_told_when_the_topic_becomes_filtered() -> None:
@@ -106,8 +104,7 @@ def test_what_was_proved_stays_told_when_the_topic_becomes_filtered() -> None:
     world.do(*DROPS)
     verdict = judged(world)
     assert verdict.health is Health.CRITICAL
-    assert verdict.reason.startswith("7 records of t partition 0 ")
-    assert "more in other ranges" not in verdict.reason
+    find(verdict, "skips.dropped", topic=TOPIC, partition=0, records=7)
     assert verdict.evidence["filtered_records"] == 7
     assert judged(world, timedelta(minutes=61)).health is Health.OK
 
@@ -116,9 +113,9 @@ def test_what_was_filtered_is_no_alarm_when_the_topic_is_no_more() -> None:
     world = watched(filtered(), *DROPS)
     restart(world, FilteredTopics())
     assert judged(world).health is Health.OK
-    assert "7 records missing on 1 filtered topic" in judged(world).reason
+    find(judged(world), "skips.ok", filtered_records=7)
     world.do("write 5", "copy 2", "drop 2", "copy", "flush", *LOOK)
-    assert judged(world).reason.startswith("2 records of t ")
+    find(judged(world), "skips.dropped", topic=TOPIC, records=2)
     assert judged(world).evidence["filtered_records"] == 7
 
 
@@ -126,7 +123,7 @@ def test_records_that_failed_to_be_written_are_no_filters_work() -> None:
     # The position has passed them: a filter moves none.
     world = watched(filtered(), "write 4", "fail 4", "flush", *LOOK)
     assert judged(world).health is Health.CRITICAL
-    assert "are below the committed position" in judged(world).reason
+    find(judged(world), "skips.dropped", tail=4)
 
 
 def test_drops_and_failures_of_one_range_are_told_apart() -> None:
@@ -138,7 +135,7 @@ def test_drops_and_failures_of_one_range_are_told_apart() -> None:
     assert sum(e.count for e in by_kind.values()) == 6
     assert by_kind[SkipKind.TAIL].count == 4
     assert not by_kind[SkipKind.TAIL].filtered
-    assert judged(world).reason.startswith("4 records of t ")
+    find(judged(world), "skips.dropped", topic=TOPIC, records=4)
 
 
 def some(world: World, copied: int, dropped: int) -> None:
@@ -156,10 +153,13 @@ def test_more_than_the_filter_may_drop_is_critical(
     some(world, copied=200 - dropped - 1, dropped=dropped)
     assert judged(world).health is health
     if health is Health.CRITICAL:
-        assert judged(world).reason == (
-            "60 of 200 records of t (30%) are missing at the target; "
-            "topics.filtered allows 20%. Check MirrorMaker's transforms, or "
-            "raise at_most"
+        find(
+            judged(world),
+            "skips.filter-exceeded",
+            topic=TOPIC,
+            records=60,
+            passed_records=200,
+            allowed_share=0.2,
         )
 
 
@@ -176,9 +176,19 @@ def test_too_much_stays_told_for_its_window_and_over_a_restart() -> None:
         some(world, copied=400, dropped=0)
     some(world, copied=20, dropped=1)
     restart(world, filtered(at_most=0.2))
-    assert judged(world).reason.startswith("60 of 200 records of t (30%)")
+    find(
+        judged(world),
+        "skips.filter-exceeded",
+        records=60,
+        passed_records=200,
+    )
     restart(world, FilteredTopics())
-    assert judged(world).reason.startswith("60 of 200 records of t (30%)")
+    find(
+        judged(world),
+        "skips.filter-exceeded",
+        records=60,
+        passed_records=200,
+    )
     assert judged(world, timedelta(minutes=61)).health is Health.OK
 
 
@@ -191,7 +201,12 @@ def test_a_share_is_that_of_the_last_hour() -> None:
         world.now += wait
         world.do(*LOOK)
     some(world, copied=100, dropped=100)
-    assert judged(world).reason.startswith("100 of 201 records of t (49.8%)")
+    find(
+        judged(world),
+        "skips.filter-exceeded",
+        records=100,
+        passed_records=201,
+    )
 
 
 def test_the_count_of_too_much_becomes_no_less() -> None:
@@ -199,12 +214,13 @@ def test_the_count_of_too_much_becomes_no_less() -> None:
     counts = []
     for copied, dropped, minutes in ((139, 60, 50), (60, 40, 20), (60, 45, 0)):
         some(world, copied=copied, dropped=dropped)
-        counts.append(judged(world).reason.split(" ")[0])
+        found = find(judged(world), "skips.filter-exceeded")
+        counts.append(found.numbers["records"])
         for _ in range(minutes // 5):
             world.now += timedelta(minutes=5)
             world.do(*LOOK)
     # After 70 minutes the first 60 are not of the last hour.
-    assert counts == ["60", "100", "100"]
+    assert counts == [60, 100, 100]
 
 
 def test_suspected_drops_of_a_filtered_topic_are_no_warning() -> None:

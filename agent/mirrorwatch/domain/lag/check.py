@@ -311,7 +311,7 @@ def _find(
             f"{topic.topic} is falling behind: {_waiting(topic.records)} and "
             f"growing, oldest record {_age(topic)} old",
             subject={"topic": topic.topic},
-            numbers={"records": topic.records, "seconds": topic.seconds},
+            numbers=topic.waiting,
         )
     yield Finding(
         "lag.ok",
@@ -387,7 +387,7 @@ def _stuck(
             f"oldest record {_age(topic)} old. Check that MirrorMaker's "
             "topic filter matches it and that MirrorMaker may read it",
             subject={"topic": topic.topic},
-            numbers={"records": topic.records, "seconds": topic.seconds},
+            numbers=topic.waiting,
         )
 
 

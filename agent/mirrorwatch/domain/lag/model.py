@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from ..cluster_view import TopicPartition
 from ..mirror_records import FLUSH, REFRESH
-from ..report import Finding, Health, seconds
+from ..report import Finding, Health, Numbers, seconds
 
 __all__ = [
     "STALE",
@@ -155,6 +155,12 @@ class TopicLag:
     unfilled: bool = False
     """Whether its records stand, and it will lose them by its size alone, of
     which nothing is known before it has lost the first."""
+
+    @property
+    def waiting(self) -> Numbers:
+        """Records not yet copied, and the age of the oldest."""
+        age = "seconds_at_least" if self.at_least else "seconds"
+        return {"records": self.records, age: self.seconds}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -661,8 +661,11 @@ def _numbers(resets: Sequence[Reset], proved: Mapping[int, int]) -> Numbers:
         records[_certainty(reset, proved)] += _count_of(reset, proved)
     numbers: dict[str, int | None] = {
         "resets": sum(r.summed or 1 for r in resets),
+        "open_resets": sum(r.settled is None for r in resets),
         **records,
     }
+    if any(r.is_in_truncated_log for r in resets):
+        numbers["records_at_most"] = None
     if first.kind is ResetKind.SOURCE_RECREATED:
         gone = sum(r.gone for r in resets)
         unseen = not gone and any(r.unseen for r in resets)

@@ -114,10 +114,7 @@ def _find(
                     f"lag {counted(topic.records, 'record')} and growing, "
                     f"oldest record {_age(topic.seconds, topic.at_least)} old",
                     subject={"group": group.group, "topic": topic.topic},
-                    numbers={
-                        "records": topic.records,
-                        "seconds": topic.seconds,
-                    },
+                    numbers=topic.waiting,
                 )
     if seen.groups:
         yield Finding(
