@@ -65,6 +65,10 @@ KNOWN += [9994000050]
 # A topic was denied just after a sync that shows what was dropped: that was
 # judged by a survey without the topic, and never again.
 KNOWN += [20000047]
+# One of each other kind of mirror, with records that expire or are dropped,
+# and with probes of those that choose partitions by key.
+KNOWN += [2000000001, 2000000010, 2000000012, 2000000020, 2000000038]
+KNOWN += [2000000069, 9999000010, 9999000036, 9999000069]
 # Consumer groups, which stop, are reset or are deleted.
 KNOWN += [20000000041, 20000000213]
 # Syncs failed after a target topic was recreated: MirrorMaker made checkpoints
