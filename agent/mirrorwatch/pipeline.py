@@ -440,7 +440,7 @@ def _without_secrets(verdict: Verdict) -> Verdict:
         findings=tuple(
             replace(
                 finding,
-                reason=hide_secrets(finding.reason),
+                title=hide_secrets(finding.title),
                 subject=hide_in(finding.subject),
             )
             for finding in verdict.findings

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
+from types import ModuleType
 from typing import Any
 
 from .audit import metrics as audit
@@ -23,6 +24,7 @@ from .failover.check import (
     FailoverObservation,
     judge_failover,
 )
+from .finding import Code, Finding, Health
 from .heartbeats import (
     HeartbeatsLimits,
     HeartbeatsObservation,
@@ -32,7 +34,8 @@ from .lag import metrics as lag
 from .lag.check import LagLimits, judge_lag
 from .lag.model import LagObservation
 from .lag.retention import RetentionLimits, judge_retention
-from .latency import LatencyLimits, LatencyObservation, judge_latency
+from .latency import texts as latency_texts
+from .latency.check import LatencyLimits, LatencyObservation, judge_latency
 from .metrics import Metric, Sample
 from .notices.model import CheckAlarms, Severity
 from .parity import metrics as parity
@@ -44,7 +47,7 @@ from .position.model import PositionObservation
 from .readers import metrics as readers
 from .readers.check import ReadersLimits, judge_readers
 from .readers.model import ReadersObservation
-from .report import Finding, Health, Observation, Verdict
+from .report import Observation, Verdict
 from .schemas import metrics as schemas
 from .schemas.check import SchemasLimits, judge_schemas
 from .schemas.model import SchemasObservation
@@ -57,6 +60,7 @@ from .tasks.model import TasksObservation
 
 __all__ = [
     "CHECKS",
+    "CODES",
     "MIRROR",
     "OFF",
     "Check",
@@ -108,6 +112,9 @@ class Check:
     alarms: CheckAlarms
     """Its alerts."""
 
+    texts: ModuleType | None = None
+    """Its ``texts``: `ABOUT`, and its part of the catalogue."""
+
     def verdict(
         self,
         flow: str,
@@ -145,7 +152,26 @@ class Check:
         newest = seen.get(self.observation)
         found: Verdict = self.judge(flow, newest, *own, now, **beside)
         title = limits.get(MIRROR)
-        return found if title is None else with_name(found, title)
+        named = found if title is None else with_name(found, title)
+        return _fill_in_mirror(named, title or "MirrorMaker")
+
+
+def _fill_in_mirror(verdict: Verdict, mirror: str) -> Verdict:
+    """Replace the placeholder of the mirror's name in all titles."""
+
+    def filled(text: str) -> str:
+        named = text.replace("{mirror}", mirror)
+        begins = text.startswith("{mirror}")
+        return named[:1].upper() + named[1:] if begins else named
+
+    return replace(
+        verdict,
+        reason=filled(verdict.reason),
+        findings=tuple(
+            replace(finding, title=filled(finding.title))
+            for finding in verdict.findings
+        ),
+    )
 
 
 _MIRRORMAKER = re.compile(
@@ -180,7 +206,7 @@ def with_name(verdict: Verdict, title: str) -> Verdict:
             for key, fact in verdict.evidence.items()
         },
         findings=tuple(
-            replace(finding, reason=name_mirror(finding.reason, title))
+            replace(finding, title=name_mirror(finding.title, title))
             for finding in verdict.findings
         ),
     )
@@ -205,6 +231,7 @@ _ALL = (
     ),
     Check(
         name="latency",
+        texts=latency_texts,
         observation=LatencyObservation,
         judge=judge_latency,
         limits=LatencyLimits,
@@ -418,6 +445,14 @@ _ALL = (
 
 CHECKS: Mapping[str, Check] = {check.name: check for check in _ALL}
 """Every check by its name, in the order of verdicts, metrics and alerts."""
+
+CODES: Mapping[str, Code] = {
+    code.name: code
+    for check in _ALL
+    for code in vars(check.texts or object).values()
+    if isinstance(code, Code)
+}
+"""The catalogue: every code by its name."""
 
 
 def judge(

@@ -8,13 +8,13 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from enum import IntEnum
 from typing import Protocol
+
+from .finding import Finding, Health, Numbers, Subject
 
 __all__ = [
     "AgentState",
     "Cause",
-    "CheckFinding",
     "Evidence",
     "Finding",
     "Flow",
@@ -42,30 +42,6 @@ Evidence = Mapping[str, str | int | float | bool | None]
 """Facts behind a verdict, by name; JSON scalars with units in the names."""
 
 
-class Health(IntEnum):
-    """How well one aspect of a flow is doing, ordered by severity."""
-
-    OFF = -1
-    """Not configured, or known to be absent there. Outside flow health."""
-
-    OK = 0
-    """Within its limits."""
-
-    UNKNOWN = 1
-    """Not enough was seen to say. Never treated as healthy."""
-
-    WARNING = 2
-    """Past the warning limit."""
-
-    CRITICAL = 3
-    """Past the critical limit."""
-
-    @property
-    def label(self) -> str:
-        """Name as it leaves the process."""
-        return self.name.lower()
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Flow:
     """One-way replication of a set of topics by one mirror."""
@@ -78,31 +54,6 @@ class Flow:
 
     target: str
     """Alias of the cluster that is written."""
-
-
-Subject = Mapping[str, str | int]
-"""Identity of the data or part a finding is about: ``flow`` is implied; keys
-are ``topic``, ``partition``, ``group``, ``connector``, ``task``, ``cluster``,
-``broker``, ``connection``, ``subject`` (of a schema), ``client``,
-``property`` (of a topic)."""
-
-Numbers = Mapping[str, int | float | None]
-"""Counts and measures of a finding by name, units in the names."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One condition that a check found, identified by code and subject."""
-
-    code: str
-    """Stable code ``check.condition``, for example ``skips.dropped``."""
-
-    health: Health
-    reason: str
-    """One sentence that a person on call can act on."""
-
-    subject: Subject = field(default_factory=dict)
-    numbers: Numbers = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -313,11 +264,6 @@ class Report:
         return worst(judged) if judged else Health.UNKNOWN
 
 
-def CheckFinding(health: Health, reason: str) -> Finding:  # noqa: N802
-    """Make a finding of a rule that has no code yet."""
-    return Finding("", health, reason)
-
-
 @dataclass(frozen=True, slots=True)
 class Problem:
     """Something wrong that a person can fix."""
@@ -365,7 +311,7 @@ def conclude(
     others = sum(f.health > Health.OK for f in found[1:])
     more = f" (and {others} more, see the evidence)" if others else ""
     also = {
-        f"also_{n}": f.reason
+        f"also_{n}": f.title
         for n, f in enumerate(found[1 : 1 + _ALSO_SHOWN], start=1)
         if f.health > Health.OK
     }
@@ -373,7 +319,7 @@ def conclude(
         flow=flow,
         check=check,
         health=worst.health,
-        reason=worst.reason + more,
+        reason=worst.title + more,
         since=now,
         evidence={**evidence, **also},
         findings=tuple(found),

@@ -270,7 +270,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
     return {
         "code": finding.code,
         "health": finding.health.label,
-        "title": finding.reason,
+        "title": finding.title,
         "subject": dict(finding.subject),
         "numbers": _evidence(finding.numbers),
     }

@@ -236,4 +236,4 @@ def test_every_problem_is_a_finding_and_the_worst_leads(
     assert [f.health for f in verdict.findings] == sorted(
         [*healths, Health.OK], reverse=True
     )
-    assert {p.text for p in problems} <= {f.reason for f in verdict.findings}
+    assert {p.text for p in problems} <= {f.title for f in verdict.findings}

@@ -1,12 +1,16 @@
-"""The check ``latency``: whether probes take longer than usual."""
+"""Check of end-to-end latency against its baseline."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from .report import Finding, Health, Verdict, conclude, seconds
+from ..finding import Finding, Health
+from ..report import Verdict, conclude
+from . import texts
 
 __all__ = ["LatencyLimits", "LatencyObservation", "judge_latency"]
+
+WINDOW = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -106,56 +110,30 @@ def _find(
     seen: LatencyObservation | None, limits: LatencyLimits
 ) -> Iterator[Finding]:
     if not limits.enabled:
-        yield Finding(
-            "latency.off",
-            Health.OFF,
-            "Canary is disabled (canary.enabled is false)",
-        )
+        yield texts.OFF.found(Health.OFF)
         return
     if seen is None or seen.p99 is None:
-        over = "in the last 5 min"
-        if seen is not None and seen.watched is not None:
-            over = f"since mirrorwatch started, {seconds(seen.watched)} ago"
-        yield Finding(
-            "latency.no-data", Health.UNKNOWN, f"No probe has arrived {over}"
+        watched = None if seen is None else seen.watched
+        yield texts.NO_DATA.found(
+            Health.UNKNOWN, seconds=(watched or WINDOW).total_seconds()
         )
         return
-    usual = (
-        "baseline not known yet"
-        if seen.usual is None
-        else f"baseline {_text(seen.usual)} s"
-    )
-    reason = (
-        f"p99 end-to-end latency is {_text(seen.p99)} s over the last 5 min, "
-        f"{usual}"
-    )
-    numbers = {
-        "p99_seconds": _rounded(seen.p99),
-        "usual_seconds": _rounded(seen.usual),
-    }
-    for health, least, factor in (
-        (Health.CRITICAL, limits.critical, limits.critical_factor),
+    code, health = texts.OK, Health.OK
+    for bad, least, factor in (
         (Health.WARNING, limits.warning, limits.warning_factor),
+        (Health.CRITICAL, limits.critical, limits.critical_factor),
     ):
-        unusual = seen.usual is None or seen.p99 > seen.usual * factor
-        if seen.p99 > least and unusual:
-            # Slow, but nobody knows whether more than usual: no alarm.
-            known = seen.usual is not None
-            yield Finding(
-                "latency.high",
-                health if known else Health.WARNING,
-                reason,
-                numbers=numbers,
-            )
-            return
-    yield Finding("latency.ok", Health.OK, reason, numbers=numbers)
+        if seen.p99 > least and seen.usual is None:
+            # High, but not known to be above the baseline: no alarm.
+            code, health = texts.HIGH, Health.WARNING
+        elif seen.p99 > least and seen.p99 > (seen.usual or least) * factor:
+            code, health = texts.HIGH, bad
+    yield code.found(
+        health,
+        p99_seconds=_rounded(seen.p99),
+        usual_seconds=_rounded(seen.usual),
+    )
 
 
 def _rounded(duration: timedelta | None) -> float | None:
     return None if duration is None else round(duration.total_seconds(), 3)
-
-
-def _text(duration: timedelta) -> str:
-    """Return seconds with three digits: nobody acts upon more."""
-    total = duration.total_seconds()
-    return f"{total:.3g}" if total < 1000 else f"{total:.0f}"

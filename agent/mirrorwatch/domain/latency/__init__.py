@@ -1,0 +1,1 @@
+"""End-to-end latency of the canary."""
