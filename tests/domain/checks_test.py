@@ -38,7 +38,7 @@ def test_the_mirror_is_called_by_its_name(title: str) -> None:
     assert usual.code == named.code == "canary.overdue"
     assert title in named.reason
     assert named.reason == name_mirror(usual.reason, title)
-    assert named.findings[0].reason in named.reason
+    assert named.findings[0].title in named.reason
 
 
 @pytest.mark.parametrize(
@@ -66,5 +66,5 @@ def test_only_the_mirror_is_renamed(reason: str, words: str) -> None:
         findings=(Finding("lag.stopped", Health.WARNING, reason),),
     )
     found = with_name(verdict, "the mirror")
-    assert found.reason == found.findings[0].reason == words
+    assert found.reason == found.findings[0].title == words
     assert found.evidence == {"also_1": words, "partitions": 2}

@@ -1,0 +1,109 @@
+"""Front page of the runbook: first look, words, actions by platform."""
+
+__all__ = ["FRONT"]
+
+FRONT = """\
+# Runbook
+
+For the person on call. Every finding of mirrorwatch has a code, such as
+`skips.dropped`, and an entry here: meaning first, then steps. The page,
+notices and alerts link to the entry. `…` stands for names and numbers.
+
+## First look
+
+1. The **headline** of the page, or `mirrorwatch status`: it names the
+   [cause](#causes) if one part is at fault. Start there: the other findings
+   are its symptoms.
+2. One flow, all flows of one cluster, or all flows? All flows at once is a
+   cluster, the network of mirrorwatch, or mirrorwatch itself.
+3. Is anything **lost** already? `skips.dropped`, `position.expired-unread`,
+   `canary.lost` are proved losses. They stay critical for an hour.
+4. How long is left? `retention` says when the first records expire uncopied.
+   [Raise the retention](#raise-retention) early: it costs disk only.
+5. `RUNNING` proves nothing: a task that hangs reports it too.
+
+**Health.** `critical`: act now. `warning`: look at it today. `unknown`:
+cannot be verified; as urgent as the fault that it may hide. `off`: not
+configured, outside the flow's health. `ok`: within limits.
+
+**Words.** *Flow*: replication from a source to a target cluster by one
+mirror. *Probe*: a canary record. *Position*: next source offset that the
+mirror will copy. *Committed position*: the position in Connect's offsets
+topic. *Offset sync*: pair of source and target offset of one record, written
+by MirrorMaker. *Lost*: gone for good at the target. *Unverifiable*: neither
+copied nor lost is proved; the next audit decides.
+
+## Actions
+
+In commands, `NAME` is the KafkaMirrorMaker2 resource, `CONNECTOR` the
+connector (with Strimzi `SOURCE->TARGET.MirrorSourceConnector`), `CONNECT` the
+URL of Connect's REST API, `SOURCE` and `TARGET` the `host:port` of a broker.
+Kafka's tools take `--command-config FILE` for TLS and logins. With Strimzi
+change the resource: the operator takes back what is changed by REST.
+
+### See connectors and tasks
+
+- Strimzi: `kubectl get kafkamirrormaker2 NAME -o jsonpath='{.status.connectors}'`
+- Connect: `curl 'CONNECT/connectors?expand=status'`
+- dedicated: the log of each MirrorMaker process.
+
+### Restart a task
+
+- Strimzi: `kubectl annotate kafkamirrormaker2 NAME strimzi.io/restart-connector-task='CONNECTOR:0'`,
+  or the whole connector with `strimzi.io/restart-connector=CONNECTOR`
+- Connect: `curl -X POST 'CONNECT/connectors/CONNECTOR/restart?includeTasks=true&onlyFailed=true'`
+- dedicated: restart the process.
+
+### Restart a worker
+
+- Strimzi: `kubectl delete pod NAME-mirrormaker2-0`
+- Connect, dedicated: restart the process or its unit.
+
+### Stop and resume
+
+- Strimzi: `spec.mirrors[].sourceConnector.state: stopped`, later `running`
+- Connect (3.5 or later): `curl -X PUT CONNECT/connectors/CONNECTOR/stop`,
+  later `/resume`
+- dedicated: stop all processes of the cluster, later start them.
+
+### List committed offsets
+
+- Strimzi (0.44 or later): set `sourceConnector.listOffsets.toConfigMap.name`,
+  then `kubectl annotate kafkamirrormaker2 NAME strimzi.io/connector-offsets=list strimzi.io/mirrormaker-connector='CONNECTOR'`
+- Connect (3.6 or later): `curl CONNECT/connectors/CONNECTOR/offsets`
+- dedicated: consume the offsets topic,
+  `kafka-console-consumer.sh --bootstrap-server TARGET --topic mm2-offsets.SOURCEALIAS.internal --from-beginning --property print.key=true`
+
+### Delete or set committed offsets
+
+MirrorMaker starts a partition without committed offset from its beginning.
+[Stop](#stop-and-resume) the connector first, resume it afterwards.
+
+- Strimzi: list the offsets, change the ConfigMap (an offset of `null` deletes
+  it), set `sourceConnector.alterOffsets.fromConfigMap.name`, annotate with
+  `strimzi.io/connector-offsets=alter` as for listing.
+- Connect: `curl -X PATCH CONNECT/connectors/CONNECTOR/offsets -H 'Content-Type: application/json' -d '{"offsets": [{"partition": {"cluster": "SOURCEALIAS", "topic": "TOPIC", "partition": 0}, "offset": null}]}'`
+- dedicated: produce a tombstone with the key of the partition to the offsets
+  topic.
+
+### Raise retention
+
+Note the old value first. 1209600000 is 14 days; it takes effect at once. A
+topic limited by size needs a larger `retention.bytes`; the disks must hold it.
+
+- any: `kafka-configs.sh --bootstrap-server SOURCE --alter --entity-type topics --entity-name TOPIC --add-config retention.ms=1209600000`
+- Strimzi, topics with a KafkaTopic: change `spec.config` of the resource.
+
+### Look at a topic
+
+- `kafka-topics.sh --bootstrap-server SOURCE --describe --topic TOPIC`
+- `kafka-topics.sh --bootstrap-server SOURCE --describe --unavailable-partitions`
+- `kafka-get-offsets.sh --bootstrap-server SOURCE --topic TOPIC` (add
+  `--time earliest` for log start offsets)
+- `kafka-configs.sh --bootstrap-server SOURCE --describe --all --entity-type topics --entity-name TOPIC`
+
+### Settle an unverifiable range
+
+Wait for the nightly audit, or run it now for the hours concerned:
+`mirrorwatch audit run --from TIME --to TIME`.
+"""
