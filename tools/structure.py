@@ -2,7 +2,7 @@
 
 ``python tools/structure.py [ROOT]``. A line of code holds a token: comments,
 docstrings, texts below fields and blank lines do not count, nor do the texts
-of findings (``texts.py``). Also printed: configuration keys, as listed by
+of findings (``*texts.py``). Also printed: configuration keys, as listed by
 ``docs/configuration.schema.json``, words of documentation, and private
 functions named once. Figures to read, not rules to assert.
 """
@@ -18,7 +18,7 @@ from pathlib import Path
 
 AGENT = "agent/mirrorwatch/"
 JOBS = "sparkjobs/"
-TEXTS = "texts.py"
+TEXTS = "texts.py"  # also ``heartbeats_texts.py``
 IGNORED = {
     tokenize.COMMENT,
     tokenize.DEDENT,
@@ -106,7 +106,7 @@ def main() -> None:
     number: Counter[str] = Counter()
     private = once = 0
     for path, source in files(root):
-        count = 0 if path.endswith(f"/{TEXTS}") else code_lines(source)
+        count = 0 if path.endswith(TEXTS) else code_lines(source)
         kind = "tests" if path.startswith("tests/") else "product"
         groups = [kind]
         if path.startswith("tools/"):

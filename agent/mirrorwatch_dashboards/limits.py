@@ -5,7 +5,7 @@ from datetime import timedelta
 from mirrorwatch.domain.bottleneck.check import BottleneckLimits
 from mirrorwatch.domain.canary.check import CanaryLimits
 from mirrorwatch.domain.lag.retention import RetentionLimits
-from mirrorwatch.domain.latency.check import LatencyLimits
+from mirrorwatch.domain.latency import LatencyLimits
 
 from .panels import Limits
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mirrorwatch.domain.latency.check import (
+from mirrorwatch.domain.latency import (
     LatencyLimits,
     LatencyObservation,
     judge_latency,

@@ -20,7 +20,7 @@ from ..domain.failover.check import FailoverLimits
 from ..domain.heartbeats import HeartbeatsLimits
 from ..domain.lag.check import LagLimits
 from ..domain.lag.retention import RetentionLimits
-from ..domain.latency.check import LatencyLimits
+from ..domain.latency import LatencyLimits
 from ..domain.levels.model import WITHIN, LevelObjective, ServiceLevel
 from ..domain.mirror_kinds import KINDS
 from ..domain.parity.configs import ConfigsLimits

@@ -4,16 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from .report import (
-    Evidence,
-    Finding,
-    Health,
-    Verdict,
-    agree,
-    conclude,
-    counted,
-    seconds,
-)
+from . import checkpoints_texts as texts
+from .finding import Finding, Health
+from .report import Evidence, Verdict, conclude
 
 __all__ = [
     "STALE",
@@ -267,88 +260,45 @@ def _find(
     seen: CheckpointsObservation | None, now: datetime
 ) -> Iterator[Finding]:
     if seen is None:
-        yield Finding(
-            "checkpoints.no-data",
-            Health.UNKNOWN,
-            "Checkpoints have not been read yet",
-        )
+        yield texts.NO_DATA.found(Health.UNKNOWN)
         return
     if seen.absent is not None:
-        yield Finding("checkpoints.off", Health.OFF, seen.absent)
+        yield texts.OFF.found(Health.OFF, problem=seen.absent)
         return
     age = now - seen.at
     if age > STALE:
-        yield Finding(
-            "checkpoints.stale",
-            Health.UNKNOWN,
-            f"Consumer groups were last read {seconds(age)} ago: "
-            "the source does not answer, or mirrorwatch hangs",
-            numbers={"seconds": age.total_seconds()},
-        )
+        yield texts.STALE.found(Health.UNKNOWN, seconds=age.total_seconds())
         return
     for problem in seen.problems:
-        yield Finding("checkpoints.unreadable", Health.UNKNOWN, problem)
+        yield texts.UNREADABLE.found(Health.UNKNOWN, problem=problem)
     if seen.missing_since is not None:
-        missing = now - seen.missing_since
-        yield Finding(
-            "checkpoints.topic-missing",
-            Health.WARNING,
-            "MirrorMaker's checkpoints topic has been missing for "
-            f"{seconds(missing)}, although its checkpoint "
-            "connector is configured to emit checkpoints: offsets of consumer "
-            "groups are not translated. Check that the connector runs and may "
-            "create the topic, and the aliases and "
-            "mirror.topics.checkpoints",
-            numbers={"seconds": missing.total_seconds()},
+        yield texts.TOPIC_MISSING.found(
+            Health.WARNING, seconds=(now - seen.missing_since).total_seconds()
         )
         return
     if seen.overdue:
-        count = len(seen.overdue)
         oldest = min(seen.overdue, key=lambda found: found.since)
         group, topic, partition = oldest.place
-        yield Finding(
-            "checkpoints.overdue",
+        yield texts.OVERDUE.found(
             Health.WARNING,
-            f"{counted(count, 'checkpoint')} {agree(count, 'have been')} "
-            f"stale for up to {seconds(now - oldest.since)}: {oldest}. After "
-            "a failover that group would process records again",
-            subject={"group": group, "topic": topic, "partition": partition},
-            numbers={
-                "checkpoints": count,
-                "offset": oldest.committed,
-                "checkpoint_offset": oldest.checkpoint,
-                "seconds": (now - oldest.since).total_seconds(),
-            },
+            {"group": group, "topic": topic, "partition": partition},
+            checkpoints=len(seen.overdue),
+            offset=oldest.committed,
+            checkpoint_offset=oldest.checkpoint,
+            seconds=(now - oldest.since).total_seconds(),
         )
     if seen.groups:
-        more = (
-            f"; {counted(seen.unasked, 'more group')} "
-            + agree(seen.unasked, "are not checked")
-            if seen.unasked
-            else ""
-        )
-        if seen.denied:
-            more += (
-                "; mirrorwatch lacks DESCRIBE on "
-                f"{counted(seen.denied, 'more group')}"
-            )
-        yield Finding(
-            "checkpoints.ok",
+        yield texts.OK.found(
             Health.OK,
-            f"Checkpoints of {counted(seen.groups, 'group')} "
-            f"{agree(seen.groups, 'are current')}{more}",
-            numbers={
-                "groups": seen.groups,
-                "groups_not_checked": seen.unasked,
-                "groups_denied": seen.denied,
-            },
+            groups=seen.groups,
+            groups_not_checked=seen.unasked,
+            groups_denied=seen.denied,
         )
     elif not seen.problems:
-        yield Finding(
-            "checkpoints.off",
-            Health.OFF,
-            "No consumer group of this flow has a checkpoint",
-        )
+        yield texts.OFF.found(Health.OFF, problem=NO_GROUPS)
+
+
+NO_GROUPS = "no consumer group of this flow has a checkpoint"
 
 
 def _evidence(seen: CheckpointsObservation) -> Evidence:

@@ -8,6 +8,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
+from . import checkpoints_texts, heartbeats_texts, latency_texts
 from .audit import metrics as audit
 from .audit.check import AuditLimits, judge_audit
 from .audit.flow_result import AuditObservation
@@ -34,8 +35,7 @@ from .lag import metrics as lag
 from .lag.check import LagLimits, judge_lag
 from .lag.model import LagObservation
 from .lag.retention import RetentionLimits, judge_retention
-from .latency import texts as latency_texts
-from .latency.check import LatencyLimits, LatencyObservation, judge_latency
+from .latency import LatencyLimits, LatencyObservation, judge_latency
 from .metrics import Metric, Sample
 from .notices.model import CheckAlarms, Severity
 from .parity import metrics as parity
@@ -361,6 +361,7 @@ _ALL = (
     ),
     Check(
         name="heartbeats",
+        texts=heartbeats_texts,
         observation=HeartbeatsObservation,
         judge=judge_heartbeats,
         limits=HeartbeatsLimits,
@@ -371,6 +372,7 @@ _ALL = (
     ),
     Check(
         name="checkpoints",
+        texts=checkpoints_texts,
         observation=CheckpointsObservation,
         judge=judge_checkpoints,
         alarms=CheckAlarms(

@@ -4,15 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from . import heartbeats_texts as texts
+from .finding import Finding, Health
 from .mirror_records import Heartbeat
-from .report import (
-    Evidence,
-    Finding,
-    Health,
-    Verdict,
-    conclude,
-    seconds,
-)
+from .report import Evidence, Verdict, conclude
 
 __all__ = [
     "HeartbeatTracker",
@@ -239,53 +234,25 @@ def _find(
     now: datetime,
 ) -> Iterator[Finding]:
     if seen is None:
-        yield Finding(
-            "heartbeats.no-data",
-            Health.UNKNOWN,
-            "Heartbeats have not been read yet",
-        )
+        yield texts.NO_DATA.found(Health.UNKNOWN)
         return
     for problem in seen.problems:
-        yield Finding("heartbeats.unreadable", Health.UNKNOWN, problem)
+        yield texts.UNREADABLE.found(Health.UNKNOWN, problem=problem)
     yield from _judge_worker(seen, limits, now)
     ceased = max(limits.stale, CEASED)
     waiting = [p for p in seen.carried if p.late(now) > limits.stale]
     yield from _judge_copies(seen, limits, now, ceased)
     ages = [now - pair.source.seen_at for pair in seen.carried]
     if any(age <= ceased for age in ages):
-        yield Finding(
-            "heartbeats.ok",
-            Health.OK,
-            "Heartbeats are emitted and replicated on time",
-            numbers={"pairs": len(ages)},
-        )
+        yield texts.OK.found(Health.OK, pairs=len(ages))
     elif seen.interval is not None and not waiting:
-        yield Finding(
-            "heartbeats.ok",
-            Health.OK,
-            "Heartbeats are emitted on time. None are replicated from the "
-            "source, so they prove that a worker runs, not that it copies "
-            "records",
-            numbers={"pairs": 0},
-        )
+        yield texts.NOT_REPLICATED.found(Health.OK)
     elif ages:
-        yield Finding(
-            "heartbeats.ceased",
-            Health.UNKNOWN,
-            "No heartbeat has been emitted at the source for "
-            f"{seconds(min(ages))}, so none can be replicated. Check the "
-            "heartbeat connector that wrote them there; if it was removed on "
-            "purpose, delete its heartbeats topics",
-            numbers={"seconds": min(ages).total_seconds()},
+        yield texts.CEASED.found(
+            Health.UNKNOWN, seconds=min(ages).total_seconds()
         )
     elif not seen.problems:
-        yield Finding(
-            "heartbeats.off",
-            Health.OFF,
-            "No heartbeats: MirrorMaker has no heartbeat connector or emits "
-            "none (emit.heartbeats.enabled), and none are replicated from "
-            "the source",
-        )
+        yield texts.OFF.found(Health.OFF)
 
 
 def _judge_copies(
@@ -296,27 +263,16 @@ def _judge_copies(
 ) -> Iterator[Finding]:
     for pair in seen.carried:
         if now - pair.source.seen_at > ceased:
-            continue  # where nobody makes any more, it is nobody's fault
+            continue  # no connector emits any: no fault of this flow
         late, name = pair.late(now), f"{pair.pair[0]}->{pair.pair[1]}"
+        subject = {"connection": name}
         if late > limits.stale:
-            yield Finding(
-                "heartbeats.late",
-                Health.WARNING,
-                f"Heartbeats of {name} are replicated with a lag of "
-                f"{seconds(late)}: MirrorMaker is slow on their topic, or no "
-                "longer copies it",
-                subject={"connection": name},
-                numbers={"seconds": late.total_seconds()},
+            yield texts.LATE.found(
+                Health.WARNING, subject, seconds=late.total_seconds()
             )
         elif pair.waited_at_first and pair.behind > limits.stale:
-            yield Finding(
-                "heartbeats.lag-unknown",
-                Health.UNKNOWN,
-                f"How late heartbeats of {name} are replicated is not known "
-                "yet: mirrorwatch has just begun to look, and the newest copy "
-                f"is {seconds(pair.behind)} older than the newest one",
-                subject={"connection": name},
-                numbers={"seconds": pair.behind.total_seconds()},
+            yield texts.LAG_UNKNOWN.found(
+                Health.UNKNOWN, subject, seconds=pair.behind.total_seconds()
             )
 
 
@@ -328,17 +284,10 @@ def _judge_worker(
     since = seen.worker.seen_at if seen.worker else seen.expected_since
     patience = max(limits.stale, MISSED * seen.interval)
     if since is not None and now - since > patience:
-        yield Finding(
-            "heartbeats.missing",
+        yield texts.MISSING.found(
             Health.WARNING,
-            "MirrorMaker has emitted no heartbeat for "
-            f"{seconds(now - since)}, expected every "
-            f"{seconds(seen.interval)}. Check that its worker and its "
-            "heartbeat connector run",
-            numbers={
-                "seconds": (now - since).total_seconds(),
-                "interval_seconds": seen.interval.total_seconds(),
-            },
+            seconds=(now - since).total_seconds(),
+            interval_seconds=seen.interval.total_seconds(),
         )
 
 

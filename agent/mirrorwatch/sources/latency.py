@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from ..domain.latency.check import LatencyObservation
+from ..domain.latency import LatencyObservation
 from ..exceptions import SourceError, StateError
 from ..state.history import History
 

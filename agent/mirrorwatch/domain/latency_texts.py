@@ -1,6 +1,6 @@
 """Texts of the check `latency`."""
 
-from ..finding import Code
+from .finding import Code
 
 __all__ = ["ABOUT", "HIGH", "NO_DATA", "OFF", "OK"]
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from ..finding import Finding, Health
-from ..report import Verdict, conclude
-from . import texts
+from . import latency_texts as texts
+from .finding import Finding, Health
+from .report import Verdict, conclude
 
 __all__ = ["LatencyLimits", "LatencyObservation", "judge_latency"]
 

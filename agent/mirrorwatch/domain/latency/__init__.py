@@ -1,1 +1,0 @@
-"""End-to-end latency of the canary."""
