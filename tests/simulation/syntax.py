@@ -130,3 +130,5 @@ def _variants(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
             yield "statement", ast.Pass()
         case ast.IfExp(test, body, orelse):
             yield "if", ast.IfExp(test, orelse, body)
+        case _:
+            pass

@@ -502,7 +502,7 @@ def _find_missing(
         found = _missing("failover.excluded", Health.WARNING, excluded, now)
         yield replace(
             found,
-            reason=f"{found.reason}. MirrorMaker's groups filter excludes it "
+            title=f"{found.title}. MirrorMaker's groups filter excludes it "
             "(groups, groups.exclude)",
         )
 
