@@ -1,7 +1,9 @@
 """An hour of chaos is worth what its grading finds."""
 
+from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -204,7 +206,9 @@ def test_a_tick_that_is_not_written_is_found() -> None:
 
 
 def finding(
-    code: str, health: str = "critical", **numbers: int | None
+    code: str,
+    health: str = "critical",
+    numbers: Mapping[str, int] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """Return a finding as `/api/status` gives it."""
     return {
@@ -252,7 +256,7 @@ def test_topics_and_counts_are_read_from_findings(
     code: str, numbers: dict[str, int], count: int | None, resumes: bool
 ) -> None:
     check = code.partition(".")[0]
-    (found,) = to_sayings(check, "critical", [finding(code, **numbers)])
+    (found,) = to_sayings(check, "critical", [finding(code, numbers=numbers)])
     assert (found.name, found.topic) == (code, "a.b")
     assert (found.count, found.resumes) == (count, resumes)
 

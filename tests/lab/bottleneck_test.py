@@ -91,7 +91,7 @@ def wait_for(watch: Watch, health: Health, *saying: str) -> None:
 
 def test_a_mirror_that_nothing_holds_up_is_ok(lab: Lab) -> None:
     with Stream(lab, size=100), watching(lab) as watch:
-        wait_for(watch, Health.OK, "No bottleneck")
+        wait_for(watch, Health.OK, "bottleneck.ok")
         calm = last(watch).at
 
         def stays_calm() -> bool:
@@ -109,11 +109,11 @@ def test_a_mirror_that_nothing_holds_up_is_ok(lab: Lab) -> None:
 def test_a_jmx_port_that_wants_a_login_is_read_with_it_only(lab: Lab) -> None:
     door = lab.mirror.jmx
     for password, health, saying in (
-        (door.password, Health.OK, "No bottleneck"),
+        (door.password, Health.OK, "bottleneck.ok"),
         (
             "hunter2-of-nobody",
             Health.UNKNOWN,
-            "login rejected. Set mirror.jmx",
+            "bottleneck.unreadable",
         ),
     ):
         jmx = {
@@ -138,7 +138,7 @@ def test_records_given_up_are_counted_exactly(lab: Lab) -> None:
     lab.target.topics.set_configs(LARGE, {"max.message.bytes": str(LIMIT)})
     try:
         with watching(lab) as watch:
-            wait_for(watch, Health.OK, "No bottleneck")
+            wait_for(watch, Health.OK, "bottleneck.ok")
             produce(lab, LARGE, ["first"])
             produce(lab, LARGE, [f"{n} {'x' * LIMIT}" for n in range(7)])
             produce(lab, LARGE, ["last"])
@@ -169,7 +169,7 @@ def test_a_quota_of_the_target_is_named(lab: Lab) -> None:
         wait_for(
             watch,
             Health.WARNING,
-            "A quota at the target throttles MirrorMaker's",
+            "bottleneck.throttled",
         )
 
         def held() -> float:
@@ -189,7 +189,7 @@ def test_a_quota_of_the_source_is_named(lab: Lab) -> None:
         wait_for(
             watch,
             Health.WARNING,
-            "A quota at the source throttles MirrorMaker's",
+            "bottleneck.throttled",
         )
 
         def held() -> float:
@@ -209,9 +209,7 @@ def test_a_slow_link_is_named(lab: Lab) -> None:
             Stream(lab, size=20_000),
             watching(lab, waiting_records=100, throttle="1h") as watch,
         ):
-            wait_for(
-                watch, Health.WARNING, "Link from the source is the bottleneck"
-            )
+            wait_for(watch, Health.WARNING, "bottleneck.link")
     finally:
         lab.link_mirror.shape()
 
@@ -224,7 +222,7 @@ def test_a_link_through_which_nothing_comes_is_named(lab: Lab) -> None:
             wait_for(
                 watch,
                 Health.WARNING,
-                "The source has answered no fetch",
+                "bottleneck.silent",
                 "|MirrorSourceConnector-0|",
             )
     finally:

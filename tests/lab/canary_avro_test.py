@@ -54,35 +54,30 @@ def test_probes_wait_for_the_registry_and_readers_for_the_schema(
     limits = {"schemas": {"patience": "2s", "late_window": "5s"}}
     with Watch(schema_lab, canary=AVRO, flow={"limits": limits}) as watch:
         away = "The schema registry of summit cannot be reached"
-        until = f"until the registry has the schema {SUBJECT}"
-        watch.wait_for(Health.UNKNOWN, away, until)
+        watch.wait_for(Health.UNKNOWN, "canary.unreadable", away)
         watch.let_pass(3)
         assert watch.counts["sent"] == 0
 
         source.start()
-        unread = "consumers at ldf cannot decode them"
-        watch.wait_for(Health.WARNING, unread)
+        watch.wait_for(Health.WARNING, "canary.undecodable")
         # The schema is where every reader of this site looks for it.
         assert subjects(source) == [SUBJECT]
         assert subjects(target) == []
         schema_id, schema = find_schema(source, SUBJECT)
         assert json.loads(schema)["name"] == "Probe"
-        unknown = f"schema id {schema_id} is unknown in its schema registry"
-        watch.wait_for(Health.WARNING, unread, unknown)
+        watch.wait_for(
+            Health.WARNING, "canary.undecodable", f"schema id {schema_id} "
+        )
         watch.wait_for(
             Health.CRITICAL,
-            f"Records of {CANARY_TOPIC} cannot be decoded at ldf: schema id "
-            f"{schema_id} is unknown in its schema registry for ",
+            "schemas.missing",
+            f"{CANARY_TOPIC} value schema id {schema_id}: missing, ",
             check="schemas",
         )
 
         assert register(target, SUBJECT, schema) == schema_id
         watch.wait_for(Health.OK)
-        watch.wait_for(
-            Health.OK,
-            "The one schema id in records of 1 topic is the same schema",
-            check="schemas",
-        )
+        watch.wait_for(Health.OK, "schemas.ok", check="schemas")
         delivered = watch.counts["delivered"]
         watch.wait_for_count("delivered", delivered + 60)
         drain(watch)

@@ -61,7 +61,7 @@ def lower_the_limit(lab: Lab, watch: Watch) -> None:
     for limit, is_seen in zip(limits, (True, False), strict=True):
         lab.target.topics.set_configs(CANARY_TOPIC, limit)
         wait_until(
-            lambda: watch.says("not sent") is is_seen,  # noqa: B023
+            lambda: watch.says("canary.uncovered") is is_seen,  # noqa: B023
         )
 
 
@@ -79,7 +79,7 @@ def test_records_deleted_ahead_of_a_stopped_mirror_are_lost(lab: Lab) -> None:
             CANARY_TOPIC, {p: end - 3 for p, (_, end) in ends.items()}
         )
         lab.mirror.start()
-        watch.wait_for(Health.CRITICAL, "confirmed lost")
+        watch.wait_for(Health.CRITICAL, "canary.lost")
         wait_until(lambda: watch.counts["outstanding"] < 30)
         watch.stop()
     expect_all_named(watch, truth.check(watch)["lost"])
@@ -101,7 +101,7 @@ def test_probes_that_the_target_refuses_are_lost_one_by_one(lab: Lab) -> None:
         for seconds in (1, 2, 4):
             let_arrive(lab, seconds * 12)
             lower_the_limit(lab, watch)
-        watch.wait_for(Health.CRITICAL, "confirmed lost")
+        watch.wait_for(Health.CRITICAL, "canary.lost")
         wait_until(lambda: watch.counts["outstanding"] < 30)
         watch.stop()
     totals = Truth(lab).check(watch)
@@ -119,14 +119,14 @@ def test_filtered_probes_are_lost_but_a_filtered_tail_is_not(lab: Lab) -> None:
         marks.every = 7
         watch.wait_for_count("sent", watch.counts["sent"] + 120)
         marks.every = 0
-        watch.wait_for(Health.CRITICAL, "confirmed lost")
+        watch.wait_for(Health.CRITICAL, "canary.lost")
         lost = marks.made
         wait_until(lambda: watch.counts["lost"] == lost)
 
         # From now on the mirror drops every probe: nothing passes them, so
         # nothing proves that they will not come, nor does a commit.
         marks.every = 1
-        watch.wait_for(Health.CRITICAL, "overdue")
+        watch.wait_for(Health.CRITICAL, "canary.overdue")
         watch.wait_for_count("outstanding", 6 * 2 * 25)
         assert watch.counts["lost"] == lost
         lab.mirror.kill()

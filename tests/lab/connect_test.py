@@ -12,6 +12,7 @@ from mirrorwatch.config import Config
 from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch_lab import Lab, LabSettings
 from mirrorwatch_lab.connect import LabConnect
+from tests.support.findings import find
 from tests.support.group import GROUP, commit
 from tests.support.lab import copied, produce
 from tests.support.watch import Watch, describe, wait_until
@@ -20,8 +21,6 @@ pytestmark = pytest.mark.lab
 
 GROUPED = "lab.grouped"
 CONNECTOR = "mirror-source"
-
-RUN = "2 of 2 source tasks are running"
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +82,7 @@ def wait_for(
         if (
             found is not None
             and found.health is health
-            and saying in f"{found.reason} {found.evidence}"
+            and saying in f"{found.codes} {found.reason} {found.evidence}"
         ):
             met.append(found)
         return met != []
@@ -109,9 +108,9 @@ def test_a_mirror_on_connect_is_watched_like_a_dedicated_one(
         read_from = "topic lab-connect-status at ldf"
         neighbour = "neighbour-0 RUNNING"
         verdict = watch.wait_for(
-            Health.OK, RUN, read_from, neighbour, check="tasks"
+            Health.OK, "tasks.ok", read_from, neighbour, check="tasks"
         )
-    assert verdict.reason == RUN
+    find(verdict, "tasks.ok", running_tasks=2, tasks=2)
     assert verdict.evidence["read_from"] == read_from
     assert neighbour in str(verdict.evidence["neighbours"])
     assert "mirror-checkpoints" in verdict.evidence
@@ -119,8 +118,8 @@ def test_a_mirror_on_connect_is_watched_like_a_dedicated_one(
 
 def test_without_a_status_topic_the_rest_api_tells(lab: Lab) -> None:
     with watching(lab, topics=without_status(lab)) as watch:
-        verdict = wait_for(watch, Health.OK, saying=RUN)
-    assert verdict.reason == RUN
+        verdict = wait_for(watch, Health.OK, saying="tasks.ok")
+    find(verdict, "tasks.ok", running_tasks=2, tasks=2)
     assert verdict.evidence["read_from"] == "Connect's REST API"
     assert verdict.evidence["version"] == lab.settings.kafka
 
@@ -130,7 +129,7 @@ def test_with_neither_nothing_tells_and_that_is_said(lab: Lab) -> None:
     with watching(lab, topics=topics, connect=None) as watch:
         verdict = wait_for(watch, Health.OFF)
         watch.wait_for(Health.OK)
-    assert "mirror.topics.status" in verdict.reason
+    assert verdict.code == "tasks.off"
 
 
 def test_a_paused_connector_copies_nothing(lab: Lab) -> None:
@@ -139,7 +138,7 @@ def test_a_paused_connector_copies_nothing(lab: Lab) -> None:
         resume = f"/connectors/{CONNECTOR}/resume"
         stack.callback(order, lab, "PUT", resume)
         order(lab, "PUT", f"/connectors/{CONNECTOR}/pause")
-        wait_for(watch, Health.CRITICAL, saying="was paused or stopped")
+        wait_for(watch, Health.CRITICAL, saying="tasks.idle")
         order(lab, "PUT", resume)
         wait_for(watch, Health.OK)
 
@@ -155,8 +154,8 @@ def test_checkpoints_that_do_not_follow_a_group_are_stale(lab: Lab) -> None:
         resume = "/connectors/mirror-checkpoints/resume"
         stack.callback(order, lab, "PUT", resume)
         order(lab, "PUT", "/connectors/mirror-checkpoints/pause")
-        paused = "of mirror-checkpoints has not run"
-        wait_for(watch, Health.WARNING, saying=paused)
+        verdict = wait_for(watch, Health.WARNING, saying="tasks.idle")
+        find(verdict, "tasks.idle", connector="mirror-checkpoints")
         produce(lab, GROUPED, [f"more {n}" for n in range(300)])
         copied(lab, GROUPED, ["more 299"])
         moved = count(601)
@@ -184,7 +183,7 @@ def test_a_worker_that_was_killed_is_missed(lab: Lab) -> None:
         wait_for(watch, Health.OK)
         lab.mirror.kill()
         # The status topic goes on to say RUNNING.
-        verdict = wait_for(watch, Health.UNKNOWN, saying="cannot be reached")
+        verdict = wait_for(watch, Health.UNKNOWN, saying="tasks.unreadable")
         assert "RUNNING" in str(verdict.evidence[f"{CONNECTOR}-0"])
         lab.mirror.start()
         wait_for(watch, Health.OK)

@@ -185,14 +185,15 @@ def test_what_is_wrong_with_one_flow_is_said_of_that_one_only(
     with watching(lab) as agent:
         all_is_well(agent)
         lab.target.topics.grow("south.cmd.y", 3)
-        wanted = "cmd.y has 3 partitions at ldf but only 2 at"
 
         def only_that_is_said() -> bool:
-            said = {key: v.reason for key, v in unhealthy(agent).items()}
             # What load alone could make of another flow would pass; what is
             # wrong about this topic would stay.
-            (only,) = said.values() if len(said) == 1 else [""]
-            return (COMMANDS, "topics") in said and only.startswith(wanted)
+            found = {
+                (flow, v.code, v.findings[0].subject.get("topic"))
+                for (flow, _), v in unhealthy(agent).items()
+            }
+            return found == {(COMMANDS, "topics.partitions", "cmd.y")}
 
         wait_until(only_that_is_said, what=lambda: unhealthy(agent))
         lab.grow("cmd.y", 3)

@@ -157,7 +157,9 @@ def test_a_record_that_is_too_large(lab: Lab, tmp_path: Path) -> None:
     with watching(lab, tmp_path / "state.db") as watch:
         watch.wait_for(Health.OK, check="position")
         produce(lab, "x", ["before", "x" * LARGE, "after"])
-        watch.wait_for(Health.CRITICAL, "oversized", check="tasks")
+        watch.wait_for(
+            Health.CRITICAL, "tasks.failed", "oversized", check="tasks"
+        )
         watch.wait_for_only("tasks", "lag")
         # It copies the ones before it again, each time that it is restarted.
         lab.mirror.stop()
@@ -179,7 +181,9 @@ def test_one_that_the_target_refuses(lab: Lab, tmp_path: Path) -> None:
         copied(lab, "x", ["before it"])
         # Alone: a batch that holds another record, too, it sends for ever.
         produce(lab, "x", [refused])
-        watch.wait_for(Health.CRITICAL, "RecordTooLarge", check="tasks")
+        watch.wait_for(
+            Health.CRITICAL, "tasks.failed", "RecordTooLarge", check="tasks"
+        )
         watch.wait_for(Health.CRITICAL, check="lag")
         assert "position" not in watch.unhealthy()
         lab.target.topics.unset_configs("x", ["max.message.bytes"])

@@ -7,6 +7,7 @@ import pytest
 
 from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch_lab import Lab, LabSettings
+from tests.support.findings import find
 from tests.support.lab import copied, produce
 from tests.support.oversized import (
     LIMIT,
@@ -55,7 +56,7 @@ def wait_for(
             return False
         (found,) = [v for v in report.verdicts if v.check == "tasks"]
         if found.health is health and saying in (
-            f"{found.reason} {found.evidence}"
+            f"{found.codes} {found.reason} {found.evidence}"
         ):
             met.append(found)
             return True
@@ -73,8 +74,8 @@ def test_tasks_run_and_one_that_fails_says_where_it_is_stuck() -> None:
         mirror_properties=UNSYNCED,
     )
     with Lab(settings) as lab, Watch(lab, interval=f"{TICK}s") as watch:
-        run = "1 of 1 source task is running"
-        assert wait_for(watch, Health.OK, saying=run).reason == run
+        verdict = wait_for(watch, Health.OK, saying="tasks.ok")
+        find(verdict, "tasks.ok", running_tasks=1, tasks=1)
         produce(lab, BIG, [f"before {n}" for n in range(7)], partition=1)
         copied(lab, BIG, ["before 6"])
         lower_limit(lab, BIG)
@@ -87,21 +88,21 @@ def test_tasks_run_and_one_that_fails_says_where_it_is_stuck() -> None:
         print(f"critical {took:.1f} s after the task failed")
         # The first tick at which the agent could know.
         assert max(before, default=failed) < failed + TAIL
-        stuck = f"It is stuck at {BIG}[1] offset 7: "
-        limit = f"above the max.message.bytes of {BIG} at ldf, {LIMIT}"
         verdict = watch.wait_for(
             Health.CRITICAL,
-            stuck,
-            limit,
+            f"{BIG}[1] offset 7: ",
+            f"max.message.bytes of {BIG} at ldf, {LIMIT}",
             *(f"{BIG}[0-{PARTITIONS - 1}]", "mirrorwatch.canary[0-5]"),
             check="tasks",
         )
-    assert verdict.reason.startswith(
-        "Task 0 of MirrorSourceConnector has failed: "
-        "org.apache.kafka.common.errors.RecordTooLargeException"
+    find(
+        verdict,
+        "tasks.failed",
+        connector="MirrorSourceConnector",
+        task=0,
+        stuck_records=1,
     )
-    assert stuck in verdict.reason
-    assert limit in verdict.reason
+    assert "RecordTooLargeException" in verdict.reason
     key = "MirrorSourceConnector-0_not_copied"
     assert set(str(verdict.evidence[key]).split(", ")) >= {
         f"{BIG}[0-{PARTITIONS - 1}]",

@@ -90,7 +90,7 @@ def test_what_znodes_tell(lab: Lab, server: ZooKeeper, tmp_path: Path) -> None:
         copied(lab, "x", ["x 149"])
         watch.wait_for_count("delivered", 40)
         watch.wait_for(Health.OFF, check="skips")
-        watch.wait_for(Health.OFF, "not read", check="tasks")
+        watch.wait_for(Health.OFF, "tasks.off", check="tasks")
         watch.wait_for_only()
         assert watch.counts["lost"] == 0
         # ZooKeeper is frozen, and its sessions expire: nothing is known.

@@ -96,7 +96,7 @@ def test_a_clean_night_is_ok_and_one_record_dropped_on_the_next_is_named(
         assert audit_of(agent)["health"] in {"", "unknown"}
         verdict = wait_for(agent, "ok")
         print(verdict)
-        assert "none missing, altered or duplicated" in verdict["reason"]
+        assert [f["code"] for f in verdict["findings"]] == ["audit.ok"]
         assert verdict["evidence"]["source_records"] >= RECORDS
         report = httpx.get(agent.url + verdict["evidence"]["report"])
         assert report.status_code == 200
@@ -114,11 +114,12 @@ def test_a_clean_night_is_ok_and_one_record_dropped_on_the_next_is_named(
     with AgentProcess(tmp_path, config) as agent:
         verdict = wait_for(agent, "critical")
         print(verdict)
-        assert (
-            f"1 record of {TOPIC} partition 0 (source offsets {RECORDS})"
-            in (verdict["reason"])
-        )
+        dropped = verdict["findings"][0]
+        assert dropped["code"] == "audit.dropped"
+        assert dropped["subject"] == {"topic": TOPIC}
+        assert dropped["numbers"] == {"records": 1}
         assert verdict["evidence"]["dropped_records"] == 1
+        assert f"source offsets {RECORDS}" in verdict["evidence"]["finding_1"]
         metrics = httpx.get(f"{agent.url}/metrics", timeout=60).text
         name = "mirrorwatch_audit_dropped_records"
         labels = f'flow="summit->ldf",topic="{TOPIC}"'

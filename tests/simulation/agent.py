@@ -47,6 +47,7 @@ class Saying:
     check: str
     health: Health
     reason: str
+    codes: tuple[str, ...]
 
 
 class SimAgent:
@@ -208,5 +209,6 @@ class SimAgent:
                         verdict.check,
                         verdict.health,
                         verdict.reason,
+                        verdict.codes,
                     )
                 )

@@ -191,8 +191,7 @@ class Judge:
 
     def _no_probe_lost(self, canary: Verdict) -> None:
         if (
-            canary.health is Health.CRITICAL
-            and "lost" in canary.reason
+            "canary.lost" in canary.codes
             and not self.world.oracle.lost_of(CANARY)
             # With the end of its log probes are lost that were acknowledged.
             and all(topic != CANARY for topic, _ in self.world.truncated)

@@ -37,6 +37,7 @@ from mirrorwatch.sources.schemas import SchemasWorker, compare_schemas
 from mirrorwatch.state import Database
 from mirrorwatch.state.documents import DocumentStore
 from tests.support.builders import NOON
+from tests.support.findings import find
 from tests.support.schemas import (
     StandInRegistry,
     avro,
@@ -250,7 +251,7 @@ def test_what_is_not_answered_is_unknown_and_no_loss(world: World) -> None:
     world.step()
     verdict = world.verdict()
     assert verdict.health is Health.UNKNOWN
-    assert "The schema registry of ldf returned an error" in verdict.reason
+    assert verdict.code == "schemas.unreadable"
     source.down = target.down = False
     world.step()
     assert world.verdict().health is Health.OK
@@ -259,13 +260,13 @@ def test_what_is_not_answered_is_unknown_and_no_loss(world: World) -> None:
     world.step()
     verdict = world.verdict()
     assert verdict.health is Health.UNKNOWN
-    assert "The schema registry of summit returned" in verdict.reason
+    assert verdict.code == "schemas.unreadable"
     source.down = False
 
     FakeReader.lost = frozenset({"ldf"})
     world.write("t", framed(1))
     world.step()
-    assert world.verdict().reason == "No broker answers"
+    assert world.verdict().code == "schemas.unreadable"
     FakeReader.lost = frozenset()
     world.worker.take(
         FlowView(
@@ -302,8 +303,8 @@ def test_an_id_that_is_refused_hides_no_other(world: World, side: str) -> None:
         world.step(40)
     verdict = world.verdict()
     assert verdict.health is Health.CRITICAL
-    assert verdict.reason.startswith("Records of u cannot be decoded at ldf")
-    assert "rejects mirrorwatch (status 403)" in str(verdict.evidence)
+    assert verdict.codes[:2] == ("schemas.missing", "schemas.unreadable")
+    assert verdict.findings[0].subject == {"topic": "u"}
     world.registries[side].refused = frozenset()
     world.registries["summit"].schemas |= {
         n: avro("A", "a") for n in range(40)
@@ -336,11 +337,10 @@ def test_a_topic_that_may_not_be_read_is_named(world: World) -> None:
     world.step()
     verdict = world.verdict()
     assert verdict.health is Health.UNKNOWN
-    assert verdict.reason == (
-        "Mirrorwatch lacks READ on topic s.u at ldf. Grant it"
-    )
+    assert verdict.code == "schemas.unreadable"
+    assert "READ on topic s.u at ldf" in verdict.reason
     world.step(120)
-    assert world.verdict().reason == verdict.reason
+    assert world.verdict().findings == verdict.findings
     FakeReader.denied = frozenset()
     world.step()
     assert world.verdict().health is Health.OK
@@ -356,9 +356,7 @@ def test_what_was_found_is_reported_by_the_next_agent(world: World) -> None:
     world.worker = world.start()
     verdict = world.verdict()
     assert verdict.health is Health.CRITICAL
-    assert "Records of t cannot be decoded at ldf: schema id 3" in (
-        verdict.reason
-    )
+    find(verdict, "schemas.missing", topic="t", schemas=1)
     assert not world.seen().known
 
 
@@ -368,7 +366,8 @@ def assert_schema_is_missed(world: World) -> None:
     world.step(40)
     verdict = world.verdict()
     assert verdict.health is Health.CRITICAL
-    assert "schema id 3 is unknown" in verdict.reason
+    assert verdict.code == "schemas.missing"
+    assert "schema id 3: missing" in str(verdict.evidence["schema_1"])
 
 
 def test_a_topic_that_was_not_seen_for_a_moment_is_sampled_again(
@@ -432,7 +431,7 @@ def test_a_recreated_copy_holds_none_of_the_old_records(
     world.step(40)
     verdict = world.verdict()
     assert verdict.health is Health.WARNING
-    assert "Records of t at summit, not copied yet" in verdict.reason
+    find(verdict, "schemas.not-copied", topic="t", schemas=1)
     world.starts["summit", "t"] = 1
     world.step()
     assert world.verdict().health is Health.OK
@@ -477,12 +476,11 @@ def test_subjects_that_take_no_schema_are_named(world: World) -> None:
     world.step(60)
     verdict = world.verdict()
     assert verdict.health is Health.WARNING
-    for reason in (
-        "New schemas of subject s.t-value cannot be copied to ldf",
-        "cannot register schemas of subject u-value: its mode is IMPORT",
-    ):
-        said = [verdict.reason, *map(str, verdict.evidence.values())]
-        assert any(reason in text for text in said)
+    modes = [f for f in verdict.findings if f.code == "schemas.mode"]
+    assert [f.subject for f in modes] == [
+        {"cluster": "summit", "subject": "u-value"},
+        {"cluster": "ldf", "subject": "s.t-value"},
+    ]
     source.modes, target.modes = {}, {}
     world.step(60)
     assert world.verdict().health is Health.OK

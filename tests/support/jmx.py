@@ -120,7 +120,8 @@ def said(watch: Watch) -> str:
     verdict = watch.verdict("bottleneck")
     if verdict is None:
         return ""
-    return " ".join([verdict.reason, *map(str, verdict.evidence.values())])
+    evidence = map(str, verdict.evidence.values())
+    return " ".join([*verdict.codes, verdict.reason, *evidence])
 
 
 def missing(told: MirrorMetrics) -> set[str]:

@@ -45,7 +45,7 @@ def _wait_until_overdue(watch: Watch, before: list[datetime]) -> Verdict:
         return found != []
 
     wait_until(is_overdue, what=watch.verdict)
-    assert "overdue" in found[0].reason
+    assert found[0].code == "canary.overdue"
     return found[0]
 
 

@@ -272,7 +272,11 @@ def lag_of(watch: Watch, topic: str) -> int | None:
 
 
 def _says(verdict: Verdict, texts: Iterable[str]) -> bool:
-    said = [verdict.reason, *map(str, verdict.evidence.values())]
+    said = [
+        *verdict.codes,
+        verdict.reason,
+        *map(str, verdict.evidence.values()),
+    ]
     return all(any(text in part for part in said) for text in texts)
 
 

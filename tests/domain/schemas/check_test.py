@@ -427,10 +427,14 @@ def test_what_is_not_known_is_never_ok(site: Site) -> None:
 
 def test_it_is_off_without_registries_or_schemas() -> None:
     site = Site()
-    expected = (Health.OFF, "schemas.off", {})
-    assert worst(site.look()) == (*expected, {"topics": 2})
+    assert worst(site.look()) == (
+        Health.OFF,
+        "schemas.off",
+        {},
+        {"topics": 2},
+    )
     off = judge_schemas("f", None, replace(LIMITS, enabled=False), NOON)
-    assert worst(off) == (*expected, {})
+    assert worst(off) == (Health.OFF, "schemas.off", {}, {})
 
 
 def test_a_setup_that_cannot_work_is_a_warning(site: Site) -> None:

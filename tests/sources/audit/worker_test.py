@@ -36,7 +36,8 @@ def test_an_audit_is_started_when_it_is_due_and_read_when_it_is_over(
     assert (tmp_path / "started").read_text() == "--date 2026-11-21"
     verdict = agent.verdict()
     assert verdict.health is Health.OK
-    assert "1,000 records of 1 topic compared, none missing" in verdict.reason
+    assert verdict.codes == ("audit.ok",)
+    assert verdict.findings[0].numbers == {"records": 1000, "topics": 1}
     # Not twice.
     (tmp_path / "started").unlink()
     agent.look(NIGHT + HOUR)
@@ -56,7 +57,13 @@ def test_findings_are_critical_and_a_restart_forgets_nothing(
     (tmp_path / "out").rename(tmp_path / "elsewhere")
     again = Agent(tmp_path, database, act="findings", now=NIGHT + HOUR)
     assert again.outcome == "finished"
-    assert again.verdict().reason == told.reason
+    assert again.verdict().findings == told.findings
+
+
+def error_of(agent: Agent) -> str:
+    attempt = agent.seen.attempt
+    assert attempt is not None
+    return attempt.error
 
 
 def test_one_that_fails_says_why_and_tells_no_secret(
@@ -66,7 +73,8 @@ def test_one_that_fails_says_why_and_tells_no_secret(
     assert agent.run(NIGHT) == "failed"
     verdict = agent.verdict()
     assert verdict.health is Health.WARNING
-    assert "failed: the token is **********, and no broker" in verdict.reason
+    assert verdict.code == "audit.failed"
+    assert "**********, and no broker" in error_of(agent)
     assert "hunter2" not in str(verdict)
 
 
@@ -77,7 +85,8 @@ def test_one_that_leaves_no_result_is_never_taken_for_a_clean_one(
     agent = Agent(tmp_path, database, act="nothing")
     assert agent.verdict().health is Health.OK
     assert agent.run(NIGHT) == "failed"
-    assert "it wrote no result to audit.out" in agent.verdict().reason
+    assert "no result" in error_of(agent)
+    assert agent.verdict().code == "audit.failed"
     assert agent.verdict().health is Health.WARNING
 
 
@@ -93,7 +102,8 @@ def test_one_that_dies_is_a_failure(
 ) -> None:
     agent = Agent(tmp_path, database, act=act)
     assert agent.run(NIGHT) == "failed"
-    assert words in agent.verdict().reason
+    assert words in error_of(agent)
+    assert agent.verdict().code == "audit.failed"
 
 
 @pytest.mark.slow
@@ -104,7 +114,8 @@ def test_one_that_hangs_is_late_then_stopped_and_no_second_starts_beside_it(
     agent.at(NIGHT)
     agent.step_until((tmp_path / "pids").exists)
     agent.look(NIGHT + 4 * HOUR)
-    assert "is late: it has run for 4 h" in agent.verdict().reason
+    late = agent.verdict().findings[0]
+    assert (late.code, late.numbers) == ("audit.late", {"seconds": 4 * 3600})
     # The next night comes while it runs.
     (tmp_path / "started").unlink()
     agent.look(NIGHT + DAY)
@@ -113,7 +124,7 @@ def test_one_that_hangs_is_late_then_stopped_and_no_second_starts_beside_it(
     agent.step_until(lambda: agent.outcome != "running")
     assert agent.outcome == "timeout"
     assert agent.verdict().health is Health.WARNING
-    assert "did not complete within 6 h" in agent.verdict().reason
+    assert agent.verdict().code == "audit.failed"
 
 
 @pytest.mark.slow
@@ -232,7 +243,7 @@ def test_an_old_night_run_again_makes_up_for_none_that_was_missed(
     run_again(agent, night, NIGHT + DAY + 4 * HOUR)
     verdict = agent.verdict()
     assert verdict.health is Health.WARNING
-    assert "since the one due at 2026-11-22 02:00" in verdict.reason
+    assert verdict.code == "audit.missed"
 
 
 def test_an_old_night_run_again_forgives_no_failure(
@@ -292,10 +303,10 @@ def test_a_run_of_named_topics_hides_nothing_of_the_last_night(
 ) -> None:
     agent = Agent(tmp_path, database, act=None)
     assert see(agent, a_result(a_finding(), at=NIGHT)) is Health.CRITICAL
-    told = agent.verdict().reason
+    told = agent.verdict().findings
     named = of_named_topics(at=NIGHT + HOUR)
     assert see(agent, named) is Health.CRITICAL
-    assert agent.verdict().reason == told
+    assert agent.verdict().findings == told
     assert see(agent, a_result(at=NIGHT + DAY)) is Health.OK
 
 
@@ -317,12 +328,11 @@ def test_a_run_of_named_topics_is_not_the_night_that_was_due(
     agent = Agent(tmp_path, database, act=None, now=NIGHT - 2 * HOUR)
     named = of_named_topics(at=NIGHT - HOUR)
     assert see(agent, named) is Health.UNKNOWN
-    assert "No audit of this flow has run yet" in agent.verdict().reason
+    assert agent.verdict().codes == ("audit.no-data",)
     assert see(agent, a_result(at=NIGHT)) is Health.OK
     named = of_named_topics(at=NIGHT + DAY + 4 * HOUR)
     assert see(agent, named) is Health.WARNING
-    reason = agent.verdict().reason
-    assert "since the one due at 2026-11-22 02:00" in reason
+    assert agent.verdict().code == "audit.missed"
 
 
 YEAR = timedelta(days=365)
@@ -337,11 +347,11 @@ def test_a_night_of_the_future_counts_for_none_and_hides_none(
     write_audit(tmp_path / "out", a_finished(future))
     agent.look(NIGHT + HOUR)
     assert agent.verdict().health is Health.UNKNOWN
-    assert "up to 2027-11-21 02:00 UTC, which is yet" in agent.verdict().reason
+    assert agent.verdict().code == "audit.unreadable"
     found = a_result(a_finding(), at=NIGHT + DAY)
     assert see(agent, found) is Health.CRITICAL
     agent.look(NIGHT + 2 * DAY + 3 * HOUR)
-    assert "since the one due at 2026-11-23" in str(agent.verdict())
+    assert "audit.missed" in agent.verdict().codes
     # The verdict says so as long as it is there, after a restart, too.
     late = Agent(tmp_path, database, act=None, now=NIGHT + 3 * DAY)
     assert see(late, a_result(at=NIGHT + 3 * DAY)) is Health.UNKNOWN
@@ -396,7 +406,7 @@ def test_a_broken_result_is_unknown_until_a_good_one_comes(
     agent.look(NIGHT + HOUR)
     verdict = agent.verdict()
     assert verdict.health is Health.UNKNOWN
-    assert "The latest audit result cannot be read: " in verdict.reason
+    assert verdict.code == "audit.unreadable"
     agent.look(NIGHT + 2 * HOUR)
     assert agent.verdict().health is Health.UNKNOWN
     assert agent.run(NIGHT + DAY) == "finished"
@@ -439,12 +449,12 @@ def test_a_result_that_cannot_be_read_is_unknown_however_many_are_newer(
     write_audit(tmp_path / "out", a_finished(old))
     unreadable(monkeypatch, old.id)
     assert see(agent, a_result(at=NIGHT + DAY)) is Health.UNKNOWN
-    told = agent.verdict().reason
-    assert "An earlier audit result cannot be read: " in told
-    assert old.id in told
+    told = agent.verdict().findings
+    assert told[0].code == "audit.unreadable"
+    assert old.id in told[0].reason
     # Also by one that is started then.
     later = Agent(tmp_path, database, act=None, now=NIGHT + DAY + HOUR)
-    assert later.verdict().reason == told
+    assert later.verdict().findings == told
     shutil.rmtree(tmp_path / "out" / "runs" / old.id)
     later.look(NIGHT + DAY + 2 * HOUR)
     assert later.verdict().health is Health.OK
@@ -564,7 +574,7 @@ def test_what_keeps_it_from_starting_is_unknown(
         tmp_path, database, act=None, now=now, problems=("No PySpark",)
     )
     assert agent.verdict().health is Health.UNKNOWN
-    assert agent.verdict().reason == "No PySpark"
+    assert agent.verdict().codes == ("audit.unreadable", "audit.ok")
 
 
 def test_the_report_is_offered_once_it_is_there(
@@ -620,7 +630,7 @@ def test_one_that_was_stopped_is_not_started_again_too_late(
     leave(tmp_path, database, outcome="stopped")
     agent = Agent(tmp_path, database, now=NIGHT + 3.1 * HOUR)
     assert agent.outcome == "stopped"
-    assert "was stopped together with mirrorwatch" in agent.verdict().reason
+    assert agent.verdict().code == "audit.failed"
 
 
 def test_one_whose_agent_was_killed_is_not_tried_again(
@@ -629,9 +639,7 @@ def test_one_whose_agent_was_killed_is_not_tried_again(
     leave(tmp_path, database, outcome="running", ended_at=None)
     agent = Agent(tmp_path, database, now=NIGHT + MINUTE)
     assert agent.outcome == "abandoned"
-    assert (
-        "was interrupted when mirrorwatch was killed" in agent.verdict().reason
-    )
+    assert agent.verdict().code == "audit.failed"
     # The next night is another matter.
     assert agent.run(NIGHT + DAY) == "finished"
     assert agent.verdict().health is Health.OK
@@ -662,7 +670,8 @@ def test_a_night_is_run_once_an_audit_by_hand_is_over(beside: Agent) -> None:
     assert is_started(beside)
     (beside.folder / "held").unlink()
     assert beside.run(NIGHT + 20 * MINUTE) == "finished"
-    assert "up to 2026-11-21 02:20" in beside.verdict().reason
+    assert beside.verdict().codes == ("audit.ok",)
+    assert beside.verdict().evidence["to"] == "2026-11-21T02:20:00+00:00"
     (beside.folder / "started").unlink()
     beside.look(NIGHT + HOUR)
     assert not is_started(beside)
@@ -709,10 +718,8 @@ def test_a_night_that_was_kept_from_running_for_too_long_is_told(
     assert not is_started(beside)
     verdict = beside.verdict()
     assert verdict.health is Health.WARNING
-    assert verdict.reason.startswith(
-        "The audit due at 2026-11-21 02:00 UTC was not run: another one was "
-        "running on audit.out. The next audit covers its records"
-    )
+    assert verdict.code == "audit.failed"
+    assert verdict.evidence["attempt"] == "refused"
     (beside.folder / "held").unlink()
     assert beside.run(NIGHT + DAY) == "finished"
     assert beside.verdict().health is Health.OK
@@ -728,7 +735,8 @@ def test_a_night_on_which_the_agent_was_down_is_missed(
     assert later.outcome == "finished"
     verdict = later.verdict()
     assert verdict.health is Health.WARNING
-    assert "since the one due at 2026-11-22 02:00" in verdict.reason
+    assert verdict.code == "audit.missed"
+    assert verdict.findings[0].numbers == {"seconds": 4 * 3600}
 
 
 def test_a_new_agent_misses_nothing_of_the_time_before_it(
@@ -736,4 +744,4 @@ def test_a_new_agent_misses_nothing_of_the_time_before_it(
 ) -> None:
     agent = Agent(tmp_path, database, now=NIGHT + 4 * HOUR)
     assert agent.outcome is None
-    assert "No audit of this flow has run yet" in agent.verdict().reason
+    assert agent.verdict().codes == ("audit.no-data",)
