@@ -21,7 +21,6 @@ from .state import Database
 from .state.audits import local_path
 from .state.documents import VerdictStore
 from .state.history import History
-from .state.levels import LevelHistory
 from .state.maintenance import MaintenanceStore
 from .web.app import LatestReport, create_app
 from .web.headers import protected
@@ -98,7 +97,6 @@ def build_agent(
         },
         database=database,
         history=history,
-        levels=LevelHistory(database),
         interval=min(config.interval, LONGEST_LOOK),
         clock=clock,
         logger=logger,

@@ -29,7 +29,6 @@ __all__ = [
     "Above",
     "Alert",
     "AtFault",
-    "Burns",
     "Condition",
     "Grows",
     "Old",
@@ -116,17 +115,7 @@ class Grows:
     within: timedelta
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Burns:
-    """The budget of a service level is used up too fast."""
-
-    window: str
-    """Long window, a name in `BURNS`."""
-
-
-Condition = (
-    WhenHealth | AtFault | Silent | Vanished | Old | Above | Grows | Burns
-)
+Condition = WhenHealth | AtFault | Silent | Vanished | Old | Above | Grows
 """When an alert is raised."""
 
 
@@ -158,8 +147,6 @@ class Alert:
         match self.when:
             case WhenHealth(check=check, health=health):
                 return may_follow(check, health)
-            case Burns():
-                return True
             case _:
                 return False
 
@@ -320,44 +307,7 @@ def check_alerts() -> Iterator[Alert]:
         )
 
 
-LEVEL_SECTION = "service-levels"
-"""Of docs/runbook.md."""
-
-LEVEL_ALERTS = (
-    Alert(
-        name="MirrorwatchBudgetFast",
-        when=Burns(window="1h"),
-        # The windows are the hold. This is for what is counted late.
-        hold=timedelta(minutes=2),
-        severity=Severity.TICKET,
-        summary="2 % of the 30-day error budget was used within an hour, and "
-        "it goes on",
-        section=LEVEL_SECTION,
-    ),
-    Alert(
-        name="MirrorwatchBudgetMedium",
-        when=Burns(window="6h"),
-        hold=timedelta(minutes=5),
-        severity=Severity.TICKET,
-        summary="5 % of the 30-day error budget was used within six hours, "
-        "and it goes on",
-        section=LEVEL_SECTION,
-    ),
-    Alert(
-        name="MirrorwatchBudgetSlow",
-        when=Burns(window="3d"),
-        hold=timedelta(minutes=30),
-        severity=Severity.TICKET,
-        summary="the error budget will not last 30 days: 10 % of it was used "
-        "within three days, and it goes on",
-        section=LEVEL_SECTION,
-    ),
-)
-"""Alerts on budgets: the fast ones first. None is a page: what uses a budget
-up is a fault of which a check says at once that it began and that it ended. A
-budget burns on for half an hour after it, and would keep that page open."""
-
-ALERTS = (*CAUSE_ALERTS, *check_alerts(), *LEVEL_ALERTS, *AGENT_ALERTS)
+ALERTS = (*CAUSE_ALERTS, *check_alerts(), *AGENT_ALERTS)
 """Every alert there is."""
 
 PAGE = "http://mirrorwatch:8080"
@@ -380,7 +330,7 @@ def runbook_of(alert: Alert, page: str) -> str:
 def subject_of(alert: Alert) -> str | None:
     """Return the label that says what an alert is about, if one does."""
     match alert.when:
-        case WhenHealth() | AtFault() | Vanished() | Burns():
+        case WhenHealth() | AtFault() | Vanished():
             return "flow"
         case Above(metric=metric) | Grows(metric=metric):
             return next(iter(metric.labels), None)

@@ -5,8 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from string import Template
 
-from mirrorwatch.domain.levels.metrics import BURN_RATE
-from mirrorwatch.domain.levels.model import BURNS
 from mirrorwatch.domain.metrics import Metric
 from mirrorwatch.domain.notices.model import GAP, Severity
 from mirrorwatch.domain.report import Health
@@ -18,7 +16,6 @@ from .alerts import (
     Above,
     Alert,
     AtFault,
-    Burns,
     Grows,
     Old,
     Silent,
@@ -325,37 +322,6 @@ $grouped$barrier    |stateDuration(lambda: "$field" $is_so)
         .topic(topic)
 """)
 
-_BURNS = Template("""\
-// $about
-var burning_$window = $source\
-        .groupBy('flow', 'level')
-    // No second `where` of `from`: that would change `fresh` for all.
-    |where(lambda: isPresent("$field") AND "window" == '$window')
-
-var held_$window = $held\
-        .groupBy('flow')
-    |where(lambda: isPresent("$maintenance"))
-
-burning_$window
-    // Both are of one tick, and have its time.
-    |join(held_$window)
-        .as('burning', 'held')
-        .on('flow')
-$barrier    |stateDuration(lambda: "burning.$field" > $factor
-            AND "held.$maintenance" == 0.0)
-        .unit(1s)
-        .as('seconds')
-    |alert()
-        .id('$service/$name/$flow/$level_tag')
-        .message('$flow: $level_tag: $summary - ' + page + '$runbook')
-        .details('')
-        .$level(lambda: "seconds" >= $hold)
-        // Maintenance that begins does not end it.
-        .${level}Reset(lambda: "burning.$field" <= $factor)
-        .stateChangesOnly()
-        .topic(topic)
-""")
-
 _GROWN = Template("""\
 // No hold: losses are counted, not measured.
 $source\
@@ -380,7 +346,6 @@ $grouped    |derivative('$field')
 
 ABOUT = {
     "agent": "No agent reports, or one does not keep its state.",
-    "levels": "The error budget of a service level is used up too fast.",
     "cause": "Which part of a flow is at fault: beside the alert of the flow.",
     "unwatched": "A flow is no longer monitored.",
     "sinks": "Metrics or notifications of the agent do not reach a sink.",
@@ -415,8 +380,6 @@ def scripts(
                 own["agent"].append(_script(_DEADMAN, alert, alert.when))
             case Vanished():
                 own["unwatched"].append(_script(_UNWATCHED, alert, alert.when))
-            case Burns():
-                own["levels"].append(_burns_script(alert, alert.when))
             case AtFault():
                 own["cause"].append(_script(_HELD, alert, alert.when))
             case Above() | Grows():
@@ -435,29 +398,6 @@ def scripts(
     }
     texts["flow"] = _flow_script(judged, page=page, database=database)
     return {f"{SERVICE}-{name}": text for name, text in texts.items()}
-
-
-def _burns_script(alert: Alert, when: Burns) -> str:
-    burn = BURNS[when.window]
-    minutes = int(burn.short.total_seconds() // 60)
-    return _BURNS.substitute(
-        flow='{{ index .Tags "flow" }}',
-        level_tag='{{ index .Tags "level" }}',
-        about=f"The lower of the rates of {when.window} and {minutes}m.",
-        window=when.window,
-        source=_source(BURN_RATE),
-        field=BURN_RATE.field,
-        held=_source(MAINTENANCE),
-        maintenance=MAINTENANCE.field,
-        barrier=BARRIER,
-        factor=f"{burn.factor:.1f}",
-        service=SERVICE,
-        name=alert.name.removeprefix("Mirrorwatch"),
-        summary=_escaped(alert.summary),
-        runbook=runbook_of(alert, page=""),
-        level=LEVELS[alert.severity],
-        hold=_seconds(alert.hold),
-    )
 
 
 def _script(

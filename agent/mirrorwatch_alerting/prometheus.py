@@ -6,10 +6,8 @@ from typing import Any
 
 import yaml
 
+from mirrorwatch.domain.canary import metrics as canary
 from mirrorwatch.domain.lag.metrics import TIME_TO_LOSS
-from mirrorwatch.domain.levels import metrics as levels
-from mirrorwatch.domain.levels.model import BURNS
-from mirrorwatch.domain.metrics import Metric
 from mirrorwatch.domain.notices.model import GAP, Severity
 from mirrorwatch.domain.report import Health
 from mirrorwatch.domain.samples import (
@@ -28,7 +26,6 @@ from .alerts import (
     Above,
     Alert,
     AtFault,
-    Burns,
     Condition,
     Grows,
     Old,
@@ -40,7 +37,7 @@ from .alerts import (
     subject_of,
 )
 
-__all__ = ["FORGET", "rules"]
+__all__ = ["FORGET", "RATIO", "rules"]
 
 
 AGENT = ("job", "namespace", "cluster")
@@ -77,21 +74,20 @@ def rules(alerts: Iterable[Alert], *, page: str | None = None) -> str:
     -----
     Alerts are in one group with what is recorded for them, because rules of
     one group are evaluated in their order: they look at what the recorded
-    series say of the same moment. Shares of days cost more, change slowly, and
-    have a group of their own.
+    series say of the same moment. A share of 30 days costs more and changes
+    slowly: it has a group of its own.
     """
     group = {
         "name": SERVICE,
         "rules": [
             *_recorded(),
-            *_recorded_levels(FAST_WINDOWS),
             *(_rule(alert, page) for alert in alerts),
         ],
     }
     slow = {
         "name": f"{SERVICE}-levels",
         "interval": _duration(SLOW_INTERVAL),
-        "rules": [*_recorded_levels(SLOW_WINDOWS), *_recorded_month()],
+        "rules": [_recorded_level()],
     }
     return yaml.dump(
         {"groups": [group, slow]},
@@ -123,75 +119,18 @@ def _recorded() -> Iterable[dict[str, str]]:
 
 
 SLOW_INTERVAL = timedelta(minutes=4)
-"""How often shares of days are recorded: a series is stale after five."""
+"""How often the share is recorded: a series is stale after five."""
 
-FAST_WINDOWS = ("5m", "30m", "1h", "6h")
-SLOW_WINDOWS = ("3d", "30d")
-LEVEL = f"{BY_FLOW}, level"
-LEVEL_OBJECTIVE = "mirrorwatch:level_objective"
-LEVEL_BAD = "mirrorwatch:level_bad:ratio_rate"
+RATIO = "mirrorwatch:level:ratio_rate30d"
+"""Share of probes that arrived within the bound."""
 
 
-def _risen(metric: Metric, window: str) -> str:
-    return f"sum by ({LEVEL}) (rate({metric.name}[{window}]))"
-
-
-def _recorded_levels(windows: Iterable[str]) -> Iterable[dict[str, str]]:
-    """Yield the share of bad ones by window, of those that are known."""
-    for window in windows:
-        bad = _risen(levels.BAD, window)
-        good = _risen(levels.GOOD, window)
-        yield {
-            "record": f"{LEVEL_BAD}{window}",
-            "expr": f"{bad}\n  / ({good} + {bad})",
-        }
-    if "5m" in windows:
-        wanted = levels.OBJECTIVE.name
-        yield {
-            "record": LEVEL_OBJECTIVE,
-            "expr": f"max by ({LEVEL}) ({wanted})",
-        }
-
-
-def _recorded_month() -> Iterable[dict[str, str]]:
-    """Yield what is left of budgets, and how much is not known."""
-    yield {
-        "record": "mirrorwatch:level_budget_left:ratio30d",
-        "expr": f"1 - {LEVEL_BAD}30d / (1 - {LEVEL_OBJECTIVE})",
-    }
-    parts = [
-        _risen(metric, "30d")
-        for metric in (levels.UNKNOWN, levels.GOOD, levels.BAD)
-    ]
-    yield {
-        "record": "mirrorwatch:level_unknown:ratio_rate30d",
-        "expr": f"{parts[0]}\n  / ({' + '.join(parts)})",
-    }
-
-
-def _burns(alert: Alert, when: Burns) -> str:
-    """Return when a budget is used up too fast, in both windows.
-
-    Notes
-    -----
-    As with checks, what is not known ends no alert: the short window has to
-    say that it is over.
-    """
-    burn, gap = BURNS[when.window], _duration(alert.gap)
-    wanted = f"last_over_time({LEVEL_OBJECTIVE}[{_duration(FORGET)}])"
-    limit = f"{burn.factor:g} * (1 - {wanted})"
-    long, short = (
-        f"{LEVEL_BAD}{_duration(window)}" for window in (burn.long, burn.short)
+def _recorded_level() -> dict[str, str]:
+    good, bad = (
+        f"sum by ({BY_FLOW}) (rate({metric.name}[30d]))"
+        for metric in (canary.GOOD, canary.BAD)
     )
-    exceeds = " and ".join(
-        f"last_over_time({rate}[{gap}]) > {limit}" for rate in (long, short)
-    )
-    fires = f'ALERTS{{alertname="{alert.name}", alertstate="firing"}}'
-    return (
-        f"({exceeds} unless on ({BY_FLOW}) {HELD} == 1)\n"
-        f"  or ({wanted} and on ({LEVEL}) {fires} "
-        f"unless on ({LEVEL}) {short} <= {limit})"
-    )
+    return {"record": RATIO, "expr": f"{good}\n  / ({good} + {bad})"}
 
 
 def _rule(alert: Alert, page: str | None) -> dict[str, Any]:
@@ -211,8 +150,6 @@ def _rule(alert: Alert, page: str | None) -> dict[str, Any]:
 def _annotations(alert: Alert, page: str | None) -> dict[str, str]:
     subject = subject_of(alert)
     told = f"{{{{ $labels.{subject} }}}}: " if subject else ""
-    if isinstance(alert.when, Burns):
-        told += "{{ $labels.level }}: "
     if isinstance(alert.when, AtFault):
         told += "{{ $labels.cause }} at fault: "
     if page is None:
@@ -262,7 +199,7 @@ def _ask(expression: str, labels: str) -> str:
 def _expression(alert: Alert, when: Condition) -> str:
     gap = _duration(alert.gap)
     match when:
-        case WhenHealth() | AtFault() | Burns():
+        case WhenHealth() | AtFault():
             return _reported(alert, when)
         case Silent(metric=metric):
             return f"absent({metric.name})"
@@ -312,15 +249,11 @@ def _too_old(alert: Alert, when: Old) -> str:
     )
 
 
-def _reported(alert: Alert, when: WhenHealth | AtFault | Burns) -> str:
+def _reported(alert: Alert, when: WhenHealth | AtFault) -> str:
     """Return when the agent says so of a flow."""
-    match when:
-        case WhenHealth():
-            return _judged(alert, when)
-        case AtFault():
-            return _at_fault(alert, when)
-        case Burns():
-            return _burns(alert, when)
+    if isinstance(when, AtFault):
+        return _at_fault(alert, when)
+    return _judged(alert, when)
 
 
 def _judged(alert: Alert, when: WhenHealth) -> str:

@@ -22,6 +22,7 @@ from .panels import (
     Picture,
     Quantile,
     Reading,
+    Share,
     Unit,
     Variable,
     arrange,
@@ -403,8 +404,9 @@ def _cells(board: Board) -> Iterator[ChronografCell]:
     panels = [
         panel
         for panel in board.panels
-        # InfluxQL cannot reckon with the present moment.
-        if not any(isinstance(q.reading, Age) for q in panel.queries)
+        # InfluxQL cannot reckon with the present moment, and no cell has a
+        # time of its own.
+        if not any(isinstance(q.reading, Age | Share) for q in panel.queries)
     ]
     for panel, at in arrange(panels, cell=CELL):
         for cell in render_cells(panel, board, at):

@@ -60,12 +60,14 @@ from .panels import (
     COLOURS,
     COLUMNS,
     FRESH,
+    MONTH,
     Board,
     Increase,
     Panel,
     Picture,
     Quantile,
     Query,
+    Share,
     Unit,
     Variable,
     arrange,
@@ -160,7 +162,7 @@ class Prometheus(DataSource):
                 expr=alerts,
                 step="60s",
                 titleFormat="{{alertname}}",
-                textFormat="{{flow}} {{cause}}{{level}}",
+                textFormat="{{flow}} {{cause}}",
                 tagKeys="severity",
             ),
             _marks(
@@ -468,7 +470,6 @@ UNITS = {
     Unit.HEALTH: "none",
     Unit.MOMENT: "dateTimeFromNow",
     Unit.PER_SECOND: "short",
-    Unit.RATE: "none",
     Unit.RATIO: "percentunit",
     Unit.SECONDS: "s",
 }
@@ -544,6 +545,8 @@ def _time_from(panel: Panel) -> str | None:
         return None
     if any(isinstance(reading, Increase) for reading in readings):
         return None
+    if any(isinstance(reading, Share) for reading in readings):
+        return MONTH
     if any(isinstance(reading, Quantile) for reading in readings):
         return QUANTILE_WINDOW
     return _minutes()

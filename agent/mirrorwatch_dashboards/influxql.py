@@ -14,6 +14,7 @@ from .panels import (
     Quantile,
     Query,
     Reading,
+    Share,
     Variable,
 )
 
@@ -74,8 +75,8 @@ def over_time(
         case Quantile():
             each = f'percentile("{metric.field}", {reading.q * 100:g})'
             return f'SELECT {each} AS "{name}" {source} {tail}'
-        case Age():
-            msg = f"{metric.name}: an age is read for now"
+        case Age() | Share():
+            msg = f"{metric.name} is read for now only"
             raise ValueError(msg)
     # Nothing where there is nothing: a sum must not begin at 0.
     inner = _group(metric.labels, dialect.step)
@@ -92,7 +93,7 @@ def now(
     """Return the query for what is true now, or of the whole time shown."""
     metric, by = reading.metric, reading.by
     during = dialect.during
-    if not isinstance(reading, Increase):
+    if not isinstance(reading, Increase | Share):
         during = dialect.fresh(reading)
     where = _where(reading, board, dialect, during)
     source = f"FROM {dialect.measurement(metric.measurement)} WHERE {where}"
@@ -108,6 +109,17 @@ def now(
         case Quantile():
             each = f'percentile("{metric.field}", {reading.q * 100:g})'
             return f'SELECT {each} AS "{name}" {source} {_group(by)}'
+        case Share():
+            part, rest = (
+                f'non_negative_difference(last("{m.field}"))'
+                for m in (metric, reading.rest)
+            )
+            inner = f"{_group(metric.labels, dialect.step)} fill(none)"
+            return (
+                f'SELECT sum("part") / (sum("part") + sum("rest")) AS "{name}"'
+                f' FROM (SELECT {part} AS "part", {rest} AS "rest"'
+                f" {source} {inner}) WHERE {during} {_group(by)}"
+            )
         case Age():
             # Grafana reckons moments in milliseconds.
             each = f'max("{metric.field}") * 1000'

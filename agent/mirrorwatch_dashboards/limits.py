@@ -11,7 +11,6 @@ from .panels import Limits
 
 __all__ = [
     "ANY",
-    "BUDGET",
     "COMMIT",
     "COMMIT_FAILURES",
     "FETCH",
@@ -58,9 +57,6 @@ RETENTION = Limits(
     below=True,
 )
 """The check also asks for a share of the retention."""
-
-BUDGET = Limits(warning=0.25, critical=0, below=True)
-"""Below 0 the objective is missed; at a quarter there is time to act."""
 
 THROTTLE = Limits(warning=_seconds(_MIRROR.throttle))
 COMMIT = Limits(warning=_seconds(_MIRROR.commit_time))

@@ -19,6 +19,7 @@ __all__ = [
     "COLUMNS",
     "FLOW",
     "FRESH",
+    "MONTH",
     "TOPIC",
     "Age",
     "Board",
@@ -33,6 +34,7 @@ __all__ = [
     "Quantile",
     "Query",
     "Reading",
+    "Share",
     "Unit",
     "Variable",
     "arrange",
@@ -131,8 +133,23 @@ class Age(_Reading):
     """How long ago the newest of some moments is."""
 
 
-Reading = Gauge | Increase | Quantile | Age
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Share(_Reading):
+    """The share of one counter in the sum of two, over 30 days."""
 
+    rest: Metric
+    """The other counter, with the same labels."""
+
+    @classmethod
+    def types(cls) -> tuple[MetricType, ...]:
+        return (MetricType.COUNTER,)
+
+
+Reading = Gauge | Increase | Share | Quantile | Age
+
+
+MONTH = "30d"
+"""What a share is of."""
 
 FRESH = timedelta(minutes=2)
 """How old a figure may be that is shown as today's: longer than three ticks
@@ -151,7 +168,6 @@ class Unit(StrEnum):
     HEALTH = "health"
     MOMENT = "ago"
     PER_SECOND = "per second"
-    RATE = "times"
     RATIO = "ratio"
     SECONDS = "s"
 

@@ -1,10 +1,21 @@
 """Queries in PromQL, with the variables of Grafana."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from mirrorwatch.domain.metrics import Metric
 
-from .panels import Age, Board, Function, Gauge, Increase, Quantile, Reading
+from .panels import (
+    MONTH,
+    Age,
+    Board,
+    Function,
+    Gauge,
+    Increase,
+    Quantile,
+    Reading,
+    Share,
+)
 
 __all__ = ["choices", "now", "over_time"]
 
@@ -30,8 +41,8 @@ def over_time(reading: Reading, board: Board) -> str:
             return f"{grown} * $__interval_ms / 1000"
         case Quantile():
             return _quantile(reading, name, STEP)
-        case Age():
-            msg = f"{reading.metric.name}: an age is read for now"
+        case Age() | Share():
+            msg = f"{reading.metric.name} is read for now only"
             raise ValueError(msg)
 
 
@@ -45,6 +56,15 @@ def now(reading: Reading, board: Board) -> str:
             # Events are whole; `increase` guesses what the edges hide.
             grown = f"increase({name}[$__range])"
             return f"round({_across(Function.SUM, reading.by, grown)})"
+        case Share():
+            part, rest = (
+                _across(Function.SUM, reading.by, f"rate({each}[{MONTH}])")
+                for each in (
+                    name,
+                    _selector(replace(reading, metric=reading.rest), board),
+                )
+            )
+            return f"{part} / ({part} + {rest})"
         case Quantile():
             return _quantile(reading, name, QUANTILE_WINDOW)
         case Age():

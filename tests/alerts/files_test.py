@@ -16,7 +16,7 @@ from mirrorwatch.domain.mirror_kinds import KINDS
 from mirrorwatch.domain.report import Health
 from mirrorwatch.domain.samples import AGENT_METRICS, FLOW_CAUSE, SOURCE_UP
 from mirrorwatch_alerting.__main__ import files
-from mirrorwatch_alerting.alerts import ALERTS, Above, Burns, WhenHealth
+from mirrorwatch_alerting.alerts import ALERTS, Above, WhenHealth
 from mirrorwatch_alerting.kapacitor import FRESH
 from mirrorwatch_alerting.prometheus import rules as prometheus_rules
 from tests.support.programs import program
@@ -172,7 +172,7 @@ def test_every_field_and_tag_that_kapacitor_asks_for_is_written() -> None:
     written = {metric.measurement for metric in CATALOGUE}
     fields = {metric.field for metric in CATALOGUE}
     texts = [f.read_text("utf-8") for f in KEPT.glob("kapacitor/*.tick")]
-    assert len(texts) == 6
+    assert len(texts) == 5
     for text in texts:
         assert set(re.findall(r"measurement\('(\w+)'\)", text)) <= written
         asked = re.findall(r'isPresent\("(\w+)"\)', text)
@@ -225,7 +225,7 @@ def test_amtool_accepts_the_example_for_alertmanager() -> None:
 def test_what_may_follow_from_a_cause_is_a_symptom_and_nothing_else() -> None:
     own = {a.name for a in ALERTS if not a.is_symptom}
     assert own == {
-        a.name for a in ALERTS if not isinstance(a.when, WhenHealth | Burns)
+        a.name for a in ALERTS if not isinstance(a.when, WhenHealth)
     } | {
         *("MirrorwatchSkipsCritical", "MirrorwatchSkipsWarning"),
         *("MirrorwatchPositionCritical", "MirrorwatchPositionWarning"),

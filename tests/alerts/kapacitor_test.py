@@ -7,20 +7,17 @@ from datetime import datetime, timedelta
 import pytest
 
 from mirrorwatch.clock import utc_now
-from mirrorwatch.domain.levels.model import LevelsObservation
 from mirrorwatch.domain.notices.model import Severity
 from mirrorwatch.domain.report import Flow, Health
 from mirrorwatch.ports import AgentState, Report
 from mirrorwatch_alerting.alerts import (
     AGENT_ALERTS,
     ALERTS,
-    LEVEL_ALERTS,
     Alert,
     WhenHealth,
 )
 from mirrorwatch_alerting.kapacitor import scripts
-from tests.support.builders import a_report, a_window
-from tests.support.full_report import a_full_report
+from tests.support.builders import a_report
 from tests.support.kapacitor import (
     HURRIED,
     PATIENCE,
@@ -139,7 +136,7 @@ AGENT_PATIENCE = 120.0
 JUDGED = [alert for alert in ALERTS if isinstance(alert.when, WhenHealth)]
 OWN = [
     replace(alert, hold=max(alert.hold / 60, 3 * AGENT_TICK))
-    for alert in (*AGENT_ALERTS, *LEVEL_ALERTS)
+    for alert in AGENT_ALERTS
 ]
 """A minute is a second."""
 
@@ -236,51 +233,6 @@ def test_each_trouble_of_a_sink_or_the_state_is_told_and_its_end_too(
     wait_until(lambda: heard() == expected, within=AGENT_PATIENCE, what=heard)
 
 
-def test_a_budget_that_burns_is_told_but_not_in_maintenance(
-    agent_kapacitor: AlertingKapacitor,
-) -> None:
-    begin = utc_now() - 20 * AGENT_TICK
-
-    def at(tick: int, flow: str) -> Report:
-        bad = 6 <= tick < 40
-        (observed,) = [
-            seen
-            for seen in a_full_report(begin).observations
-            if isinstance(seen, LevelsObservation)
-        ]
-        burns = {"1h": 15.0 if bad else 14.4, "6h": 0.0}
-        level = replace(observed.levels[0], burns=burns)
-        now = begin + tick * AGENT_TICK
-        seen = replace(observed, flow=flow, at=now, levels=(level,))
-        # One is in maintenance before it burns, one while it does.
-        since = {"before": 3, "while": 30}.get(flow, 99)
-        window = a_window(begin + since * AGENT_TICK, flow=flow)
-        return a_report(
-            now,
-            flows=[Flow(name=flow, source="a", target="b")],
-            verdicts=[],
-            observations=[seen],
-            maintenance=[window] if tick >= since else [],
-        )
-
-    flows = ("none", "before", "while")
-    agent_kapacitor.feed(at(n, flow) for n in range(60) for flow in flows)
-    raised = 6 + hold("BudgetFast")
-    expected = {"none": [raised, 40], "while": [raised, 40]}
-
-    def heard() -> Mapping[str, list[int]]:
-        found: dict[str, list[int]] = {}
-        for told in agent_kapacitor.told:
-            _, name, *of = told.id.split("/")
-            if name.startswith("Budget"):
-                assert (name, of[1:]) == ("BudgetFast", ["delivered"])
-                tick = round((told.at - begin) / AGENT_TICK)
-                found.setdefault(of[0], []).append(tick)
-        return found
-
-    wait_until(lambda: heard() == expected, within=AGENT_PATIENCE, what=heard)
-
-
 def hold(name: str) -> int:
     return BY_NAME[f"Mirrorwatch{name}"].hold // AGENT_TICK
 
@@ -349,7 +301,6 @@ def test_a_flow_that_is_watched_no_more_is_told_by_name(
 def test_no_alert_of_the_agent_was_left_out() -> None:
     assert {type(alert.when).__name__ for alert in OWN} == {
         *("Silent", "Vanished", "Above", "Grows"),
-        "Burns",
         "Old",  # one that makes no ticks is silent in InfluxDB
     }
 

@@ -14,7 +14,6 @@ from mirrorwatch_alerting.alerts import (
     Above,
     Alert,
     AtFault,
-    Burns,
     Grows,
     Old,
     Silent,
@@ -168,9 +167,7 @@ def test_an_alert_stays_when_its_data_stop_and_the_silence_is_told(
 def test_the_agents_own_alerts_fire_for_their_faults_only(
     tmp_path: Path,
 ) -> None:
-    # Those of service levels have a test of their own.
-    other = WhenHealth | Burns
-    own = [a for a in ALERTS if not isinstance(a.when, other)]
+    own = [a for a in ALERTS if not isinstance(a.when, WhenHealth)]
     check_stories(RULES, tmp_path, [own_fault(alert) for alert in own])
 
 
@@ -219,7 +216,7 @@ def own_fault(alert: Alert) -> Story:
             name = f'{metric.name}{{sink="influxdb"}}'
             values = f"7x{BEGIN - 1} 9x60"
             mended = BEGIN + within // STEP
-        case WhenHealth() | Burns():
+        case WhenHealth():
             raise AssertionError(alert)
     return Story(
         name=alert.name,
@@ -720,3 +717,43 @@ def test_a_counter_that_begins_again_is_no_loss_but_what_it_counts_is(
         for lost, fired in (("0", set[str]()), ("2", {name}))
     ]
     check_stories(RULES, tmp_path, again)
+
+
+LEVEL = ("mirrorwatch_level_good_total", "mirrorwatch_level_bad_total")
+
+
+def test_the_good_share_of_probes_is_recorded_of_each_flow(
+    tmp_path: Path,
+) -> None:
+    counts = {FLOW: ("0+999x20", "0+1x20"), OTHER: ("0+5x20", "7x20")}
+    document = {
+        "rule_files": [str(RULES)],
+        "evaluation_interval": "4m",
+        "tests": [
+            {
+                "interval": "4m",
+                "input_series": [
+                    {
+                        "series": f'{name}{{flow="{flow}"}}',
+                        "values": values,
+                    }
+                    for flow, both in counts.items()
+                    for name, values in zip(LEVEL, both, strict=True)
+                ],
+                "promql_expr_test": [
+                    {
+                        "expr": "round(mirrorwatch:level:ratio_rate30d, 1e-6)",
+                        "eval_time": "80m",
+                        "exp_samples": [
+                            {
+                                "labels": f'{{flow="{flow}"}}',
+                                "value": share,
+                            }
+                            for flow, share in ((FLOW, 0.999), (OTHER, 1))
+                        ],
+                    }
+                ],
+            }
+        ],
+    }
+    play(document, tmp_path)

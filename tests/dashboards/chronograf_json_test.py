@@ -11,7 +11,7 @@ from mirrorwatch.domain.catalogue import CATALOGUE, LABELS
 from mirrorwatch.domain.report import Health
 from mirrorwatch_dashboards.boards import BOARDS
 from mirrorwatch_dashboards.chronograf import ChronografCell, Dashboard
-from mirrorwatch_dashboards.panels import Age
+from mirrorwatch_dashboards.panels import Age, Share
 
 PATHS = sorted((bundled_folder("dashboards") / "chronograf").glob("*.json"))
 
@@ -85,14 +85,14 @@ def test_a_single_number_is_one_and_never_old(kept: Dashboard) -> None:
         assert ("now() - " in query.query) is not whole
 
 
-def test_only_what_needs_the_present_moment_is_missing() -> None:
-    """InfluxQL cannot take a time from the present one."""
+def test_only_what_needs_a_time_of_its_own_is_missing() -> None:
+    """InfluxQL takes no time from the present one, cells have no time."""
     for board, path in zip(BOARDS, _paths(), strict=True):
         names = [cell.name for cell in _dashboard(path).cells]
         for panel in board.panels:
             there = any(name.startswith(panel.title) for name in names)
-            ages = [isinstance(q.reading, Age) for q in panel.queries]
-            assert there is not any(ages)
+            past = [isinstance(q.reading, Age | Share) for q in panel.queries]
+            assert there is not any(past)
 
 
 def _paths() -> list[Path]:

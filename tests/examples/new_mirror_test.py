@@ -33,7 +33,6 @@ from mirrorwatch.sources.mirror_state import MirrorState
 from mirrorwatch.state import Database
 from mirrorwatch.state.documents import DocumentStore
 from mirrorwatch.state.history import History
-from mirrorwatch.state.levels import LevelHistory
 from mirrorwatch.threads import Latest
 from mirrorwatch.wiring.context import (
     FlowParts,
@@ -171,7 +170,6 @@ def context(properties: Mapping[str, str]) -> WiringContext:
         properties=dict.fromkeys(clusters, properties),
         database=database,
         history=History(database, timedelta(seconds=1)),
-        levels=LevelHistory(database),
         interval=timedelta(seconds=1),
         clock=Clock(),
         logger=structlog.get_logger(),

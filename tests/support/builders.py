@@ -112,6 +112,8 @@ def a_canary(
     partitions: Sequence[CanaryPartition] = (),
     arrivals: Sequence[ProbeArrival] = (),
     problems: Sequence[Problem] = (),
+    good: int = 0,
+    bad: int = 0,
 ) -> CanaryObservation:
     return CanaryObservation(
         flow=flow,
@@ -119,6 +121,8 @@ def a_canary(
         topic="mirrorwatch.canary",
         remote_topic="mirrorwatch.canary",
         partitions=tuple(partitions),
+        good=good,
+        bad=bad,
         arrivals=tuple(arrivals),
         problems=tuple(problems),
     )

@@ -155,8 +155,8 @@ def fill_chronograf(
 
 
 def _duration(text: str) -> timedelta:
-    assert text.endswith("m"), text
-    return timedelta(minutes=int(text[:-1]))
+    unit = {"m": timedelta(minutes=1), "d": timedelta(days=1)}[text[-1]]
+    return int(text[:-1]) * unit
 
 
 def numbers(values: Any) -> list[float]:

@@ -40,13 +40,6 @@ from mirrorwatch.domain.lag.model import (
     LagStatus,
     TopicLag,
 )
-from mirrorwatch.domain.levels.model import (
-    LevelCounts,
-    LevelObjective,
-    LevelsObservation,
-    LevelState,
-    ServiceLevel,
-)
 from mirrorwatch.domain.metrics import Histogram
 from mirrorwatch.domain.offsets import OffsetMap
 from mirrorwatch.domain.parity.configs import ConfigDrift, ConfigsObservation
@@ -98,7 +91,6 @@ __all__ = [
     "reports",
     "some_compared_topics",
     "some_configs",
-    "some_levels",
     "some_readers",
     "some_resets",
     "some_schemas",
@@ -319,33 +311,6 @@ def some_configs(at: datetime) -> ConfigsObservation:
         ),
         sync=timedelta(minutes=10),
         patience=timedelta(minutes=11),
-    )
-
-
-def some_levels(at: datetime) -> LevelsObservation:
-    """Return service levels, one of which burns its budget."""
-    counts = LevelCounts(good=999_610, bad=390, unknown=1_200)
-    delivered = LevelObjective(
-        level=ServiceLevel.DELIVERED, share=0.999, within=timedelta(seconds=5)
-    )
-    verified = LevelObjective(level=ServiceLevel.VERIFIED, share=0.99999)
-    return LevelsObservation(
-        flow=FLOW.name,
-        at=at,
-        levels=(
-            LevelState(
-                objective=delivered,
-                total=counts,
-                month=counts,
-                burns={"1h": 15.5, "6h": 2.25, "3d": 0.25},
-            ),
-            LevelState(
-                objective=verified,
-                total=LevelCounts(good=2_000_000),
-                month=LevelCounts(good=2_000_000),
-                burns={"6h": 0.0, "3d": 0.0},
-            ),
-        ),
     )
 
 

@@ -15,7 +15,6 @@ from mirrorwatch.domain.position.model import PositionObservation, ResetKind
 from mirrorwatch.sources.mirror_state import MirrorState
 from mirrorwatch.state import Database
 from mirrorwatch.state.history import History
-from mirrorwatch.state.levels import LevelHistory
 from mirrorwatch.wiring.context import FlowParts, WiringContext, to_mirror
 from mirrorwatch.wiring.flows import wire_position
 from tests.domain.position.world import TICK, World
@@ -58,7 +57,6 @@ class Agent:
             properties={"summit": {}},
             database=self.database,
             history=History(self.database, TICK),
-            levels=LevelHistory(self.database),
             interval=TICK,
             clock=Clock(),
             logger=structlog.get_logger("mirrorwatch"),

@@ -95,9 +95,6 @@ def _print_flow(
     recovery = _recovery(flow, now)
     if recovery:
         console.print(Text(f"  {recovery}"))
-    for level in flow.get("levels", ()):
-        if level["share"] is not None:
-            console.print(Text(f"  30 days: {plain(level['text'])}"))
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("  check", header_style="dim", no_wrap=True)
     table.add_column("health", header_style="dim", no_wrap=True)

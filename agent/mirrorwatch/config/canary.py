@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import ByteSize, Field
 
 from ..domain.canary.check import CanaryLimits
-from ..domain.canary.model import CREATED_PARTITIONS, PROBE_BYTES
+from ..domain.canary.model import CREATED_PARTITIONS, PROBE_BYTES, WITHIN
 from ..domain.mirror_records import REFRESH
 from .base import Duration, Model
 
@@ -80,6 +80,14 @@ class CanaryConfig(Model):
     for longer makes the flow critical. The default is 30 times the usual
     latency of a long-distance link, so that a rebalance of MirrorMaker's tasks
     does not alert."""
+
+    within: Duration = Field(
+        WITHIN, title="Bound", gt=timedelta(), le=timedelta(days=1)
+    )
+    """Longest time from the source's acknowledgement of a probe to its arrival
+    at the target that counts as good for the service level
+    (`mirrorwatch_level_good_total`). The default is that of
+    `limits.latency.critical`."""
 
     warmup: Duration = Field(
         default_factory=_default_warmup,

@@ -21,7 +21,6 @@ from ..domain.heartbeats import HeartbeatsLimits
 from ..domain.lag.check import LagLimits
 from ..domain.lag.retention import RetentionLimits
 from ..domain.latency import LatencyLimits
-from ..domain.levels.model import WITHIN, LevelObjective, ServiceLevel
 from ..domain.mirror_kinds import KINDS
 from ..domain.parity.configs import ConfigsLimits
 from ..domain.parity.topics import TopicsLimits
@@ -174,60 +173,6 @@ class LimitsConfig(Model):
         return self
 
 
-class DeliveredConfig(Model):
-    """Which share of probes arrives within a bound."""
-
-    within: Duration = Field(
-        WITHIN, title="Bound", gt=timedelta(), le=timedelta(days=1)
-    )
-    """Longest time from the source's acknowledgement of a probe to its arrival
-    at the target. The default is that of `limits.latency.critical`."""
-
-    objective: float = Field(0.999, title="Objective", gt=0, lt=1)
-    """Share that is wanted over 30 days, from 0 to 1. The default leaves 43
-    minutes of a month."""
-
-
-class VerifiedConfig(Model):
-    """Which share of records is accounted for at the target."""
-
-    objective: float = Field(0.99999, title="Objective", gt=0, lt=1)
-    """Share that is wanted over 30 days, from 0 to 1. The default leaves one
-    record of 100,000."""
-
-
-class LevelsConfig(Model):
-    """Service levels of 30 days, with alerts when their budget burns."""
-
-    delivered: DeliveredConfig = Field(
-        default_factory=DeliveredConfig, title="Delivered probes"
-    )
-    """Which share of probes arrives within a bound."""
-
-    verified: VerifiedConfig = Field(
-        default_factory=VerifiedConfig, title="Verified records"
-    )
-    """Which share of records is accounted for at the target."""
-
-    def objectives(self, *, canary: bool) -> tuple[LevelObjective, ...]:
-        """Return what is wanted.
-
-        Parameters
-        ----------
-        canary
-            Whether probes are sent.
-        """
-        delivered = LevelObjective(
-            level=ServiceLevel.DELIVERED,
-            share=self.delivered.objective,
-            within=self.delivered.within,
-        )
-        verified = LevelObjective(
-            level=ServiceLevel.VERIFIED, share=self.verified.objective
-        )
-        return (delivered, verified) if canary else (verified,)
-
-
 class FlowConfig(Model):
     """One-way replication of a set of topics by one MirrorMaker."""
 
@@ -275,13 +220,6 @@ class FlowConfig(Model):
     )
     """Consumer groups that read the replicated topics at the target. If none
     is configured, the check `readers` is off."""
-
-    levels: LevelsConfig = Field(
-        default_factory=LevelsConfig, title="Service levels"
-    )
-    """Shares of probes and records that are wanted over 30 days. Alerts
-    report when the budget for the others is used too fast; they change no
-    check."""
 
     limits: LimitsConfig = Field(default_factory=LimitsConfig, title="Limits")
     """When a check becomes a warning or critical. Every limit has a

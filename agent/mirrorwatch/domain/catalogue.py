@@ -10,7 +10,6 @@ from collections.abc import Iterator
 
 from .cause import FaultyPart
 from .checks import CHECKS
-from .levels.model import BURNS, ServiceLevel
 from .metrics import LATENCY_BUCKETS, Metric, MetricType
 from .report import Health
 from .samples import AGENT_METRICS, HEALTH_METRICS
@@ -22,9 +21,6 @@ LABELS = {
     "flow": "name of the flow, by default `source->target`",
     "check": "stable name of the check",
     "cause": "part at fault: " + ", ".join(f"`{part}`" for part in FaultyPart),
-    "level": "service level: " + ", ".join(f"`{x}`" for x in ServiceLevel),
-    "window": "long window of a burn rate: "
-    + ", ".join(f"`{x}`" for x in BURNS),
     "partition": "partition number, the same on both clusters",
     "topic": "source topic",
     "class": "topic class as configured, or `other`",

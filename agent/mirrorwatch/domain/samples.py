@@ -7,9 +7,6 @@ from functools import partial
 from .. import __version__
 from .cause import FaultyPart
 from .checks import CHECKS
-from .levels.metrics import METRICS as LEVEL_METRICS
-from .levels.metrics import level_samples
-from .levels.model import LevelsObservation
 from .metrics import Histogram, Sample, counter, gauge
 from .report import (
     AgentState,
@@ -187,7 +184,6 @@ HEALTH_METRICS = (
     MAINTENANCE,
     FLOW_INFO,
     FLOW_CAUSE,
-    *LEVEL_METRICS,
 )
 
 
@@ -278,12 +274,6 @@ def samples(
         (seen.flow, type(seen)): seen
         for seen in sorted(report.observations, key=lambda o: o.at)
     }
-    for (_, _of), seen in sorted(newest.items(), key=lambda item: item[0][0]):
-        if isinstance(seen, LevelsObservation):
-            yield from collect(
-                f"metrics levels {seen.flow}",
-                partial(_writable, partial(level_samples, seen)),
-            )
     for check in CHECKS.values():
         if check.samples is None:
             continue

@@ -3,29 +3,27 @@
 from ..exceptions import SinkError, StateError
 from ..ports import Report
 from ..state.history import History
-from ..state.levels import LevelHistory
 
 __all__ = ["HistorySink"]
 
 
 class HistorySink:
-    """Records every report in the history, and in that of service levels.
+    """Records every report in the history.
 
     Parameters
     ----------
-    histories
+    history
         Where to record it.
     """
 
     name = "history"
 
-    def __init__(self, *histories: History | LevelHistory) -> None:
-        self._histories = histories
+    def __init__(self, history: History) -> None:
+        self._history = history
 
     def publish(self, report: Report) -> None:
         try:
-            for history in self._histories:
-                history.record(report)
+            self._history.record(report)
         except StateError as e:
             raise SinkError(str(e), sink=self.name) from e
 

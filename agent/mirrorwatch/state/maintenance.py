@@ -40,27 +40,32 @@ class MaintenanceStore:
         the new end and reason.
         """
         with self._database.transaction():
-            known = self._not_over(since)
-            windows = {
-                flow: MaintenanceWindow(
-                    flow=flow,
-                    since=known[flow].since if flow in known else since,
-                    until=until,
-                    reason=why,
+            windows = self._document.load()
+            announced = []
+            for flow in flows:
+                window = MaintenanceWindow(
+                    flow=flow, since=since, until=until, reason=why
                 )
-                for flow in flows
-            }
-            self._document.save(known | windows)
-        return tuple(windows.values())
+                before = windows.get(flow)
+                if before is not None and before.until > since:
+                    window = replace(window, since=before.since)
+                windows[flow] = window
+                announced.append(window)
+            self._document.save(windows)
+        return tuple(announced)
 
     def end(
         self, flows: Iterable[str], now: datetime
     ) -> tuple[MaintenanceWindow, ...]:
         """End the maintenance of flows; return what was in force."""
         with self._database.transaction():
-            known = self._not_over(now)
-            ended = tuple(known.pop(flow) for flow in flows if flow in known)
-            self._document.save(known)
+            windows = self._document.load()
+            ended = tuple(
+                windows.pop(flow)
+                for flow in flows
+                if flow in windows and windows[flow].holds(now)
+            )
+            self._document.save(windows)
         return ended
 
     def move(self, step: timedelta, now: datetime) -> None:
@@ -92,10 +97,3 @@ class MaintenanceStore:
         """Return the windows in which notices are held now."""
         windows = self._document.load().values()
         return tuple(window for window in windows if window.holds(now))
-
-    def _not_over(self, now: datetime) -> dict[str, MaintenanceWindow]:
-        return {
-            flow: window
-            for flow, window in self._document.load().items()
-            if window.until > now
-        }

@@ -1,7 +1,7 @@
 """What ``/api/status`` says."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Self
@@ -9,7 +9,6 @@ from typing import Any, Self
 from .. import __version__
 from ..domain.canary.model import CanaryPartition, canaries
 from ..domain.failover.check import FailoverObservation
-from ..domain.levels.model import LevelsObservation, sentence
 from ..domain.report import (
     Cause,
     Evidence,
@@ -197,23 +196,6 @@ def _recovery(report: Report, flow: str) -> dict[str, Any]:
     }
 
 
-def _levels(report: Report, flow: str) -> Iterator[dict[str, Any]]:
-    """Yield the service levels of a flow; shares from 0 to 1."""
-    for seen in report.observations:
-        if not isinstance(seen, LevelsObservation) or seen.flow != flow:
-            continue
-        for state in seen.levels:
-            yield {
-                "level": state.objective.level.value,
-                "objective": state.objective.share,
-                "within_seconds": seconds(state.objective.within),
-                "share": state.month.share,
-                "unknown_share": state.month.unknown_share,
-                "budget_left": state.budget_left,
-                "text": sentence(state),
-            }
-
-
 def _flow(
     report: Report,
     flow: Flow,
@@ -230,7 +212,6 @@ def _flow(
         "target": flow.target,
         "health": health.label,
         **_recovery(report, flow.name),
-        "levels": list(_levels(report, flow.name)),
         "cause": _cause(report.cause_of(flow.name)),
         "verdicts": [
             _verdict(verdict, runbook)

@@ -105,7 +105,7 @@ def _to_settings(flow: FlowConfig, around: WiringContext) -> CanarySettings:
         remote_topic=flow.topic_naming.remote(canary.topic),
         interval=canary.interval,
         deadline=canary.deadline,
-        within=flow.levels.delivered.within,
+        within=canary.within,
         warmup=canary.warmup,
         create=canary.create,
         partitions=canary.partitions,

@@ -40,7 +40,6 @@ from ..sources.readers import ReadersSource
 from ..sources.survey import ViewListener
 from ..state import Database
 from ..state.history import History
-from ..state.levels import LevelHistory
 from ..threads import Latest
 
 __all__ = [
@@ -72,7 +71,6 @@ class WiringContext:
 
     database: Database
     history: History
-    levels: LevelHistory
     interval: timedelta
     """How often workers look."""
 

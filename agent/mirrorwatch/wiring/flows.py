@@ -26,7 +26,6 @@ from ..sources.expected_settings import ExpectedSettings
 from ..sources.failed_tasks import FailedTaskWorker
 from ..sources.heartbeats import HeartbeatsSource
 from ..sources.lag import LagWorker
-from ..sources.levels import LevelsSource
 from ..sources.mirror_state import MirrorState, Route, TailWorker
 from ..sources.parity import ConfigsWorker, ParitySource
 from ..sources.position import PositionWorker
@@ -339,18 +338,6 @@ def wire_skips(parts: FlowParts, around: WiringContext) -> WiredParts:
     return WiredParts(workers=(watch,), sources=(watch,))
 
 
-def wire_levels(parts: FlowParts, around: WiringContext) -> WiredParts:
-    """Wire what tells the service levels of a flow."""
-    flow = parts.config
-    source = LevelsSource(
-        flow=flow.name,
-        target=flow.target,
-        objectives=flow.levels.objectives(canary=flow.canary.enabled),
-        history=around.levels,
-    )
-    return WiredParts(sources=(source,))
-
-
 def wire_reachability(parts: FlowParts, _around: WiringContext) -> WiredParts:
     """Wire what shows which clusters of a flow answer.
 
@@ -573,7 +560,6 @@ AREAS: tuple[Callable[[FlowParts, WiringContext], WiredParts], ...] = (
     wire_readers,
     wire_schemas,
     wire_reachability,
-    wire_levels,
 )
 """Everything that watches one flow by itself."""
 

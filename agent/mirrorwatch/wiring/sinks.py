@@ -70,7 +70,7 @@ def wire_sinks(
     database, logger = around.database, around.logger
     sinks = [
         *web,
-        HistorySink(around.history, around.levels),
+        HistorySink(around.history),
         LogSink(logger=logger),
     ]
     workers: list[Worker] = []

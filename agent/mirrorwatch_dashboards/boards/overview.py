@@ -3,8 +3,6 @@
 from mirrorwatch.domain.canary import metrics as canary
 from mirrorwatch.domain.failover import metrics as failover
 from mirrorwatch.domain.lag import metrics as lag
-from mirrorwatch.domain.levels import metrics as levels
-from mirrorwatch.domain.metrics import Metric
 from mirrorwatch.domain.parity import metrics as parity
 from mirrorwatch.domain.position import metrics as position
 from mirrorwatch.domain.readers import metrics as readers
@@ -31,6 +29,7 @@ from ..panels import (
     Picture,
     Quantile,
     Query,
+    Share,
     Unit,
 )
 
@@ -411,7 +410,7 @@ _NOW = (
         picture=Picture.NUMBER,
         unit=Unit.HEALTH,
         queries=(Query(reading=Gauge(metric=HEALTH)),),
-        width=6,
+        width=4,
         height=4,
     ),
     Panel(
@@ -425,7 +424,7 @@ _NOW = (
         limits=limits.OVERDUE,
         check="canary",
         queries=(Query(reading=Gauge(metric=canary.OLDEST)),),
-        width=6,
+        width=4,
         height=4,
     ),
     Panel(
@@ -457,6 +456,19 @@ _NOW = (
         queries=(
             Query(reading=Gauge(metric=lag.TIME_TO_LOSS, across=Function.MIN)),
         ),
+        width=4,
+        height=4,
+    ),
+    Panel(
+        title="Service level of 30 days",
+        description=(
+            "Share of probes that arrived within `canary.within`, of those of"
+            " which it is known."
+        ),
+        picture=Picture.NUMBER,
+        unit=Unit.RATIO,
+        check="canary",
+        queries=(Query(reading=Share(metric=canary.GOOD, rest=canary.BAD)),),
         width=6,
         height=4,
     ),
@@ -536,109 +548,7 @@ _EVENTS = (
     ),
 )
 
-BY_LEVEL = ("flow", "level")
-
-
-def _share(
-    title: str,
-    description: str,
-    metric: Metric,
-    colours: Limits | None = None,
-    across: Function = Function.MAX,
-) -> Panel:
-    return Panel(
-        title=title,
-        description=description,
-        picture=Picture.NUMBER,
-        unit=Unit.RATIO,
-        limits=colours,
-        queries=(
-            Query(reading=Gauge(metric=metric, by=BY_LEVEL, across=across)),
-        ),
-        width=8,
-        height=4,
-    )
-
-
-_LEVELS = (
-    _share(
-        "Service level of 30 days",
-        "Probes that arrived within the bound, and records accounted for at"
-        " the target, of those that are known.",
-        levels.RATIO,
-        across=Function.MIN,
-    ),
-    _share(
-        "Budget left of 30 days",
-        "Share of the failures that the objective allows and that have not"
-        " happened. Below 0 the objective is missed.",
-        levels.BUDGET_LEFT,
-        limits.BUDGET,
-        Function.MIN,
-    ),
-    _share(
-        "Unknown share of 30 days",
-        "What is neither good nor bad: mirrorwatch or the source was down, or"
-        " an arrival was not seen while it mattered.",
-        levels.UNKNOWN_RATIO,
-    ),
-)
-
-BUDGETS = (
-    Panel(
-        title="Burn rate of the budget (ratio)",
-        description=(
-            "The lower of the rates over a window and its short one. At 1 the"
-            " budget lasts 30 days; alerts are at 14.4 (1h), 6 (6h) and 1"
-            " (3d)."
-        ),
-        picture=Picture.LINES,
-        unit=Unit.RATE,
-        queries=(
-            Query(
-                reading=Gauge(
-                    metric=levels.BURN_RATE, by=(*BY_LEVEL, "window")
-                )
-            ),
-        ),
-    ),
-    Panel(
-        title="Counts of service levels (probes or records)",
-        description=(
-            "Each probe and each record counts once. One that is late is bad"
-            " as soon as its bound is over."
-        ),
-        picture=Picture.BARS,
-        queries=tuple(
-            Query(label=label, reading=Increase(metric=metric, by=BY_LEVEL))
-            for label, metric in (
-                ("good", levels.GOOD),
-                ("bad", levels.BAD),
-                ("unknown", levels.UNKNOWN),
-            )
-        ),
-    ),
-    Panel(
-        title="Objective",
-        description="Share of 30 days that is wanted, as configured.",
-        picture=Picture.NUMBER,
-        unit=Unit.RATIO,
-        queries=(Query(reading=Gauge(metric=levels.OBJECTIVE, by=BY_LEVEL)),),
-        height=4,
-    ),
-    Panel(
-        title="Bound of the latency (s)",
-        description="Within which probes have to arrive, as configured.",
-        picture=Picture.NUMBER,
-        unit=Unit.SECONDS,
-        queries=(
-            Query(reading=Gauge(metric=levels.WITHIN_SECONDS, by=BY_LEVEL)),
-        ),
-        height=4,
-    ),
-)
-
-NUMBERS = (*_NOW, *_LEVELS, *_EVENTS)
+NUMBERS = (*_NOW, *_EVENTS)
 
 
 OVERVIEW = Board(
@@ -653,6 +563,5 @@ OVERVIEW = Board(
         PanelRow(title="Cause and latency", panels=CANARY),
         PanelRow(title="Replication", panels=REPLICATION),
         PanelRow(title="Readers and schemas", panels=READERS),
-        PanelRow(title="Service levels", panels=BUDGETS),
     ),
 )

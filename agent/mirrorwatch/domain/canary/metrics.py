@@ -7,7 +7,9 @@ from ..metrics import PREFIX, Metric, MetricType, Sample, counter, gauge
 from .model import CanaryObservation, CanaryPartition
 
 __all__ = [
+    "BAD",
     "COUNTERS",
+    "GOOD",
     "LAST_ARRIVAL",
     "LATENCY",
     "METRICS",
@@ -99,8 +101,24 @@ LAST_ARRIVAL = gauge(
     _LABELS,
     "Time of the last arrival of a probe; absent before the first",
 )
+GOOD = counter(
+    "level_good",
+    "probes",
+    "level",
+    ("flow",),
+    "Probes that arrived within `canary.within`",
+)
+BAD = counter(
+    "level_bad",
+    "probes",
+    "level",
+    ("flow",),
+    "Probes that did not arrive within `canary.within`, or were lost",
+)
 
 METRICS = (
+    GOOD,
+    BAD,
     *COUNTERS.values(),
     LATENCY,
     REPLICATION,
@@ -113,6 +131,9 @@ METRICS = (
 
 def samples(seen: CanaryObservation, now: datetime) -> Iterator[Sample]:
     """Yield the samples of one flow's canary."""
+    if seen.partitions:
+        yield Sample(GOOD, (seen.flow,), seen.good)
+        yield Sample(BAD, (seen.flow,), seen.bad)
     for partition in seen.partitions:
         labels = (seen.flow, str(partition.partition))
         yield from _of_partition(partition, labels, now)

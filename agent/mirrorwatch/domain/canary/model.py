@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 
-from ..levels.model import LevelCounts
 from ..metrics import Histogram
 from ..report import Observation, Problem
 
@@ -42,6 +41,9 @@ PROBE_BYTES = 256
 """Size of a probe's value: small enough to be free (6 partitions, every
 second: 185 MB a day with its overhead) and below every sensible
 ``max.message.bytes``, large enough for its fields."""
+
+WITHIN = timedelta(seconds=5)
+"""Bound of the service level: where `latency` is critical by default."""
 
 CREATED_PARTITIONS = 6
 """Partitions of a canary topic that the agent creates: one or two for each
@@ -117,8 +119,8 @@ class Probe:
     its absence at the target proves nothing."""
 
     overdue: bool = False
-    """It did not arrive within the bound of the service level, and counts as
-    such."""
+    """It did not arrive within the bound of the service level, and was counted
+    as bad."""
 
     @property
     def due_from(self) -> datetime:
@@ -510,9 +512,6 @@ class CanaryPartition:
     warming: bool = False
     """Whether the mirror has not yet had the time to find this partition."""
 
-    level: LevelCounts = field(default_factory=LevelCounts)
-    """Probes by whether they arrived within the bound of the service level."""
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ProbeArrival:
@@ -601,6 +600,12 @@ class CanaryObservation:
 
     partitions: tuple[CanaryPartition, ...] = ()
     """One entry for each partition that is covered."""
+
+    good: int = 0
+    """Probes that arrived within the bound of the service level."""
+
+    bad: int = 0
+    """Probes that did not: late beyond it, or lost."""
 
     arrivals: tuple[ProbeArrival, ...] = ()
     """Live first arrivals since the observation before."""

@@ -4,13 +4,12 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from ..levels.model import WITHIN, LevelCounts
 from ..metrics import Histogram
 from ..offsets import RangeSet
 from ..report import Flow, Health, Problem
-from .delivery import count_arrival, count_end, count_overdue, count_unsent
 from .model import (
     UNORDERED_GRACE,
+    WITHIN,
     CanaryCounts,
     CanaryPartition,
     CanarySurvey,
@@ -126,11 +125,11 @@ class Ledger:
     proofs: list[Proof] = field(default_factory=list)
     """Proofs that wait for the target to be read to their end."""
 
-    level: LevelCounts = field(default_factory=LevelCounts)
-    """Probes by whether they arrived within the bound of the service level."""
+    good: int = 0
+    """Probes that arrived within the bound of the service level."""
 
-    due_at: datetime | None = None
-    """When probes that were due were last counted."""
+    bad: int = 0
+    """Probes that did not: late beyond it, or lost."""
 
     touched: set[int] = field(default_factory=set)
     """Sequences whose probes changed since the ledger was last stored."""
@@ -227,7 +226,6 @@ class Ledger:
         probe = self.outstanding.pop(sequence, None)
         if probe is None:
             return
-        count_end(self.level, probe, lost=False)
         self.failed.add(sequence)
         self.counts.failed += 1
         self.incidents.failed = now
@@ -274,7 +272,6 @@ class Ledger:
         """Note that nobody will ever know what became of a probe."""
         probe = self.outstanding.pop(sequence, None)
         if probe is not None:
-            count_end(self.level, probe, lost=False)
             self.unverifiable.add(sequence)
             self.counts.unverifiable += 1
             self.touched.add(sequence)
@@ -292,31 +289,20 @@ class Ledger:
             if known and probe.incarnation < self.incarnation:
                 self.give_up(probe.sequence)
 
-    def note_due(
-        self, now: datetime, interval: timedelta, *, sent: bool
-    ) -> None:
-        """Count the probes that were due since the last time, beside the one
-        that is sent now: of those nobody knows.
-
-        While the partition is crowded as nothing arrives, fewer are sent;
-        what becomes of those that are not sent is known then.
-        """
-        before, self.due_at = self.due_at, now
-        if before is None or now <= before:
-            return
-        stalled = any(p.overdue for p in self.outstanding.values())
-        crowded = len(self.outstanding) >= CROWDED
-        missing = count_unsent(self.level, now - before, interval, sent=sent)
-        if stalled and crowded and now - before <= CROWDED_INTERVAL:
-            self.level.unknown -= missing
-            self.level.bad += missing
-
     def note_overdue(self, now: datetime, within: timedelta) -> None:
-        """Count the probes that did not arrive in time. The partition is
-        read to its end.
+        """Count probes that have not arrived in time as bad at once, so that
+        an outage counts while it lasts. The partition is read to its end.
         """
-        under_way = self.outstanding.values()
-        self.touched |= {*count_overdue(self.level, under_way, now, within)}
+        for probe in self.outstanding.values():
+            counts = not (probe.overdue or probe.warming or probe.unseen)
+            if (
+                counts
+                and probe.acked_at is not None
+                and now - probe.acked_at > within
+            ):
+                probe.overdue = True
+                self.bad += 1
+                self.touched.add(probe.sequence)
 
     def measure(self, histogram: Histogram, duration: timedelta) -> None:
         """Count a duration, and apart from that the ones below zero."""
@@ -346,7 +332,6 @@ class Ledger:
             last_duplicate=self.incidents.duplicate,
             last_failed=self.incidents.failed,
             warming=warming,
-            level=self.level.copy(),
         )
 
 
@@ -405,7 +390,7 @@ def settle(
 
 def _lose(ledger: Ledger, probe: Probe, reason: str, now: datetime) -> Loss:
     del ledger.outstanding[probe.sequence]
-    count_end(ledger.level, probe, lost=True)
+    ledger.bad += not probe.overdue
     ledger.lost.add(probe.sequence)
     ledger.counts.lost += 1
     ledger.touched.add(probe.sequence)
@@ -593,15 +578,25 @@ class CanaryTracker:
         ]
 
     def due(self, survey: CanarySurvey, now: datetime) -> list[int]:
-        """Return the partitions that get a probe now."""
+        """Return the partitions that get a probe now.
+
+        Notes
+        -----
+        One that is not sent because nothing arrives counts as bad.
+        """
         if survey.source is None:
             # Naming a topic that may not exist could create it.
             return []
-        return [
-            partition
-            for partition, ledger in self.ledgers.items()
-            if partition in survey.source.partitions and _is_due(ledger, now)
-        ]
+        due = []
+        for partition, ledger in self.ledgers.items():
+            if partition not in survey.source.partitions:
+                continue
+            if _is_due(ledger, now):
+                due.append(partition)
+            else:
+                under_way = ledger.outstanding.values()
+                ledger.bad += any(probe.overdue for probe in under_way)
+        return due
 
     def is_warming(self, ledger: Ledger, now: datetime) -> bool:
         """Return whether the mirror may not know of a partition yet."""
@@ -757,7 +752,7 @@ def arrive(
     _overtake(ledger, probe, seen.seen_at)
     if seen.absent_until == seen.seen_at:
         _give_up_unseen(ledger, probe, seen.seen_at - deadline)
-    count_arrival(ledger.level, probe, seen.seen_at, seen.absent_until, within)
+    _count_arrival(ledger, probe, seen, within)
     late = not probe.warming and seen.absent_until - probe.due_from > deadline
     if late:
         ledger.counts.late += 1
@@ -780,6 +775,19 @@ def arrive(
     if arrival.replication is not None:
         ledger.measure(ledger.replication, arrival.replication)
     return arrival
+
+
+def _count_arrival(
+    ledger: Ledger, probe: Probe, seen: Arrival, within: timedelta
+) -> None:
+    if probe.overdue or probe.warming:
+        return
+    if seen.seen_at - probe.due_from <= within:
+        ledger.good += 1
+    # Of a source that did not answer in time it is not known when the mirror
+    # could first read the probe.
+    elif probe.acked_at is not None or not probe.doubtful:
+        ledger.bad += seen.absent_until - probe.due_from > within
 
 
 def _arrive_again(ledger: Ledger, seen: Arrival) -> None:

@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from ...domain.canary.model import ProbeMessage
-from ...domain.levels.model import WITHIN
+from ...domain.canary.model import WITHIN, ProbeMessage
 from ...domain.report import Flow
 from .encoding import Encoding, Json
 

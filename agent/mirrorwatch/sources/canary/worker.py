@@ -66,6 +66,8 @@ class CanarySnapshot:
 
     at: datetime
     partitions: tuple[CanaryPartition, ...]
+    good: int
+    bad: int
     doubts: tuple[IndeterminateProbe, ...]
     problems: tuple[Problem, ...]
     unread: frozenset[int]
@@ -390,15 +392,6 @@ class LedgerKeeper:
         self.tracker.ledgers[partition].skip_target(offset)
         self._changed.add(partition)
 
-    def note_due(self, now: datetime, sent: Container[int]) -> None:
-        """Write down for which partitions a probe was due, and not sent."""
-        for partition, ledger in self.tracker.ledgers.items():
-            if not ledger.gone:
-                ledger.note_due(
-                    now, self._settings.interval, sent=partition in sent
-                )
-                self._changed.add(partition)
-
     def note_overdue(self, now: datetime, read: Iterable[int]) -> None:
         """Write down what did not arrive in time where all was read."""
         for partition in read:
@@ -703,7 +696,6 @@ class CanaryWorker:
         )
         keeper = self._keeper
         due = keeper.tracker.due(self._survey, now)
-        keeper.note_due(now, due)
         messages = [(keeper.make_probe(p, now), PROBE_BYTES) for p in due]
         sized = self._settings.sized
         if (
@@ -769,6 +761,8 @@ class CanaryWorker:
                     for _, ledger in sorted(tracker.ledgers.items())
                     if not ledger.gone
                 ),
+                good=sum(each.good for each in tracker.ledgers.values()),
+                bad=sum(each.bad for each in tracker.ledgers.values()),
                 doubts=tuple(tracker.doubts()),
                 problems=self._problems(),
                 unread=self._unread(),
@@ -888,6 +882,8 @@ class CanarySource:
                 topic=self._settings.topic,
                 remote_topic=self._settings.remote_topic,
                 partitions=seen.partitions,
+                good=seen.good,
+                bad=seen.bad,
                 arrivals=self._state.arrivals.take_all(),
                 losses=tuple(self._losses),
                 problems=tuple(dict.fromkeys(problems)),

@@ -24,13 +24,6 @@ function recovery(flow, now) {
   return `${complete} · ${counted(rpo.records, "record")}${old} not proved to be there`;
 }
 
-/** Returns which shares of 30 days were as they should be. */
-function levels(flow) {
-  const told = flow.levels.filter((level) => level.share !== null)
-    .map((level) => level.text);
-  return told.length ? `30 days: ${told.join(" · ")}` : "";
-}
-
 export class FlowCard {
   constructor(flow, id) {
     const template = document.getElementById("flow-template");
@@ -72,7 +65,6 @@ export class FlowCard {
     this.showCause(now, isLive);
     this.showLead(now, isLive);
     setText(this.find(".lead-recovery"), recovery(flow, now));
-    setText(this.find(".lead-levels"), levels(flow));
     this.checks.show(flow.verdicts, now);
     this.figures.show(flow.canary, this.history, now);
     this.showTables();
