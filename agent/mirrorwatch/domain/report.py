@@ -14,7 +14,6 @@ from typing import Protocol
 __all__ = [
     "AgentState",
     "Cause",
-    "CheckFinding",
     "Evidence",
     "Finding",
     "Flow",
@@ -311,11 +310,6 @@ class Report:
         """Return a flow's health: its worst check, unknown if it has none."""
         judged = [v for v in self.verdicts if v.flow == flow]
         return worst(judged) if judged else Health.UNKNOWN
-
-
-def CheckFinding(health: Health, reason: str) -> Finding:  # noqa: N802
-    """Make a finding of a rule that has no code yet."""
-    return Finding("", health, reason)
 
 
 @dataclass(frozen=True, slots=True)
