@@ -8,9 +8,8 @@ from typing import Literal, Protocol, runtime_checkable
 
 from .domain.bottleneck.model import MBean, MBeanQuery, MirrorMetrics
 from .domain.mirror_records import MirrorFact
-from .domain.patterns import TopicPattern
 from .domain.report import AgentState, Observation, Report
-from .domain.topics import Naming, Selection
+from .domain.topics import Naming, Selection, TopicPattern
 
 __all__ = ["AgentState", "Guard", "InternalTopic", "Mirror", "MirrorJmx"]
 __all__ += ["MirrorSettings", "QueueingSink", "Report", "Sink", "Source"]

@@ -258,8 +258,6 @@ def test_what_a_token_needs_is_still_asked_for(tmp_path: Path) -> None:
             "c:1,A:9092",
             "a bootstrap server of the source",
         ),
-        (("flows", 0, "topics", "exclude"), ["a b"], "matches no name"),
-        (("flows", 0, "classes", "x"), "a b", "matches no topic"),
     ],
 )
 def test_what_may_be_meant_is_noted(

@@ -568,6 +568,28 @@ def test_the_server_of_tokens_is_named_and_no_password(
     assert "password" not in found.remedy
 
 
+@pytest.mark.usefixtures("sites")
+def test_flows_that_copy_the_same_topics_are_named(
+    sites: dict[str, Site],
+) -> None:
+    data = describe()
+    for topics in (["orders"], ["o.*"]):
+        data["flows"].append(
+            {
+                "source": "summit",
+                "target": "ldf",
+                "name": topics[0],
+                "naming": "identity",
+                "topics": {"include": topics},
+                "canary": {"enabled": False},
+            }
+        )
+    sites["summit"].topics.add("orders")
+    found = [f for f in diagnose(data).findings if f.check == "overlap"]
+    assert [f.subject for f in found] == ["flow o.*"]
+    assert "orders" in found[0].cause
+
+
 class Silent:
     """A cluster that accepts connections and does not answer."""
 

@@ -1,15 +1,7 @@
-import re
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorwatch.domain.patterns import (
-    Automaton,
-    add_pattern,
-    match_backwards,
-)
 from mirrorwatch.domain.topics import (
     MM2_EXCLUDED,
     DefaultNaming,
@@ -21,7 +13,6 @@ from mirrorwatch.domain.topics import (
     compile_pattern,
     split_patterns,
 )
-from tests.support.examples import examples
 
 NAMES = st.text("ab._-heartbs", min_size=1, max_size=30)
 TOPICS = NAMES | NAMES.map(lambda name: f"{name}heartbeats")
@@ -163,7 +154,11 @@ def test_what_java_and_python_do_not_share_is_refused(
 
 
 @pytest.mark.parametrize(
-    "pattern", ["[.]", r"[\[]", "[]a]", "[^]a]", r"\[a[b]", "a{1,2}", "(?i)a"]
+    "pattern",
+    [
+        *("[.]", r"[\[]", "[]a]", "[^]a]", r"\[a[b]"),
+        *("a{1,2}", "(?i)a", r"(\*)+"),
+    ],
 )
 def test_what_they_share_is_not(pattern: str) -> None:
     compile_pattern(pattern)
@@ -175,58 +170,9 @@ def test_classes_of_characters_are_ascii_as_in_java() -> None:
     assert not compile_pattern(r"\d").fullmatch("٣")
 
 
-WORDS = st.text("abx._-", max_size=12)
-REGEXES = st.recursive(
-    st.sampled_from(["a", "b", ".", "[ab]", r"\w", r"[.]", "^", "$", "x"]),
-    lambda inner: st.one_of(
-        st.builds("".join, st.lists(inner, min_size=1, max_size=4)),
-        st.builds("(?:{}|{})".format, inner, inner),
-        st.builds("(?:{}){}".format, inner, st.sampled_from("*+?")),
-        st.builds("(?:{}){{1,2}}".format, inner),
-        st.builds("(?={})".format, inner),
-        st.builds("(?!{})".format, inner),
-        st.builds("(?i:{})".format, inner),
-    ),
-    max_leaves=6,
-)
-
-
-@examples(300)
-@given(REGEXES, st.lists(WORDS, max_size=8))
-def test_an_automaton_matches_what_the_regex_matches(
-    pattern: str, names: list[str]
-) -> None:
-    automaton = Automaton()
-    start = add_pattern(pattern, automaton, 5000)
-    compiled = re.compile(pattern, re.ASCII)
-    for name in names:
-        matches = compiled.fullmatch(name) is not None
-        assert match_backwards(automaton, start, name) == matches
-
-
 @pytest.mark.parametrize(
-    "pattern",
-    [
-        "([a-z.]+)+X",
-        "(a|a|[.])*X",
-        "(.*.*.*.*.*.*.*)X",
-        "((?!zz)[a-z.]+)*X",
-        "([.a]?){100}[.a]{100,}X",
-        "(?:.*a){40}X",
-    ],
-)
-def test_no_pattern_runs_for_ever_on_a_long_name(pattern: str) -> None:
-    name = "a.aaaaaaaa" * 24
-    before = time.process_time()
-    compiled = compile_pattern(pattern)
-    assert not compiled.fullmatch(name)
-    assert compiled.fullmatch(f"{name}X")
-    assert time.process_time() - before < 5
-
-
-@pytest.mark.parametrize(
-    "pattern", [r"(?:(a+)\1)+x", r"(?:(?<=a)[a-z]+)+x", "(a{1,200}){1,200}x"]
+    "pattern", ["([a-z.]+)+X", "(?:a*)*", "(a+?){2,}", r"(?:(a+)\1*)+x"]
 )
 def test_a_pattern_that_may_run_for_ever_is_refused(pattern: str) -> None:
-    with pytest.raises(PatternError, match="could take for ever on a long"):
+    with pytest.raises(PatternError, match="nested repeats"):
         compile_pattern(pattern)

@@ -6,9 +6,16 @@ import pytest
 import structlog
 from structlog.testing import capture_logs
 
+from mirrorwatch.domain.carriage import Carriage
 from mirrorwatch.domain.cluster_view import ClusterAnswer
+from mirrorwatch.domain.conflicts import Conflict
 from mirrorwatch.domain.mirror_records import Committed, Connector, Sync
-from mirrorwatch.domain.topics import Selection
+from mirrorwatch.domain.report import Flow
+from mirrorwatch.domain.topics import (
+    IdentityNaming,
+    ReplicatedTopics,
+    Selection,
+)
 from mirrorwatch.exceptions import (
     InternalError,
     SourceDeniedError,
@@ -22,9 +29,11 @@ from mirrorwatch.sources.survey import (
     STARTS_EVERY,
     STARTS_WHOLE_EVERY,
     AnswerTracker,
+    SurveyedFlow,
+    SurveyWorker,
 )
 from tests.support.builders import NOON
-from tests.support.surveys import World
+from tests.support.surveys import FakeCluster, FakePositions, Learner, World
 
 
 def test_a_follower_is_read_before_its_leader() -> None:
@@ -392,3 +401,37 @@ def test_copies_are_read_while_the_source_is_silent() -> None:
     assert dict(view.names) == {}
     assert view.target is not None
     assert set(view.target.ends) == {("summit.sal.a", n) for n in (0, 1)}
+
+
+def test_topics_that_opposite_flows_copy_back_are_in_both_views() -> None:
+    learners = (Learner(), Learner())
+    clusters = {a: FakeCluster(a, []) for a in ("summit", "ldf")}
+    for cluster in clusters.values():
+        cluster.topics = {"a": ("1", 1)}
+    ways = [("summit", "ldf"), ("ldf", "summit")]
+    survey = SurveyWorker(
+        flows=[
+            SurveyedFlow(
+                flow=Flow(name=source, source=source, target=target),
+                carriage=Carriage(
+                    ReplicatedTopics(
+                        selection=Selection(),
+                        naming=IdentityNaming(alias=source),
+                        target_alias=target,
+                    )
+                ),
+                positions=FakePositions([]),
+                listeners=(learner,),
+            )
+            for (source, target), learner in zip(ways, learners, strict=True)
+        ],
+        clusters=clusters,
+        interval=timedelta(seconds=5),
+        clock=lambda: NOON,
+    )
+    survey.step()
+    found = [learner.views[-1].conflicts for learner in learners]
+    assert found == [
+        (Conflict(other="ldf", loop=True, topics=("a",)),),
+        (Conflict(other="summit", loop=True, topics=("a",)),),
+    ]

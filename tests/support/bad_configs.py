@@ -323,16 +323,12 @@ NONSENSE = {
         f"pattern-{n}": ("flows/0/topics/include", [value])
         for n, value in enumerate(
             [
-                *("a b", "é.*", "(?!.*).*", "x{300}", "a$b", "b^a", "[^ -~]"),
-                *("(", "[", "*", "a**", r"\Q.*\E", "(?<x>a)", "a{2,1}", ""),
-                *("(?P<n>x)", "[a&&b]", "a" * 110_000, "(" * 3000, "$a"),
+                *("(", "[", "*", "a**", r"\Q.*\E", "(?<x>a)", "a{2,1}"),
+                *("(?P<n>x)", "[a&&b]", "a" * 110_000, "(" * 3000, "[a-"),
                 *(r"(a+)+\1x", "((((a+)+)+)+)+(?<=b)x", "a{99999999999}"),
-                *("(?=a)b", "(?i:é)", "[a-", "x(?!.*)y", "/", "a,b c"),
             ]
         )
     },
-    "excluded": ("flows/0/topics/exclude", [".*"]),
-    "excluded-all": ("flows/0/topics/exclude", ["y.*", "mirror.*"]),
     # Addresses.
     **{
         f"address-{key.replace('/', '.')}-{n}": (key, value)

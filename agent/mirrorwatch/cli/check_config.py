@@ -17,7 +17,6 @@ from ..config.base import ConfigProblem, YamlPath, format_path
 from ..config.canary import estimate_cost
 from ..config.display import to_display
 from ..config.notes import check_clients, find_notes
-from ..config.overlap import UndecidedError, find_common_topic
 from ..exceptions import WebError
 from ..secrets import HIDDEN, hide_secrets
 from .options import config_path_option
@@ -257,10 +256,7 @@ def _pick_topic(flow: FlowConfig) -> str:
     for topic in LIKELY_TOPICS:
         if flow.selection.matches(topic):
             return topic
-    try:
-        return find_common_topic((flow.selection,)) or "topic"
-    except UndecidedError:
-        return "topic"
+    return "topic"
 
 
 def _rename(flow: FlowConfig, topic: str) -> str:

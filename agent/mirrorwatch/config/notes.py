@@ -7,7 +7,6 @@ yet worth a remark is noted, where somebody asks: `mirrorwatch check-config`.
 import re
 import ssl
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from ipaddress import ip_address
 from logging import NullHandler, getLogger
@@ -15,14 +14,12 @@ from logging import NullHandler, getLogger
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from ..domain.topics import Selection
 from ..msk import find_msk_fault, is_msk_iam
 from ..secrets import HIDDEN, may_quote
 from .base import ConfigProblem, Model, YamlPath, format_path
 from .kafka import SERVERS, KafkaProperties
-from .overlap import UndecidedError, find_common_topic
 from .properties import Properties
-from .root import Config, FlowConfig, find_undecided
+from .root import Config, FlowConfig
 from .sinks import WebConfig
 
 __all__ = ["check_clients", "find_client_faults", "find_notes"]
@@ -279,7 +276,7 @@ def find_notes(config: Config) -> list[str]:
                 f"flows[{index}].target has a bootstrap server of the source: "
                 "see that they are two clusters"
             )
-    return [*notes, *find_undecided(config.flows)]
+    return notes
 
 
 def _note_web(web: WebConfig) -> Iterator[str]:
@@ -335,37 +332,13 @@ def _note_kafka(properties: KafkaProperties) -> Iterator[tuple[str, str]]:
 
 def _note_flow(flow: FlowConfig) -> Iterator[str]:
     canary = flow.canary
-    for number, rule in enumerate(flow.filtered.rules):
-        matching = Selection(include=(rule.pattern,))
-        with suppress(UndecidedError):
-            if find_common_topic((flow.selection, matching)) is None:
-                yield (
-                    f"topics.filtered[{number}] matches none of the flow's "
-                    "topics"
-                )
     if canary.enabled and not flow.selection.matches(canary.topic):
         yield (
             "canary.topic is none of the flow's topics: see that the "
             "mirror's own filter carries it"
         )
-    for number, pattern in enumerate(flow.topics.exclude):
-        if _matches_nothing(pattern):
-            yield (
-                f"topics.exclude[{number}] matches no name of a topic: see "
-                "that it is a regex, in which any text is .*"
-            )
-    for name, pattern in flow.classes.items():
-        if _matches_nothing(pattern):
-            yield f"{format_path(('classes', name))} matches no topic"
     if not canary.enabled:
         yield "canary is off: nothing proves that records arrive"
-
-
-def _matches_nothing(pattern: str) -> bool:
-    try:
-        return find_common_topic((Selection(include=(pattern,)),)) is None
-    except UndecidedError:
-        return False
 
 
 def _find_plain_secrets(value: object, path: YamlPath) -> Iterator[YamlPath]:

@@ -77,13 +77,7 @@ These are errors, reported with file, line, key and allowed values:
 
 - a flow whose source or target is not in `clusters`, or is the same cluster;
 - two flows with the same name;
-- two flows with the same source and target whose topics overlap, or that have
-  the same canary topic, or where one replicates the canary topic of the other;
-- a cycle of flows that keep topic names (`identity`, or an empty prefix), such
-  as two in opposite directions, with a topic or a canary topic in common:
-  records would replicate in a loop;
-- flows from different clusters that write to the same topic at their target,
-  unless both list it under `topics.merged`;
+- two flows with the same source, target and topic regexes;
 - a canary topic that `topics.filtered` matches: a probe that does not arrive
   is always reported, so exclude it from the regex, for instance by
   `(?!mirrorwatch[.]canary$).*`;
@@ -99,14 +93,12 @@ These are errors, reported with file, line, key and allowed values:
 - a `canary.deadline` below `canary.interval`;
 - a `canary.topic` that Kafka would not accept, or that is one of MirrorMaker's
   own;
-- a regex in `topics.include` that matches no topic name, or an `exclude` that
-  leaves no topic;
 - two clusters of a flow with the same `cluster_id`;
 - `bootstrap.servers` with a scheme, a login or an impossible port.
 
 `check-config` notes what may be intended: TLS verification that is off, a SASL
-login without SASL, a source and a target with a bootstrap server in common,
-and regexes in `exclude` and `classes` that match no topic name.
+login without SASL, and a source and a target with a bootstrap server in
+common.
 
 The file has at most 128 KiB; it and every file that it refers to is a regular
 file, no pipe or device.
@@ -121,12 +113,11 @@ except for a few constructs, which are errors: `\Q...\E`, `\p{...}`, `\h`,
 also accept MirrorMaker's comma-separated string, which is split at every
 comma, as Kafka does.
 
-Whether two filters overlap is computed exactly, by finite automata. The error
-names a topic that both match, and there are no false positives. Some regexes
-are too complex for this and are only noted by `check-config`: look-behind,
-back-references, `\b`, atomic groups; and filters whose automata together take
-more than half a second. A regex that could take for ever on a long name is
-matched by its automaton, too; it is an error if it has none.
+A repeat of a repeat, such as `([a-z]+)+`, could take for ever on a long name,
+and is an error. Whether flows overlap is not decided by their regexes: the
+check `topics` and `doctor` compare the topics that exist. They name those that
+two flows write to one topic of the target, unless both list them under
+`topics.merged`, and those that opposite flows would copy back and forth.
 
 ## Filtered topics
 

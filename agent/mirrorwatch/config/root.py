@@ -1,10 +1,10 @@
 """The whole configuration: flows, their limits, and the rules between them."""
 
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -24,7 +24,6 @@ from ..domain.latency import LatencyLimits
 from ..domain.mirror_kinds import KINDS
 from ..domain.parity.configs import ConfigsLimits
 from ..domain.parity.topics import TopicsLimits
-from ..domain.patterns import LONGEST_NAME, NAME_CHARACTERS
 from ..domain.position.check import PositionLimits
 from ..domain.readers.check import ReadersLimits
 from ..domain.report import Flow
@@ -33,6 +32,8 @@ from ..domain.skips.check import SkipsLimits
 from ..domain.tasks.check import TasksLimits
 from ..domain.topics import (
     HEARTBEATS,
+    LONGEST_NAME,
+    NAME_CHARACTERS,
     FilteredRule,
     FilteredTopics,
     IdentityNaming,
@@ -65,12 +66,11 @@ from .mirror import (
     ReadersConfig,
     TopicsConfig,
 )
-from .overlap import CommonTopics, UndecidedError, rename
 from .properties import Properties
 from .sinks import SinksConfig, StateConfig, WebConfig
 
 __all__ = ["Config", "FlowConfig", "LimitsConfig"]
-__all__ += ["find_undecided", "load_mapping"]
+__all__ += ["load_mapping"]
 
 
 class LimitsConfig(Model):
@@ -372,12 +372,12 @@ def _check_names(flow: FlowConfig) -> Iterator[ConfigProblem]:
     added = naming.remote("")
     if isinstance(naming, IdentityNaming):
         added = naming.alias + naming.separator
-    if set(added) <= set(NAME_CHARACTERS):
+    if NAME_CHARACTERS.issuperset(added):
         return
     path: YamlPath = ("mirror", "source_alias")
     if flow.naming.policy == "format":
         path = ("naming", "format")
-    elif not set(flow.mirror.separator) <= set(NAME_CHARACTERS):
+    elif not NAME_CHARACTERS.issuperset(flow.mirror.separator):
         path = ("mirror", "separator")
     yield ConfigProblem(
         path,
@@ -698,270 +698,6 @@ class Placed:
         return f"flows[{self.index}]"
 
 
-def pair_up(placed: Sequence[Placed]) -> Iterator[tuple[Placed, Placed]]:
-    """Yield every pair of flows once, in the file's order."""
-    for position, second in enumerate(placed):
-        for first in placed[:position]:
-            yield first, second
-
-
-def describe_example(topic: str, *flows: FlowConfig) -> str:
-    """Name a common topic, unless its pattern came from a reference."""
-    hidden = any(f.topics.is_hidden("include") for f in flows)
-    return "some topic" if hidden else f"a topic such as {topic!r}"
-
-
-MOST_PATHS = 5000
-"""Paths from flow to flow that are tried, while looking for loops."""
-
-
-class _Rules:
-    """Rules between flows.
-
-    Parameters
-    ----------
-    flows
-        Flows by their place in the file.
-    """
-
-    def __init__(self, flows: Mapping[int, FlowConfig]) -> None:
-        self._placed = [Placed(i, f) for i, f in flows.items()]
-        self._topics = CommonTopics()
-        self._paths = MOST_PATHS
-        self.doubts: dict[str, None] = {}
-        """What could not be decided, one sentence each."""
-        self.problems = [
-            problem
-            for first, second in pair_up(self._placed)
-            for problem in self._check_pair(first, second)
-        ]
-        self.problems += self._check_rings()
-        for one in self._placed:
-            self.problems += self._check_patterns(one)
-
-    def _find(
-        self, placed: Sequence[Placed], *selections: Selection
-    ) -> str | None:
-        """Return a topic that all selections carry, if there provably is one.
-
-        That of each flow, unless others are given.
-        """
-        try:
-            return self._topics.find(
-                *(selections or (p.flow.selection for p in placed))
-            )
-        except UndecidedError as e:
-            names = " and ".join(map(str, sorted(placed, key=by_index)))
-            self.doubts[f"{names}: whether their topics overlap {e}"] = None
-            return None
-
-    def _check_patterns(self, one: Placed) -> Iterator[ConfigProblem]:
-        """Yield patterns that match no name that a topic can have."""
-        topics, empty = one.flow.topics, False
-        for number, pattern in enumerate(topics.include):
-            if self._matches_nothing(Selection(include=(pattern,))):
-                empty = True
-                yield one.problem(
-                    "must match the name of a topic, which has letters, "
-                    "digits, '.', '_' and '-'",
-                    *("topics", "include", number),
-                )
-        if not empty and self._matches_nothing(one.flow.selection):
-            yield one.problem(
-                "leaves no topic of topics.include; exclude less",
-                *("topics", "exclude"),
-            )
-
-    def _matches_nothing(self, selection: Selection) -> bool:
-        try:
-            return self._topics.find(selection) is None
-        except UndecidedError:
-            return False
-
-    def _check_rings(self) -> Iterator[ConfigProblem]:
-        """Yield what would replicate in a loop, for each flow that closes one.
-
-        Notes
-        -----
-        MirrorMaker 2 stops cycles by the alias in front of a topic's name.
-        With names kept there is none, so two opposite flows, or a ring of
-        more, copy each other's copies without end.
-        """
-        keeping = [
-            p
-            for p in self._placed
-            if p.flow.topic_naming.keeps_names
-            and p.flow.source != p.flow.target
-        ]
-        for position, last in enumerate(keeping):
-            before = keeping[:position]
-            found = self._find_ring(last, before)
-            if found is not None:
-                yield _describe_ring(*found)
-                continue
-            canaries = {
-                p.flow.canary.topic: None
-                for p in (*before, last)
-                if p.flow.canary.enabled
-            }
-            for topic in canaries:
-                ring = _find_canary_ring(topic, last, before)
-                if ring is not None:
-                    yield _describe_canary_ring(ring)
-                    break
-
-    def _find_ring(
-        self, last: Placed, others: Sequence[Placed]
-    ) -> tuple[Sequence[Placed], str] | None:
-        """Return the shortest ring through a flow, and what it carries."""
-        todo: deque[tuple[Placed, ...]] = deque([(last,)])
-        while todo:
-            path = todo.popleft()
-            passed = {p.flow.source for p in path}
-            for one in others:
-                if one.flow.source != path[-1].flow.target:
-                    continue
-                closes = one.flow.target == last.flow.source
-                if one.flow.target in passed and not closes:
-                    continue
-                self._paths -= 1
-                if self._paths < 0:
-                    self.doubts[
-                        "flows: whether topics replicate in a loop cannot be "
-                        "decided: too many flows keep the names of topics"
-                    ] = None
-                    return None
-                longer = (*path, one)
-                topic = self._find(longer)
-                if topic is not None and closes:
-                    return sorted(longer, key=by_index), topic
-                if topic is not None:
-                    todo.append(longer)
-        return None
-
-    def _check_pair(
-        self, first: Placed, second: Placed
-    ) -> Iterator[ConfigProblem]:
-        one, two = first.flow, second.flow
-        if one.name == two.name:
-            yield second.problem(
-                f"{first} has this name too; names must be unique", "name"
-            )
-        if (one.source, one.target) == (two.source, two.target):
-            yield from self._check_same_pair(first, second)
-        elif one.target == two.target:
-            yield from self._check_fan_in(first, second)
-
-    def _check_same_pair(
-        self, first: Placed, second: Placed
-    ) -> Iterator[ConfigProblem]:
-        one, two = first.flow, second.flow
-        topic = self._find((first, second))
-        if topic is not None:
-            yield second.problem(
-                f"overlaps with {first}: both carry "
-                f"{describe_example(topic, one, two)}; every topic of a pair "
-                "of clusters belongs to one flow",
-                "topics",
-            )
-        for mine, other, place in ((two, one, second), (one, two, first)):
-            rival = first if place is second else second
-            if not mine.canary.enabled:
-                continue
-            if other.canary.enabled and (
-                other.canary.topic == mine.canary.topic
-            ):
-                if place is second:
-                    yield place.problem(
-                        f"{rival} has this canary topic too; flows of one "
-                        "pair of clusters need canary topics of their own",
-                        "canary",
-                        "topic",
-                    )
-            elif other.selection.matches(mine.canary.topic):
-                yield place.problem(
-                    f"{rival} carries this topic too, which doubles every "
-                    "probe; exclude it there",
-                    "canary",
-                    "topic",
-                )
-
-    def _check_fan_in(
-        self, first: Placed, second: Placed
-    ) -> Iterator[ConfigProblem]:
-        for one, other in ((first, second), (second, first)):
-            topics = one.flow.topics
-            unsaid = Selection(
-                include=topics.include, exclude=topics.exclude + topics.merged
-            )
-            topic = self._find(
-                (one, other),
-                rename(unsaid, one.flow.topic_naming),
-                rename(other.flow.selection, other.flow.topic_naming),
-            )
-            if topic is not None:
-                shown = describe_example(topic, one.flow, other.flow)
-                yield one.problem(
-                    f"{other} writes to the same topics of the target, "
-                    f"{shown}; allowed if both flows list them as merged",
-                    "topics",
-                    "merged",
-                )
-
-
-def by_index(one: Placed) -> int:
-    """Return a flow's place in the file."""
-    return one.index
-
-
-def _find_canary_ring(
-    topic: str, last: Placed, others: Sequence[Placed]
-) -> Sequence[Placed] | None:
-    """Return the shortest ring through a flow that carries a canary topic."""
-    carrying = [
-        p
-        for p in (last, *others)
-        if p.flow.canary.topic == topic or p.flow.selection.matches(topic)
-    ]
-    if last not in carrying:
-        return None
-    reached: dict[str, tuple[Placed, ...]] = {last.flow.target: (last,)}
-    todo = deque(reached)
-    while todo:
-        path = reached[todo.popleft()]
-        for one in carrying:
-            target = one.flow.target
-            if one.flow.source != path[-1].flow.target or target in reached:
-                continue
-            reached[target] = (*path, one)
-            if target == last.flow.source:
-                return sorted(reached[target], key=by_index)
-            todo.append(target)
-    return None
-
-
-def _describe_ring(ring: Sequence[Placed], topic: str) -> ConfigProblem:
-    *before, last = ring
-    others = " and ".join(map(str, before))
-    example = describe_example(topic, *(p.flow for p in ring))
-    return last.problem(
-        f"with {others}, {example} replicates in a loop, because its name is "
-        "kept; keep the topics apart, or use a naming that prefixes them",
-        "topics",
-    )
-
-
-def _describe_canary_ring(ring: Sequence[Placed]) -> ConfigProblem:
-    *before, last = ring
-    others = " and ".join(map(str, before))
-    return last.problem(
-        f"with {others}, the canary topic replicates in a loop, because its "
-        "name is kept; give each flow its own",
-        "canary",
-        "topic",
-    )
-
-
 def check_ends(
     flows: Mapping[int, FlowConfig], registries: Mapping[str, bool]
 ) -> list[ConfigProblem]:
@@ -981,29 +717,32 @@ def check_ends(
 
 
 def check_flows(flows: Mapping[int, FlowConfig]) -> list[ConfigProblem]:
-    """Return what is wrong between flows.
-
-    Parameters
-    ----------
-    flows
-        Flows by their place in the file.
+    """Return what is wrong between flows, which are by their place in the
+    file. Overlaps on the topics that exist are found by the check `topics`.
     """
-    return _Rules(flows).problems
-
-
-MOST_DOUBTS = 20
-"""Pairs of flows that are listed."""
-
-
-def find_undecided(flows: Sequence[FlowConfig]) -> list[str]:
-    """Return what is unknown about overlaps, one sentence each."""
-    doubts = list(_Rules(dict(enumerate(flows))).doubts)
-    more = len(doubts) - MOST_DOUBTS
-    return doubts[:MOST_DOUBTS] + (
-        [f"flows: {more} more of these questions cannot be decided"]
-        if more > 0
-        else []
-    )
+    placed = [Placed(index, flow) for index, flow in flows.items()]
+    problems = []
+    for first, second in combinations(placed, 2):
+        one, two = first.flow, second.flow
+        if one.name == two.name:
+            problems.append(
+                second.problem(
+                    f"{first} has this name too; names must be unique", "name"
+                )
+            )
+        if (one.source, one.target, one.selection) == (
+            two.source,
+            two.target,
+            two.selection,
+        ):
+            problems.append(
+                second.problem(
+                    f"{first} has these topics too; every topic of a pair of "
+                    "clusters belongs to one flow",
+                    "topics",
+                )
+            )
+    return problems
 
 
 def _check_clusters(

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..clock import utc_now
-from ..exceptions import LayerError
+from ..exceptions import Layer, LayerError
 
 __all__ = ["broker_context", "connect", "speaks_tls", "tls_context"]
 
@@ -103,7 +103,8 @@ def connect(
     LayerError
         Raised with the cause if it fails.
     """
-    place, layer = f"{host}:{port}", "tcp"
+    place = f"{host}:{port}"
+    layer: Layer = "tcp"
     try:
         with socket.create_connection((host, port), PATIENCE) as tcp:
             if context is None:

@@ -20,11 +20,14 @@ from typing import Any, TypeVar
 from structlog.typing import FilteringBoundLogger
 
 from ..config import Config, FlowConfig, HttpServer, JmxConfig
+from ..domain.conflicts import FlowTopics, find_conflicts
 from ..domain.doctor import (
     DoctorFinding,
     FindingSeverity,
 )
+from ..domain.parity.topics import names
 from ..domain.report import counted
+from ..domain.topics import Selection
 from ..exceptions import (
     ConfigError,
     InternalError,
@@ -39,6 +42,7 @@ from ..kafka.admin import (
 )
 from ..kafka.errors import NO_TOKEN
 from ..wiring.context import to_mirror
+from .carried import carriage_of
 from .connection import broker_context, connect, speaks_tls
 from .findings import Connectors, Findings, ReachedCluster
 from .flows import examine_flow
@@ -431,6 +435,30 @@ class _Examination:
             schemas=self._config.compares_schemas(flow),
             findings=findings,
         )
+        self._conflicts(flow, findings)
+
+    def _conflicts(self, flow: FlowConfig, findings: Findings) -> None:
+        """Compare the topics that exist with those of the flows before it."""
+        flows, carried = self._config.flows, list[FlowTopics]()
+        for one in (flow, *flows[: flows.index(flow)]):
+            reached = self._reached[one.source].result()
+            if reached is None or "include" not in one.topics.model_fields_set:
+                continue  # what its mirror wants is not known
+            carried.append(
+                FlowTopics(
+                    flow=one.flow,
+                    names=carriage_of(one).names(reached.topics),
+                    is_merged=Selection(include=one.topics.merged).matches,
+                )
+            )
+        if not carried or carried[0].flow.name != flow.name:
+            return
+        for conflict in find_conflicts(carried)[0]:
+            findings.add(
+                "loop" if conflict.loop else "overlap",
+                f"{conflict.cause}: {names(conflict.topics)}",
+                conflict.remedy,
+            )
 
     def _connect(
         self, flow: FlowConfig, config: HttpServer, findings: Findings

@@ -13,6 +13,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from .carriage import CarriedTopics
+from .conflicts import Conflict
 from .mirror_records import Committed, Sync
 
 __all__ = [
@@ -268,6 +269,9 @@ class FlowView:
 
     carried: CarriedTopics = field(default_factory=CarriedTopics)
     """Who says so, and what is left out."""
+
+    conflicts: tuple[Conflict, ...] = ()
+    """Topics that another flow copies, too."""
 
     problems: tuple[str, ...] = ()
     """What kept facts from being read, in sentences."""

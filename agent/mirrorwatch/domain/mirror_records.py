@@ -7,8 +7,13 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Literal, TypeVar
 
-from .patterns import TopicPattern
-from .topics import HEARTBEATS, PatternError, Selection, compile_pattern
+from .topics import (
+    HEARTBEATS,
+    PatternError,
+    Selection,
+    TopicPattern,
+    compile_pattern,
+)
 
 __all__ = [
     "BLACKLISTS",

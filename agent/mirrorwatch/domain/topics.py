@@ -7,13 +7,15 @@ import warnings
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from string import ascii_letters, digits
 
-from .patterns import TopicPattern, UnsupportedError, prefer_automaton
 from .report import counted
 
 __all__ = [
     "HEARTBEATS",
+    "LONGEST_NAME",
     "MM2_EXCLUDED",
+    "NAME_CHARACTERS",
     "TOPIC_PLACEHOLDER",
     "DefaultNaming",
     "FilteredRule",
@@ -24,6 +26,7 @@ __all__ = [
     "PatternError",
     "ReplicatedTopics",
     "Selection",
+    "TopicPattern",
     "compile_pattern",
     "ends_as_internal",
     "filtered_note",
@@ -192,8 +195,18 @@ class PatternError(ValueError):
         self.position = position
 
 
+NAME_CHARACTERS = frozenset(ascii_letters + digits + "._-")
+"""All that Kafka allows in a topic name."""
+
+LONGEST_NAME = 249
+"""Characters of a topic name, at most."""
+
 LONGEST_PATTERN = 100_000
 """Characters; a list of 1,000 topics has less."""
+
+TopicPattern = re.Pattern[str]
+
+_NESTED_REPEATS = re.compile(r"(?<!\\)[*+][?+]?\)[*+{]")
 
 
 @lru_cache(maxsize=4096)
@@ -204,7 +217,7 @@ def compile_pattern(pattern: str) -> TopicPattern:
     ------
     PatternError
         Raised if it is no regex, if Java would read it differently, or if
-        matching it could take for ever.
+        it repeats a repeat, which could take for ever.
 
     Notes
     -----
@@ -220,6 +233,12 @@ def compile_pattern(pattern: str) -> TopicPattern:
     python_only = pattern.find("(?P")
     if python_only >= 0:
         raise PatternError("(?P...) is unknown to Java", python_only)
+    repeats = _NESTED_REPEATS.search(pattern)
+    if repeats is not None:
+        raise PatternError(
+            "nested repeats could take for ever on a long name",
+            repeats.start(),
+        )
     nested = _find_nested_set(pattern)
     if nested is not None:
         raise PatternError(
@@ -229,13 +248,7 @@ def compile_pattern(pattern: str) -> TopicPattern:
         with warnings.catch_warnings():
             # Set operations are a FutureWarning in Python.
             warnings.simplefilter("error")
-            compiled = re.compile(pattern, re.ASCII)
-            return prefer_automaton(pattern) or compiled
-    except UnsupportedError as e:
-        raise PatternError(
-            "it could take for ever on a long name, because of its nested "
-            f"repeats; leave out some, or what cannot be decided ({e})"
-        ) from e
+            return re.compile(pattern, re.ASCII)
     except re.error as e:
         raise PatternError(e.msg, e.pos) from e
     except (FutureWarning, DeprecationWarning) as e:

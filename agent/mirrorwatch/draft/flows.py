@@ -121,7 +121,7 @@ def draft_configuration(
             number=pairs[flow.data["source"], flow.data["target"]], own=own
         )
         draft.data["flows"].append(flow.data)
-    _check(draft, flows)
+    _check(draft)
     return draft
 
 
@@ -476,17 +476,6 @@ class _Flow:
             self.data["canary"] = block
         self._find_transforms()
 
-    def merge(self) -> None:
-        """Take all topics as written by other flows, too."""
-        topics = self.data["topics"]
-        topics["merged"] = [*topics["include"]]
-        self._draft.ask(
-            (*self._path, "topics", "merged"),
-            "which topics other flows write, too: all may be, as the filters "
-            "overlap and names are kept. List only those that are: offsets of "
-            "the others are then compared again",
-        )
-
     def _take(self, key: str, path: YamlPath) -> str | None:
         what = str(path[-1])
         return self._values.take(key, (*self._path, *path), what)
@@ -817,7 +806,7 @@ def _without_references(value: Any) -> Any:
             return value
 
 
-def _check(draft: Draft, flows: Sequence[_Flow]) -> None:
+def _check(draft: Draft) -> None:
     """Check the draft as `check-config` does.
 
     Raises
@@ -831,10 +820,6 @@ def _check(draft: Draft, flows: Sequence[_Flow]) -> None:
             "would be shown; write it without"
         )
     problems = _find_problems(draft)
-    if problems and all(p.path[2:] == ("topics", "merged") for p in problems):
-        for index in {p.path[1] for p in problems}:
-            flows[int(index)].merge()
-        problems = _find_problems(draft)
     if problems:
         lines = [f"{_place(draft, p.path)}: {p.message}" for p in problems]
         raise ConfigError("\n".join(dict.fromkeys(lines)))

@@ -19,8 +19,7 @@ from ..domain.bottleneck.model import (
     TaskMetrics,
     WorkerTask,
 )
-from ..domain.patterns import TopicPattern
-from ..domain.topics import Naming, Selection
+from ..domain.topics import Naming, Selection, TopicPattern
 from ..ports import MirrorSettings
 
 __all__ = [

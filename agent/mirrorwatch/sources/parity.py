@@ -260,6 +260,7 @@ class ParitySource:
             ),
             other_replication=tuple(found.other_replication),
             cycles=self._names.cycles,
+            conflicts=view.conflicts,
             left_over=self._names.left_over,
         )
 

@@ -17,6 +17,7 @@ from ..domain.cluster_view import (
     PartitionView,
     TopicPartition,
 )
+from ..domain.conflicts import FlowTopics, find_conflicts
 from ..domain.mirror_records import Committed, Sync
 from ..domain.report import Flow
 from ..exceptions import (
@@ -485,6 +486,9 @@ class SurveyedFlow:
     """Whether the mirror writes in transactions; `None` for what its
     configuration says."""
 
+    is_merged: Callable[[str], bool] = lambda _: False
+    """Whether a source topic is declared to share its target topic."""
+
     ends: Callable[[Mapping[str, str], ClusterView | None], None] | None = None
     """Takes positions from the ends at the target; `None` where the mirror
     says its positions itself."""
@@ -581,6 +585,14 @@ class SurveyWorker:
         for n, flow in enumerate(self._flows):
             if flow.flow.source in described:
                 self._carried[n] = carried[n]
+        conflicts = find_conflicts(
+            [
+                FlowTopics(
+                    flow=flow.flow, names=known.names, is_merged=flow.is_merged
+                )
+                for flow, known in zip(self._flows, self._carried, strict=True)
+            ]
+        )
         wanted = self._want(described)
         for alias in self._in_order(described):
             try:
@@ -606,6 +618,7 @@ class SurveyWorker:
                 names={} if here is None else carried[n].names,
                 exactly_once=_writes_in_transactions(flow),
                 carried=carried[n],
+                conflicts=conflicts[n],
                 problems=tuple(
                     problems[alias]
                     for alias in (source, target)

@@ -372,6 +372,7 @@ def wire_survey(
                 positions=flow.positions,
                 listeners=tuple(flow.listeners),
                 exactly_once=flow.config.mirror.exactly_once,
+                is_merged=Selection(include=flow.config.topics.merged).matches,
                 ends=TargetEnds(flow.positions).take
                 if flow.config.mirror.traits.keeps_offsets
                 else None,

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from mirrorwatch.domain.conflicts import Conflict
 from mirrorwatch.domain.lag.model import LagObservation
 from mirrorwatch.domain.report import Health, Numbers, Verdict
 from tests.support.builders import NOON
@@ -384,3 +385,19 @@ def test_a_topic_that_is_taken_for_a_copy_is_told() -> None:
     assert verdict.findings[0].subject == {"topic": "site.ldf.y"}
     verdict = world.survey({"x": 1, "site.ldf.y": 1}, {"summit.x": 1, "y": 1})
     assert verdict.health is Health.OK
+
+
+@pytest.mark.parametrize("loop", [True, False])
+def test_topics_that_another_flow_copies_too(loop: bool) -> None:
+    world = World()
+    same = Conflict(other="back", loop=loop, topics=("a", "b"))
+    verdict = world.survey(
+        {"a": 1, "b": 1}, {"a": 1, "b": 1}, conflicts=(same,)
+    )
+    (found, _) = verdict.findings
+    assert found.code == ("topics.loop" if loop else "topics.overlap")
+    assert found.health is Health.CRITICAL
+    assert found.subject == {"flow": "back", "topic": "a"}
+    assert found.numbers == {"topics": 2}
+    world.survey({"a": 1}, {"a": 1})
+    assert world.verdict().health is Health.OK

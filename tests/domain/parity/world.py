@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from mirrorwatch.domain.cluster_view import ClusterView, FlowView, TopicFacts
+from mirrorwatch.domain.conflicts import Conflict
 from mirrorwatch.domain.lag.model import LagObservation
 from mirrorwatch.domain.mirror_records import Connector
 from mirrorwatch.domain.parity.metrics import topics_samples
@@ -111,6 +112,7 @@ class World:
         target: Topics | None,
         *,
         caught_up: bool = True,
+        conflicts: tuple[Conflict, ...] = (),
     ) -> Verdict:
         """Survey both sides, and ask the target for what is missed."""
         names = self.carriage.names(source or {})
@@ -128,6 +130,7 @@ class World:
                 if target is None
                 else cluster("ldf", self.now, target),
                 names={} if source is None else names,
+                conflicts=conflicts,
                 problems=("ldf does not answer",) if target is None else (),
             )
         )

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from ..cluster_view import ClusterView, FlowView
+from ..conflicts import Conflict
 from ..lag.model import LagObservation
 from ..mirror_records import ConnectorSettings
 from ..report import (
@@ -30,6 +31,7 @@ __all__ = [
     "TopicsObservation",
     "compare_sides",
     "judge_topics",
+    "names",
 ]
 
 
@@ -155,6 +157,9 @@ class TopicsObservation:
 
     cycles: tuple[str, ...] = ()
     """Topics at the target whose names say that they came from there."""
+
+    conflicts: tuple[Conflict, ...] = ()
+    """Topics that another flow copies, too."""
 
     left_over: tuple[str, ...] = ()
     """Topics at the target whose source topic is no more."""
@@ -371,6 +376,7 @@ def _find(
     yield from _find_missing(seen)
     yield from _find_mismatches(seen)
     yield from _find_cycles(seen)
+    yield from _find_conflicts(seen)
     yield from _find_misread(seen)
     if hidden is not None:
         yield Finding("topics.hidden-topics", Health.UNKNOWN, hidden)
@@ -524,6 +530,17 @@ def _find_cycles(seen: TopicsObservation) -> Iterator[Finding]:
             "cluster aliases in all mirrors, then delete these topics",
             subject={"topic": min(seen.cycles)},
             numbers={"topics": len(seen.cycles)},
+        )
+
+
+def _find_conflicts(seen: TopicsObservation) -> Iterator[Finding]:
+    for one in seen.conflicts:
+        yield Finding(
+            "topics.loop" if one.loop else "topics.overlap",
+            Health.CRITICAL,
+            f"{one.cause}: {names(one.topics)}. {one.remedy}",
+            subject={"flow": one.other, "topic": one.topics[0]},
+            numbers={"topics": len(one.topics)},
         )
 
 
