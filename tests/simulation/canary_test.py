@@ -25,7 +25,7 @@ def codes(world: World) -> tuple[str, ...]:
     return world.agent.verdicts["canary"].codes
 
 
-def lost(world: World) -> float | None:
+def lost(world: World) -> object:
     """Return how many probes the agent says are lost."""
     return next(
         (
