@@ -51,7 +51,7 @@ HOUR = timedelta(hours=1)
 
 SOURCES = PACKAGE / "sources"
 
-OF_NO_CHECK = {"levels", "reachability"}
+OF_NO_CHECK = {"reachability"}
 """What no check is made of."""
 
 

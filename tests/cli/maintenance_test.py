@@ -86,7 +86,8 @@ def test_a_running_agent_takes_it_up(
 ) -> None:
     with AgentProcess(tmp_path, config, {"HOOK": webhook.url}) as agent:
         file = tmp_path / "config.yaml"
-        wait_until(lambda: status(agent)["at"])
+        # It writes its verdicts down after it has published them.
+        wait_until(lambda: run(file, "maintenance").stderr == "")
         assert status(agent)["maintenance"] == []
 
         announced = run(
