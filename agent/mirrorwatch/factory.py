@@ -204,7 +204,6 @@ def to_tls(web: WebConfig) -> ServerTLS | None:
         tls.cert_file,
         tls.key_file,
         client_ca=tls.client_ca_file,
-        min_version=tls.min_version,
     )
 
 

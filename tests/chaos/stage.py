@@ -128,8 +128,6 @@ def configure(lab: Lab, influx: InfluxServer) -> dict[str, Any]:
         # Two flushes of this mirror, as by default.
         "skips": {**windows, "suspect_after": "10s"},
         "position": {"lost_window": lost, "rewind_window": warned},
-        "bottleneck": {"lost_window": lost},
-        "heartbeats": {"stale": "20s"},
         "configs": {"every": "10s"},
         # An hour of chaos is full of restarts.
         "tasks": {"failures": 1000, "restarts": 1000},

@@ -390,8 +390,8 @@ TLS = "tls_server_config: {cert_file: /no/c, key_file: /no/k"
         (f"{TLS}}}", "tls_server_config", "No such file"),
         (
             f"{TLS}, client_ca_file: /no/ca}}",
-            "client_auth_type",
-            "need each other",
+            "tls_server_config",
+            "No such file",
         ),
         (f"{TLS}, cipher_suites: [x]}}", "cipher_suites", "unknown key"),
     ],

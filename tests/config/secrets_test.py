@@ -128,17 +128,16 @@ def test_what_everybody_is_shown_is_written_in_the_file(
 def test_a_limit_from_a_reference_hides_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("FLUSHES", "7.25")
-    limits = {"lag": {"stuck_flushes": "${env:FLUSHES}"}}
+    monkeypatch.setenv("SHARE", "0.8125")
+    limits = {"retention": {"warning_share": "${env:SHARE}"}}
     with_limits = {"source": "a", "target": "b", "limits": limits}
     config = one_flow(flows=[with_limits])
     (flow,) = config.flows
-    assert flow.limits.lag.stuck_flushes == 7.25
-    assert to_display(flow)["limits"]["lag"] == {
-        "stuck_flushes": "**********",
-        "begin_refreshes": 2,
-    }
-    assert "7.25" not in repr(config)
+    assert flow.limits.retention.warning_share == 0.8125
+    shown = to_display(flow)["limits"]["retention"]
+    assert shown["warning_share"] == "**********"
+    assert shown["critical_share"] == 0.5
+    assert "0.8125" not in repr(config)
 
 
 @pytest.mark.parametrize("options", [[], ["--json"]])

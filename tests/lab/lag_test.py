@@ -23,10 +23,6 @@ TOPICS = {PLAIN: 2, "efd.idle": 1}
 FLUSH = timedelta(minutes=1)
 """How often a mirror commits by default."""
 
-LIMITS = {"lag": {"stuck_flushes": 1}}
-"""How many of them a position may stand: two by default, to which
-`stuck_test` holds the agent."""
-
 BACKLOG, BYTES_EACH = 3210, 2000
 
 LINK_BYTES_PER_SECOND = 220_000
@@ -43,7 +39,7 @@ def lab() -> Iterator[Lab]:
 
 @pytest.fixture(scope="module")
 def watch(lab: Lab) -> Iterator[Watch]:
-    with Watch(lab, flow={"limits": LIMITS}) as watch:
+    with Watch(lab) as watch:
         watch.wait_for(Health.OK)
         yield watch
 

@@ -29,7 +29,6 @@ def watching(lab: Lab) -> Watch:
     """Return an agent that is impatient."""
     watch = Watch(lab)
     data = describe(lab, canary={"interval": "500ms", "deadline": "10s"})
-    data["flows"][0]["limits"] = {"heartbeats": {"stale": "10s"}}
     watch.config = Config.from_mapping({**data, "interval": "1s"})
     return watch
 

@@ -30,11 +30,8 @@ pytestmark = pytest.mark.lab
 
 MARKED = {MARK: b""}
 
-SOON = {
-    "lag": {"stuck_flushes": 1},
-    "skips": {"suspect_after": "1m"},
-}
-"""Half of the patience that there is by default, for both."""
+SOON = {"skips": {"suspect_after": "1m"}}
+"""Half of the patience that there is by default."""
 
 
 @pytest.fixture(scope="module")

@@ -102,7 +102,7 @@ def describe_notifying(
     data = describe(lab, canary=canary)
     data["flows"][0]["limits"] = LIMITS | dict(limits or {})
     receiver = {"name": "on-call", "kind": "webhook", "url": "${env:HOOK}"}
-    notify = {"hold": hold, "recovery": hold, "receivers": [receiver]}
+    notify = {"hold": hold, "receivers": [receiver]}
     return data | {"interval": interval, "sinks": {"notify": notify}}
 
 

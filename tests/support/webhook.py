@@ -149,7 +149,6 @@ class Delivering:
         config = NotifyConfig.model_validate(
             {
                 "hold": "0s",
-                "recovery": "0s",
                 "receivers": [
                     {
                         "name": f"r{n}",

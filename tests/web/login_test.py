@@ -276,17 +276,6 @@ def test_plain_http_is_told_to_use_tls(secured: Server) -> None:
     assert "https://" in answer.text
 
 
-def test_old_versions_of_tls_are_refused(site: Site) -> None:
-    stage = Stage(tls=site.server_tls(min_version="TLS13"))
-    old = site.context()
-    old.maximum_version = ssl.TLSVersion.TLSv1_2
-    with serve_stage(stage) as server:
-        with site.client() as http:
-            assert http.get(f"{server.url}/metrics").status_code == 200
-        with site.client(old) as http, pytest.raises(httpx.ConnectError):
-            http.get(f"{server.url}/metrics")
-
-
 def test_clients_without_a_certificate_are_refused(site: Site) -> None:
     stage = Stage(tls=site.server_tls(client_ca=site.ca))
     known = site.context()

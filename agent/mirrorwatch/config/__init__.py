@@ -17,7 +17,6 @@ from .sinks import (
     NotifyConfig,
     ReceiverConfig,
     SinksConfig,
-    SpoolConfig,
     StateConfig,
     WebConfig,
 )
@@ -42,7 +41,6 @@ __all__ = [
     "SchemaRegistryConfig",
     "SinksConfig",
     "SizedConfig",
-    "SpoolConfig",
     "StateConfig",
     "TopicsConfig",
     "WebConfig",

@@ -369,16 +369,6 @@ class AuditConfig(Model):
     """An audit that takes longer is stopped, so that it is over in the
     morning. The next one covers its records."""
 
-    grace: Duration = Field(
-        timedelta(hours=3),
-        title="Grace period",
-        ge=timedelta(),
-        le=timedelta(days=7),
-    )
-    """Time after the schedule until an audit should have ended; after that it
-    is reported as late or missed. Half of the timeout, so there is time left
-    to look at it."""
-
     @property
     def several_a_day(self) -> bool:
         """Whether runs are named by time as well as by day."""

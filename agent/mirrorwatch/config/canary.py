@@ -31,9 +31,6 @@ class SizedConfig(Model):
     """How often a large probe is sent. At most hourly, because one costs as
     much bandwidth as thousands of probes."""
 
-    partition: int = Field(0, title="Partition", ge=0, le=9_999)
-    """Partition to which large probes are sent."""
-
 
 def _default_warmup(data: dict[str, Any]) -> timedelta:
     deadline: timedelta = data["deadline"]

@@ -17,13 +17,10 @@ from ..domain.canary.check import CanaryLimits
 from ..domain.canary.model import UNKNOWN_REQUEST_BYTES
 from ..domain.checks import MIRROR, OFF, FlowLimits
 from ..domain.failover.check import FailoverLimits
-from ..domain.heartbeats import HeartbeatsLimits
-from ..domain.lag.check import LagLimits
 from ..domain.lag.retention import RetentionLimits
 from ..domain.latency import LatencyLimits
 from ..domain.mirror_kinds import KINDS
 from ..domain.parity.configs import ConfigsLimits
-from ..domain.parity.topics import TopicsLimits
 from ..domain.position.check import PositionLimits
 from ..domain.readers.check import ReadersLimits
 from ..domain.report import Flow
@@ -86,11 +83,6 @@ class LimitsConfig(Model):
     )
     """End-to-end latency of probes."""
 
-    lag: Annotated[LagLimits, FROM_DATACLASS] = Field(
-        default_factory=LagLimits, title="Replication lag"
-    )
-    """Stalled partitions and topics that were never replicated."""
-
     skips: Annotated[SkipsLimits, FROM_DATACLASS] = Field(
         default_factory=SkipsLimits, title="Skips and duplicates"
     )
@@ -106,11 +98,6 @@ class LimitsConfig(Model):
     )
     """Position resets of MirrorMaker."""
 
-    topics: Annotated[TopicsLimits, FROM_DATACLASS] = Field(
-        default_factory=TopicsLimits, title="Topics"
-    )
-    """Missing topics and partitions at the target."""
-
     configs: Annotated[ConfigsLimits, FROM_DATACLASS] = Field(
         default_factory=ConfigsLimits, title="Topic configs"
     )
@@ -125,11 +112,6 @@ class LimitsConfig(Model):
         default_factory=TasksLimits, title="Tasks"
     )
     """Failed, stopped and flapping tasks of MirrorMaker."""
-
-    heartbeats: Annotated[HeartbeatsLimits, FROM_DATACLASS] = Field(
-        default_factory=HeartbeatsLimits, title="Heartbeats"
-    )
-    """Stale heartbeats of MirrorMaker."""
 
     failover: Annotated[FailoverLimits, FROM_DATACLASS] = Field(
         default_factory=FailoverLimits, title="Failover"
@@ -151,7 +133,6 @@ class LimitsConfig(Model):
         problems = []
         for check, key, side in (
             ("latency", "", "at most"),
-            ("latency", "_factor", "at most"),
             ("retention", "", "at least"),
             ("retention", "_share", "at least"),
         ):
@@ -336,15 +317,6 @@ def _check_canary(flow: FlowConfig) -> Iterator[ConfigProblem]:
             ("canary", "deadline"),
             "must be at least canary.interval: every probe would be overdue "
             "before the next is sent",
-        )
-    if (
-        canary.sized is not None
-        and canary.partitions is not None
-        and (canary.sized.partition >= canary.partitions)
-    ):
-        yield ConfigProblem(
-            ("canary", "sized", "partition"),
-            "must be below canary.partitions",
         )
     internal = {name for _, name in topics if name is not None}
     if canary.topic in {".", ".."}:

@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
-    ByteSize,
     Field,
     SecretStr,
     model_validator,
@@ -41,28 +40,11 @@ __all__ = [
     "NotifyConfig",
     "ReceiverConfig",
     "SinksConfig",
-    "SpoolConfig",
     "StateConfig",
     "WebConfig",
     "WebTLSConfig",
     "default_state",
 ]
-
-
-class SpoolConfig(Model):
-    """Queue of points in the state file while the server is unavailable."""
-
-    limit: ByteSize = Field(
-        ByteSize(256 * 1024 * 1024),
-        title="Limit",
-        ge=64 * 1024,
-        le=1024**4,
-        json_schema_extra={"default_text": "`256MiB`"},
-    )
-    """Maximum size, compressed. When it is reached, the oldest points are
-    dropped and counted. The default lasts ten days for a few topics, or ten
-    hours for 1,200, at an interval of 5 s. The state file does not shrink
-    afterwards."""
 
 
 FORMS = {
@@ -104,9 +86,6 @@ class InfluxDBConfig(Model):
     ca: PemFile | None = Field(None, title="CA certificate")
     """PEM file with the CA that signed the server's certificate. Default: the
     public CAs."""
-
-    spool: SpoolConfig = Field(default_factory=SpoolConfig, title="Spool")
-    """Queue of points while the server is unavailable."""
 
     @model_validator(mode="after")
     def _check_form(self) -> Self:
@@ -255,30 +234,15 @@ class NotifyConfig(Model):
         ge=timedelta(),
         le=timedelta(days=1),
     )
-    """How long a flow must be worse than last notified. Long enough to ignore
-    a problem that resolves by itself, short compared with the time until
-    somebody responds."""
-
-    recovery: Duration = Field(
-        timedelta(minutes=1),
-        title="Recovery time",
-        ge=timedelta(),
-        le=timedelta(days=1),
-    )
-    """How long a flow must be ok before its recovery is notified."""
+    """How long a flow must be worse than last notified, or ok again, before
+    that is notified. Long enough to ignore a problem that resolves by itself,
+    short compared with the time until somebody responds."""
 
     remind: Duration = Field(
         timedelta(hours=4), title="Reminder interval", ge=timedelta()
     )
     """How often a notification is repeated while a flow is critical. The
     default is twice in a shift. `0s` disables reminders."""
-
-    most_per_hour: int = Field(
-        20, title="Notifications per hour", ge=1, le=10_000
-    )
-    """Limit for all flows together. A notification beyond it is sent once the
-    limit allows it, or is included in a summary if the state has changed
-    meanwhile."""
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
@@ -314,37 +278,8 @@ class WebTLSConfig(Model):
     """PEM file of its key, without a password."""
 
     client_ca_file: PemFile | None = Field(None, title="CA of clients")
-    """PEM file of the CAs whose clients may connect. With
-    `client_auth_type: RequireAndVerifyClientCert` only."""
-
-    client_auth_type: Literal["NoClientCert", "RequireAndVerifyClientCert"] = (
-        Field("NoClientCert", title="Client certificates")
-    )
-    """Whether clients need a certificate. Kubernetes' probes have none."""
-
-    min_version: Literal["TLS12", "TLS13"] = Field(
-        "TLS12", title="Lowest version"
-    )
-    """Lowest version of TLS."""
-
-    @model_validator(mode="after")
-    def _check_clients(self) -> Self:
-        if (self.client_ca_file is not None) != self.requires_clients:
-            raise ProblemsError(
-                [
-                    ConfigProblem(
-                        ("client_auth_type",),
-                        "RequireAndVerifyClientCert and client_ca_file need "
-                        "each other: set both, or none",
-                    )
-                ]
-            )
-        return self
-
-    @property
-    def requires_clients(self) -> bool:
-        """Whether only clients with a certificate are answered."""
-        return self.client_auth_type == "RequireAndVerifyClientCert"
+    """PEM file of the CAs whose clients may connect: those without a
+    certificate of theirs are refused. Kubernetes' probes have none."""
 
 
 class WebConfig(Model):
@@ -417,7 +352,7 @@ class WebConfig(Model):
         return bool(
             self.basic_auth_users
             or self.bearer_tokens
-            or (clients and clients.requires_clients)
+            or (clients and clients.client_ca_file)
         )
 
     @property

@@ -1,8 +1,9 @@
 """Facts about MirrorMaker 2's own signs of life."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import ClassVar
 
 from . import heartbeats_texts as texts
 from .finding import Finding, Health
@@ -190,10 +191,7 @@ make any: who does is another mirror, and how often it does is not known."""
 class HeartbeatsLimits:
     """Limits of the check `heartbeats`."""
 
-    stale: timedelta = field(
-        default=timedelta(minutes=1),
-        metadata={"title": "Stale after", "gt": timedelta()},
-    )
+    stale: ClassVar[timedelta] = timedelta(minutes=1)
     """Time without heartbeats, or the lag of their copies, from which the
     check is at warning. MirrorMaker emits one every second; Connect detects a
     lost worker after ten seconds, and a rebalance takes some more. Ten

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import ClassVar
 
 from . import latency_texts as texts
 from .finding import Finding, Health
@@ -54,9 +55,7 @@ class LatencyLimits:
     )
     """Five times the usual second of a long-distance link."""
 
-    critical_factor: float = field(
-        default=10, metadata={"title": "Critical above baseline", "gt": 1}
-    )
+    critical_factor: ClassVar[float] = 10
     """Multiple of the flow's baseline. An order of magnitude is not jitter."""
 
     warning: timedelta = field(
@@ -65,9 +64,7 @@ class LatencyLimits:
     )
     """Twice the usual second of a long-distance link."""
 
-    warning_factor: float = field(
-        default=3, metadata={"title": "Warning above baseline", "gt": 1}
-    )
+    warning_factor: ClassVar[float] = 3
     """Multiple of the flow's baseline. Above the variation between day and
     night."""
 

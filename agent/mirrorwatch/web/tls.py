@@ -7,15 +7,9 @@ from pathlib import Path
 
 from ..exceptions import WebError
 
-__all__ = ["MIN_VERSIONS", "ServerTLS"]
+__all__ = ["ServerTLS"]
 
 LOG = logging.getLogger("uvicorn.error")
-
-MIN_VERSIONS = {
-    "TLS12": ssl.TLSVersion.TLSv1_2,
-    "TLS13": ssl.TLSVersion.TLSv1_3,
-}
-"""Under Prometheus's names. What is older is broken."""
 
 LOOK_SECONDS = 5.0
 """Between two looks at the files, at most one for each. Whoever renews a
@@ -36,8 +30,6 @@ class ServerTLS:
     client_ca
         PEM file of the CAs of clients; whoever has no certificate of them is
         refused. Without it no client is asked for one.
-    min_version
-        Lowest version of TLS, one of `MIN_VERSIONS`.
     """
 
     def __init__(
@@ -46,10 +38,8 @@ class ServerTLS:
         key: Path,
         *,
         client_ca: Path | None = None,
-        min_version: str = "TLS12",
     ) -> None:
         self._cert, self._key, self._client_ca = cert, key, client_ca
-        self._min_version = MIN_VERSIONS[min_version]
         self._context: ssl.SSLContext | None = None
         self._read: Stamp = ()
         self._looked = 0.0
@@ -66,7 +56,7 @@ class ServerTLS:
         # Before they are read: a change meanwhile is found by the next look.
         self._read = self._stamp()
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.minimum_version = self._min_version
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.set_alpn_protocols(["http/1.1"])
         try:
             # Without a password OpenSSL would ask for one on the terminal.

@@ -69,7 +69,6 @@ def wire_audit(
         folder=None if folder is None else ResultFolder(folder),
         starter=starter,
         schedule=schedule,
-        grace=audit.grace,
         problems=[problem for problem in problems if problem],
         clock=around.clock,
     )
@@ -93,7 +92,6 @@ def _wire_starter(
         schedule=schedule,
         name="%Y-%m-%dT%H:%M" if audit.several_a_day else "%Y-%m-%d",
         timeout=audit.timeout,
-        grace=audit.grace,
         store=DocumentStore(around.database, "", "audit_diary", AuditAttempts),
         clock=around.clock,
         logger=around.logger,

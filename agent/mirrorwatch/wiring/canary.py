@@ -114,7 +114,6 @@ def _to_settings(flow: FlowConfig, around: WiringContext) -> CanarySettings:
         else SizedProbes(
             bytes=int(sized.bytes),
             interval=sized.interval,
-            partition=sized.partition,
         ),
         max_request_bytes=flow.mirror.max_request_size,
         cluster_ids=around.cluster_ids,

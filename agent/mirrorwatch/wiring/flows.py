@@ -8,6 +8,7 @@ from ..domain.carriage import Carriage
 from ..domain.checkpoints import CheckpointsState
 from ..domain.cluster_view import TopicPartition
 from ..domain.lag.tracker import LagTracker
+from ..domain.parity.topics import TopicsLimits
 from ..domain.position.tracker import PositionTracker
 from ..domain.schemas.model import SchemasState
 from ..domain.tasks.group import GroupMemory
@@ -147,7 +148,7 @@ def wire_parity(parts: FlowParts, around: WiringContext) -> WiredParts:
         carriage=parts.carriage,
         positions=parts.positions,
         store=FirstSeenStore(around.database, flow.name, "topics"),
-        limits=limits.topics,
+        limits=TopicsLimits(),
         chosen=parts.chosen,
         interval=around.interval,
     )

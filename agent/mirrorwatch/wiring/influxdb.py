@@ -22,6 +22,11 @@ from ..state.queue import DeliveryQueue, DurableQueue
 
 __all__ = ["make_influxdb_sink", "to_access"]
 
+SPOOL_BYTES = 256 * 1024 * 1024
+"""Size of the queue in the state file, compressed: ten days of a few topics,
+or ten hours of 1,200, at an interval of 5 s. Then the oldest points are
+dropped and counted."""
+
 
 def make_influxdb_sink(
     config: InfluxDBConfig,
@@ -39,7 +44,7 @@ def make_influxdb_sink(
         Raised if the state file cannot be used.
     """
     outlet = InfluxDbOutlet(to_access(config))
-    spool = DurableQueue(database, outlet.name, most_bytes=config.spool.limit)
+    spool = DurableQueue(database, outlet.name, most_bytes=SPOOL_BYTES)
     return QueuedSink(
         outlet,
         encode=partial(to_batch, sampler=sampler),

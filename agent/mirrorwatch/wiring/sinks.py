@@ -113,9 +113,8 @@ def wire_notify(
             NotificationPolicy(
                 minimum=config.minimum,
                 hold=config.hold,
-                recovery=config.recovery,
+                recovery=config.hold,
                 remind=config.remind,
-                most_per_hour=config.most_per_hour,
             )
         ),
         database=database,

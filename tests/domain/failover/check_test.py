@@ -238,13 +238,15 @@ def test_a_group_whose_offset_is_not_known_does_not_read_on(
     assert flow.step().health is Health.CRITICAL
 
 
-def test_a_start_that_is_a_few_records_early_is_not_old(flow: Flow) -> None:
+def test_a_start_that_is_a_few_records_early_is_not_old(
+    flow: Flow, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # MirrorMaker writes a sync every hundred records.
     flow.copied = CopiedPartition(copies=OffsetMap([(100, 90, 1)]), end=5000)
     found = run(flow, 30, lambda m: flow.put("efd", 120 + m))
     assert found.health is Health.OK
-    limits = FailoverLimits(repeated=20)
-    found = flow.verdict(limits)
+    monkeypatch.setattr(FailoverLimits, "repeated", 20)
+    found = flow.verdict()
     assert found.health is Health.WARNING
     find(found, "failover.stale-start", group="efd", records_at_most=48)
 

@@ -65,7 +65,6 @@ class Agent:
                 ),
                 schedule=SCHEDULE,
                 timeout=LIMITS.timeout,
-                grace=3 * HOUR,
                 store=diary_of(database),
                 clock=clock_of(self.clock),
                 logger=structlog.get_logger(),
@@ -75,7 +74,6 @@ class Agent:
             folder=ResultFolder(folder / "out"),
             starter=starter,
             schedule=SCHEDULE,
-            grace=3 * HOUR,
             problems=problems,
             clock=clock_of(self.clock),
         )

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
+from typing import ClassVar
 
 from ..report import (
     Evidence,
@@ -197,74 +198,46 @@ class BottleneckLimits:
     enabled: bool = True
     """Whether the mirror's JMX is configured."""
 
-    lost_window: timedelta = field(
-        default=timedelta(hours=1),
-        metadata={"title": "Critical after errors for", "gt": timedelta()},
-    )
+    lost_window: ClassVar[timedelta] = timedelta(hours=1)
     """How long records that a task dropped keep the check critical. The
     default is that of lost probes. The counters keep the total."""
 
-    throttle: timedelta = field(
-        default=timedelta(milliseconds=100),
-        metadata={"title": "Throttled above", "ge": timedelta()},
-    )
+    throttle: ClassVar[timedelta] = timedelta(milliseconds=100)
     """Longest delay of a request of MirrorMaker by a quota. A tenth of the
     usual second of a long-distance link."""
 
-    retries_per_second: float = field(
-        default=0.1, metadata={"title": "Retries above", "ge": 0}
-    )
+    retries_per_second: ClassVar[float] = 0.1
     """Records that MirrorMaker's producer retries per second. Six per minute
     are more than a leader election causes."""
 
-    commit_failures: float = field(
-        default=0.1,
-        metadata={"title": "Failed commits above", "ge": 0, "le": 1},
-    )
+    commit_failures: ClassVar[float] = 0.1
     """Share of offset commits that may fail. The next commit makes up for a
     single failure."""
 
-    commit_time: timedelta = field(
-        default=timedelta(seconds=4),
-        metadata={"title": "Slow commits above", "gt": timedelta()},
-    )
+    commit_time: ClassVar[timedelta] = timedelta(seconds=4)
     """Duration of an offset commit. One second below
     `offset.flush.timeout.ms`, at which commits fail."""
 
-    queue_time: timedelta = field(
-        default=timedelta(seconds=1),
-        metadata={"title": "Record queue time above", "gt": timedelta()},
-    )
+    queue_time: ClassVar[timedelta] = timedelta(seconds=1)
     """Average time that batches wait in MirrorMaker's producer
     (`record-queue-time-avg`). The whole latency of a long-distance link."""
 
-    fetch_latency: timedelta = field(
-        default=timedelta(seconds=2),
-        metadata={"title": "Slow fetches above", "gt": timedelta()},
-    )
+    fetch_latency: ClassVar[timedelta] = timedelta(seconds=2)
     """Average duration of fetches (`fetch-latency-avg`) while there is lag.
     Four times the half second that a fetch without records waits
     (`fetch.max.wait.ms`)."""
 
-    waiting_records: int = field(
-        default=10_000, metadata={"title": "Consumer lag above", "ge": 0}
-    )
+    waiting_records: ClassVar[int] = 10_000
     """Lag of MirrorMaker's consumer on one partition (`records-lag`). Twenty
     polls of `max.poll.records`; below that, slow fetches do no harm."""
 
     batch_size: int = field(
         default=16_384,
-        metadata={
-            "title": "Batch size",
-            "gt": 0,
-            "unit": "bytes",
-        },
+        metadata={"title": "Batch size", "gt": 0, "unit": "bytes"},
     )
     """`batch.size` of MirrorMaker's producer. The default is Kafka's."""
 
-    batch_full: float = field(
-        default=0.9, metadata={"title": "Full batches above", "gt": 0, "le": 1}
-    )
+    batch_full: ClassVar[float] = 0.9
     """Share of `batch_size` from which batches are full, on average. The next
     record would rarely have fitted."""
 

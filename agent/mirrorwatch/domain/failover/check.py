@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from heapq import nsmallest
+from typing import ClassVar
 
 from ..parity.tracker import FirstSeen, FirstSeenChanges
 from ..report import (
@@ -383,9 +384,7 @@ class FailoverLimits:
     does not move while the group reads on. MirrorMaker emits checkpoints once
     a minute, and a group that was created just now needs a first one."""
 
-    repeated: int = field(
-        default=1000, metadata={"title": "Records read again", "ge": 0}
-    )
+    repeated: ClassVar[int] = 1000
     """Number of records that a group may read again where its start does not
     move. MirrorMaker writes an offset sync every 100 records
     (`offset.lag.max`), and its checkpoints are coarser for a group with

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import ClassVar
 
 from ..cluster_view import TopicPartition
 from ..report import (
@@ -222,17 +223,12 @@ def split_by_patience(
 class LagLimits:
     """Limits of the check `lag`."""
 
-    stuck_flushes: float = field(
-        default=2, metadata={"title": "Flush intervals until stuck", "ge": 1}
-    )
+    stuck_flushes: ClassVar[float] = 2
     """Number of MirrorMaker's `offset.flush.interval.ms` during which a
     position with lag may not move. MirrorMaker commits once per interval, so
     it can narrowly miss one, but not two."""
 
-    begin_refreshes: float = field(
-        default=2,
-        metadata={"title": "Topic refreshes until the first copy", "ge": 1},
-    )
+    begin_refreshes: ClassVar[float] = 2
     """Number of MirrorMaker's topic refreshes within which a new topic must be
     replicated. A topic that was created just after a refresh is found by the
     next one."""

@@ -118,8 +118,7 @@ def _lines(notice: Notice, links: Links) -> Iterator[Line]:
         yield Line(text=f"{changes} of this or other flows not notified")
     if notice.is_last:
         yield Line(
-            text="No further notifications for up to an hour "
-            "(sinks.notify.most_per_hour). Check the page"
+            text="No further notifications for up to an hour. Check the page"
         )
     yield Line(text=f"{_minute(notice.at)}, {links.page}", link=links.page)
 

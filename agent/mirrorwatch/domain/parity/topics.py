@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import ClassVar
 
 from ..cluster_view import ClusterView, FlowView
 from ..conflicts import Conflict
@@ -39,17 +40,12 @@ __all__ = [
 class TopicsLimits:
     """Limits of the check `topics`."""
 
-    refreshes: float = field(
-        default=2, metadata={"title": "Topic refreshes", "ge": 1}
-    )
+    refreshes: ClassVar[float] = 2
     """Number of MirrorMaker's topic refreshes within which a new topic or
     partition must exist at the target. It can narrowly miss the first. The
     interval is read from MirrorMaker's configuration."""
 
-    least: timedelta = field(
-        default=timedelta(minutes=1),
-        metadata={"title": "Minimum", "gt": timedelta()},
-    )
+    least: ClassVar[timedelta] = timedelta(minutes=1)
     """Minimum time for a new topic or partition, whatever the refresh interval
     is. MirrorMaker needs some seconds to create topics and to assign them to
     its tasks."""

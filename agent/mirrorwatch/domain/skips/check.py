@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import ClassVar
 
 from ..lag.model import LagObservation
 from ..report import (
@@ -164,10 +165,7 @@ class SkipsLimits:
     dropped. Two flush intervals of MirrorMaker, so that all positions have
     been committed since."""
 
-    unread_after: timedelta = field(
-        default=timedelta(minutes=2),
-        metadata={"title": "Unknown after", "gt": timedelta()},
-    )
+    unread_after: ClassVar[timedelta] = timedelta(minutes=2)
     """How long a range may wait to be verified before the check is unknown. A
     few seconds are normal, and a minute after a crash of a MirrorMaker with
     thousands of partitions."""

@@ -114,8 +114,9 @@ class Schedule:
             clock = at + STEP
 
 
-LEAST_GRACE = timedelta(minutes=1)
-"""How late one is started at least: the agent may have been busy."""
+GRACE = timedelta(hours=3)
+"""Time after the schedule until an audit should have ended, and until which
+one is started: half of the default time-out."""
 
 FOUND = {0, 3}
 """Exit statuses of an audit that came to its end; 3 means findings."""
@@ -151,8 +152,6 @@ class AuditStarter:
         Format of the time when one was due that names it.
     timeout
         How long it may run.
-    grace
-        How late it may be started.
     store
         Where attempts are kept.
     clock
@@ -174,7 +173,6 @@ class AuditStarter:
         schedule: Schedule,
         name: str = "%Y-%m-%d",
         timeout: timedelta,
-        grace: timedelta,
         store: DocumentStore[AuditAttempts],
         clock: Clock,
         logger: FilteringBoundLogger,
@@ -183,7 +181,6 @@ class AuditStarter:
         self._schedule = schedule
         self._name = name
         self._timeout = timeout
-        self._grace = max(grace, LEAST_GRACE)
         self._store = store
         self._clock = clock
         self._logger = logger
@@ -293,7 +290,7 @@ class AuditStarter:
         last = attempts.attempt
         if attempts.since is None or due < attempts.since:
             return False
-        if now - due > self._grace:
+        if now - due > GRACE:
             return False
         if last is None or last.due != due:
             return last is None or last.due < due
@@ -391,8 +388,6 @@ class AuditWorker:
         Starts audits; `None` if the agent does not.
     schedule
         When they are due.
-    grace
-        How long after that they should be over.
     problems
         What keeps the agent from starting audits or reading results.
     clock
@@ -410,7 +405,6 @@ class AuditWorker:
         folder: ResultFolder | None,
         starter: AuditStarter | None,
         schedule: Schedule,
-        grace: timedelta,
         problems: Sequence[str] = (),
         clock: Clock,
     ) -> None:
@@ -418,7 +412,6 @@ class AuditWorker:
         self._folder = folder
         self._starter = starter
         self._schedule = schedule
-        self._grace = grace
         self._problems = tuple(problems)
         self._clock = clock
         self._flows: dict[str, FlowAudits] = {}
@@ -452,7 +445,7 @@ class AuditWorker:
     def observe(self, now: datetime) -> Sequence[AuditObservation]:
         # Audits are due and end by the wall clock, here and elsewhere.
         offset = self._clock.offset
-        due = self._schedule.last(now + offset - self._grace)
+        due = self._schedule.last(now + offset - GRACE)
         next_due = self._schedule.next(now + offset)
         looked_at = self._looked_at or now
         seen_all = [

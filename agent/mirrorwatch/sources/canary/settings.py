@@ -30,9 +30,6 @@ class SizedProbes:
     interval: timedelta
     """How often one is sent."""
 
-    partition: int
-    """The partition that gets them."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class CanarySettings:

@@ -40,6 +40,9 @@ __all__ = [
     "SentTimes",
 ]
 
+SIZED_PARTITION = 0
+"""Partition of large probes."""
+
 
 SENT_KEPT = 1000
 """Probes of a partition of which it is known when they were sent: minutes of
@@ -331,9 +334,7 @@ class LedgerKeeper:
             seen_at=event.seen_at,
             absent_until=event.absent_until,
         )
-        arrival = arrive(
-            home, sighting, self._settings.deadline, self._settings.within
-        )
+        arrival = arrive(home, sighting, self._settings.deadline)
         if home is not ledger:
             # It was read in another partition: nothing is read up to here.
             home.next_offset = at
@@ -700,11 +701,11 @@ class CanaryWorker:
         sized = self._settings.sized
         if (
             sized is not None
-            and sized.partition in due
+            and SIZED_PARTITION in due
             and self._takes(sized.bytes, now)
         ):
             self._sized_at = now + sized.interval
-            probe = keeper.make_probe(sized.partition, now)
+            probe = keeper.make_probe(SIZED_PARTITION, now)
             messages.append((probe, sized.bytes))
         self._write(now)
         age = max(timedelta(), self._clock() - now)
