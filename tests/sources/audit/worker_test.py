@@ -451,7 +451,7 @@ def test_a_result_that_cannot_be_read_is_unknown_however_many_are_newer(
     assert see(agent, a_result(at=NIGHT + DAY)) is Health.UNKNOWN
     told = agent.verdict().findings
     assert told[0].code == "audit.unreadable"
-    assert old.id in told[0].reason
+    assert old.id in told[0].title
     # Also by one that is started then.
     later = Agent(tmp_path, database, act=None, now=NIGHT + DAY + HOUR)
     assert later.verdict().findings == told
