@@ -55,7 +55,6 @@ RECORDS = frozenset(
         "lag.never-copied",
         "position.expired-unread",
         "position.recreated",
-        "position.reset-to-end",
         "position.target-recreated",
         "position.truncated",
         "position.unverifiable",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mirrorwatch.domain.report import Health
+from mirrorwatch.domain.finding import Health, Scalar
 from tests.simulation.mirrormaker import MirrorSettings
 from tests.simulation.scenarios import (
     MINUTE,
@@ -25,7 +25,7 @@ def codes(world: World) -> tuple[str, ...]:
     return world.agent.verdicts["canary"].codes
 
 
-def lost(world: World) -> object:
+def lost(world: World) -> Scalar:
     """Return how many probes the agent says are lost."""
     return next(
         (
