@@ -70,9 +70,13 @@ def test_from_the_first_hour_to_a_loss(lab: Lab, tmp_path: Path) -> None:
         produce(lab, "x", numbered("lost", 7), headers={MARK: b""})
         produce(lab, "x", ["last"])
         copied(lab, "x", ["last"])
-        watch.wait_for(Health.CRITICAL, "7 records", check="skips")
+        watch.wait_for(
+            Health.CRITICAL, "skips.dropped", check="skips", records=7
+        )
         watch.wait_for_only("skips")
     # What was proved stays told after a restart.
     with Watch(lab, state=state, canary={"deadline": "60s"}) as watch:
-        watch.wait_for(Health.CRITICAL, "7 records", check="skips")
+        watch.wait_for(
+            Health.CRITICAL, "skips.dropped", check="skips", records=7
+        )
         watch.wait_for_only("skips")

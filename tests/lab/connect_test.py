@@ -12,7 +12,7 @@ from mirrorwatch.config import Config
 from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch_lab import Lab, LabSettings
 from mirrorwatch_lab.connect import LabConnect
-from tests.support.findings import find
+from tests.support.findings import find, is_found
 from tests.support.group import GROUP, commit
 from tests.support.lab import copied, produce
 from tests.support.watch import Watch, describe, wait_until
@@ -150,7 +150,12 @@ def test_checkpoints_that_do_not_follow_a_group_are_stale(lab: Lab) -> None:
         produce(lab, GROUPED, [f"record {n}" for n in range(300)])
         copied(lab, GROUPED, ["record 299"])
         commit(lab.source.bootstrap, GROUP, {(GROUPED, 0): 300})
-        wait_for(watch, Health.OK, of="checkpoints", saying="of 1 group")
+        wait_until(
+            lambda: is_found(
+                watch.verdict("checkpoints"), "checkpoints.ok", groups=1
+            ),
+            what=lambda: watch.verdict("checkpoints"),
+        )
         resume = "/connectors/mirror-checkpoints/resume"
         stack.callback(order, lab, "PUT", resume)
         order(lab, "PUT", "/connectors/mirror-checkpoints/pause")
@@ -169,7 +174,13 @@ def test_checkpoints_that_do_not_follow_a_group_are_stale(lab: Lab) -> None:
             return (
                 verdict is not None
                 and verdict.health is Health.WARNING
-                and f"group {GROUP} on {GROUPED}[0] is at" in verdict.reason
+                and is_found(
+                    verdict,
+                    "checkpoints.overdue",
+                    group=GROUP,
+                    topic=GROUPED,
+                    partition=0,
+                )
             )
 
         wait_until(is_stale, what=lambda: watch.verdict("checkpoints"))

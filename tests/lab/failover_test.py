@@ -96,36 +96,46 @@ def test_a_group_that_lost_its_start_is_named_until_it_has_one(
         for topic in ("doomed", "other"):
             carry(lab, topic, numbered(topic, 0, 60))
         commit_all(40)
-        watch.wait_for(
-            Health.OK, "All 3 consumer groups have a start", check="failover"
-        )
+        watch.wait_for(Health.OK, "failover.ok", check="failover", groups=3)
         lab.mirror.stop()
         lab.target.topics.delete("doomed")
         lab.mirror.start()
         warning = watch.wait_for(
             Health.WARNING,
-            "its offset is beyond the target's end (0)",
+            "failover.no-start",
             check="failover",
+            topic="doomed",
         )
         assert warning.evidence["groups_without_start"] == 2
         commit(lab.source.bootstrap, "reads-on", {("doomed", 0): 45})
         critical = watch.wait_for(
             Health.CRITICAL,
-            "Group reads-on has had no start at the target",
+            "failover.no-start",
             check="failover",
+            group="reads-on",
+            topic="doomed",
+            partition=0,
         )
-        assert "doomed[0]" in critical.reason
         assert "well" not in str(critical)
         # From here on it is at both sides again. The checkpoints that are
         # left are of the topic that is no more: a start there would miss what
         # was copied since.
         produce(lab, "doomed", numbered("doomed", 60, 90))
         copied(lab, "doomed", ["doomed 89"])
-        watch.wait_for(Health.CRITICAL, "would miss records", check="failover")
+        watch.wait_for(
+            Health.CRITICAL,
+            "would miss records",
+            "failover.no-start",
+            check="failover",
+        )
         for group in ("reads-on", "rests"):
             commit(lab.source.bootstrap, group, {("doomed", 0): 75})
         watch.wait_for(
-            Health.OK, "All 3 consumer groups have a start", check="failover"
+            Health.OK,
+            "failover.ok",
+            check="failover",
+            groups=3,
+            groups_without_start=0,
         )
 
 

@@ -51,7 +51,7 @@ def test_what_ends_tell(lab: Lab, tmp_path: Path) -> None:
         copied(lab, "expires", ["expires 149"])
         watch.wait_for_count("delivered", 40)
         watch.wait_for(Health.OK, check="lag")
-        watch.wait_for(Health.OFF, "cannot be verified", check="skips")
+        watch.wait_for(Health.OFF, "skips.off", check="skips")
         watch.wait_for_only()
         copier.stop()
         produce(lab, "expires", numbered("unread", 0, 30))
@@ -62,8 +62,13 @@ def test_what_ends_tell(lab: Lab, tmp_path: Path) -> None:
         )
         # Twelve of them are gone before it goes on.
         lab.delete_records("expires", {0: 162})
-        gone = "12 records expired"
-        watch.wait_for(Health.CRITICAL, gone, check="position")
+        watch.wait_for(
+            Health.CRITICAL,
+            "position.expired-unread",
+            check="position",
+            topic="expires",
+            records=12,
+        )
         copier.start()
         copied(lab, "expires", ["unread 29"])
         watch.wait_for(Health.OK, check="position")

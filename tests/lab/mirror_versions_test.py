@@ -71,12 +71,16 @@ def test_position_skips_and_restarts(lab: Lab, tmp_path: Path) -> None:
         produce(lab, "x", numbered("lost", 7), headers={MARK: b""})
         produce(lab, "x", ["last"])
         copied(lab, "x", ["last"])
-        watch.wait_for(Health.CRITICAL, "7 records", check="skips")
+        watch.wait_for(
+            Health.CRITICAL, "skips.dropped", check="skips", records=7
+        )
         watch.wait_for_only("skips")
     lab.mirror.stop()
     produce(lab, "expires", numbered("unread", 30))
     with watching(lab, state) as watch:
-        watch.wait_for(Health.CRITICAL, "7 records", check="skips")
+        watch.wait_for(
+            Health.CRITICAL, "skips.dropped", check="skips", records=7
+        )
         wait_until(
             lambda: "expires" in str(watch.verdict("lag")),
             what=lambda: watch.verdict("lag"),
@@ -86,6 +90,13 @@ def test_position_skips_and_restarts(lab: Lab, tmp_path: Path) -> None:
     lab.mirror.start(drop_marked())
     copied(lab, "expires", ["unread 29"])
     with watching(lab, state) as watch:
-        watch.wait_for(Health.CRITICAL, "12 records", check="position")
-        watch.wait_for(Health.CRITICAL, "7 records", check="skips")
+        watch.wait_for(
+            Health.CRITICAL,
+            "position.expired-unread",
+            check="position",
+            records=12,
+        )
+        watch.wait_for(
+            Health.CRITICAL, "skips.dropped", check="skips", records=7
+        )
         watch.wait_for_only("skips", "position")

@@ -95,8 +95,12 @@ def test_a_position_that_expired(lab: Lab, tmp_path: Path) -> None:
             what=lambda: watch.verdict("lag"),
         )
         lab.delete_records("expires", {0: 150 + 5})
-        gone = "5 records expired", "resumes at the log end"
-        watch.wait_for(Health.CRITICAL, *gone, check="position")
+        watch.wait_for(
+            Health.CRITICAL,
+            "position.expired-unread",
+            check="position",
+            records=5,
+        )
         lab.mirror.start()
         # Until another record comes, it commits nothing.
         produce(lab, "expires", numbered("after", 0, 3))
@@ -137,8 +141,9 @@ def test_new_topics_and_one_whose_head_is_left_out(
         for site in (lab.target, lab.source):
             site.topics.create("head", 1, {})
         produce(lab, "head", numbered("head", 0, 10))
-        behind = "head was never copied"
-        watch.wait_for(Health.CRITICAL, behind, check="lag")
+        watch.wait_for(
+            Health.CRITICAL, "lag.never-copied", check="lag", topic="head"
+        )
         lab.mirror.start(latest)
 
         def goes_on() -> bool:
@@ -204,8 +209,7 @@ def test_a_batch_that_it_sends_for_ever(lab: Lab, tmp_path: Path) -> None:
         batch = ["b", "b" * LARGE, "bb"]
         produce(lab, "x", batch)
         # The task runs, by its status, and copies nothing.
-        stuck = "Check the Mirus task that reads it"
-        watch.wait_for(Health.CRITICAL, stuck, check="lag")
+        watch.wait_for(Health.CRITICAL, "lag.stalled", check="lag", topic="x")
         watch.let_pass(30)
         assert "position" not in watch.unhealthy()
         assert not set(batch) & set(values(lab, "target", "x"))

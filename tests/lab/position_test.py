@@ -19,9 +19,9 @@ from tests.support.resets import (
     MISSED_AT_ONCE,
     OFFSETS,
     RETENTION,
+    await_found,
     await_health,
     await_reset,
-    await_said,
     await_time_to_loss,
     health,
     is_judged,
@@ -150,17 +150,16 @@ def test_records_that_expire_while_the_mirror_is_down_are_counted(
     )
     assert (reset.first, source.ends(topic)[0][0]) == (500, 700)
     await_health(watch, Health.CRITICAL)
-    await_said(watch, "200 records expired at summit")
-    await_said(watch, "expired[0] offsets [500, 700)")
+    await_found(watch, "expired-unread", topic=topic, records=200)
     lab.delete_records(topic, {0: 800})
-    await_said(watch, "300 records expired at summit")
+    await_found(watch, "expired-unread", topic=topic, records=300)
 
     lab.mirror.start()
     copied(lab, topic, numbers(800, 1000))
     reset = await_reset(watch, topic, ResetKind.EXPIRED, is_settled)
     assert (reset.first, reset.end) == (500, 800)
     assert uncopied(lab, topic, numbers(0, 1000)) == numbers(500, 800)
-    await_said(watch, "They are lost for ldf")
+    await_found(watch, "expired-unread", records=300, open_resets=0)
     await_health(watch, Health.OK, "retention")
 
 
@@ -180,13 +179,8 @@ def test_topics_that_are_made_again_while_the_mirror_is_down(
     assert copies >= 350
     made_there = ResetKind.TARGET_RECREATED
     await_reset(watch, "elsewhere", made_there, lambda r: r.gone == copies)
-    await_said(
-        watch, "smaller was deleted and recreated at summit and is shorter"
-    )
-    await_said(
-        watch,
-        "elsewhere was deleted and recreated at ldf: records copied",
-    )
+    await_found(watch, "recreated", topic="smaller", records_at_risk=0)
+    await_found(watch, "target-recreated", topic="elsewhere", offsets=copies)
     # The agent is away meanwhile.
     watch.stop()
     recreate_topic(lab.source.topics, "grown", 1)
@@ -196,7 +190,7 @@ def test_topics_that_are_made_again_while_the_mirror_is_down(
         await_reset(
             again, "grown", made, lambda r: (r.first, r.end) == (0, 350)
         )
-        await_said(again, "350 records of the new topic are never copied")
+        await_found(again, "recreated", topic="grown", records_at_risk=350)
         await_health(again, Health.CRITICAL)
 
         lab.mirror.start()
@@ -206,14 +200,13 @@ def test_topics_that_are_made_again_while_the_mirror_is_down(
         assert (grown.first, grown.end) == (0, 350)
         lost = uncopied(lab, "grown", numbers(0, 500, "new "))
         assert lost == numbers(0, 350, "new ")
-        await_said(again, "350 records of the new topic were never copied")
+        await_found(again, "recreated", topic="grown", records=350)
 
         copied(lab, "smaller", numbers(0, 50, "new "))
         smaller = await_reset(again, "smaller", made, is_settled)
         assert smaller.harmless
-        await_said(
-            again,
-            "smaller was deleted and recreated at summit, and MirrorMaker",
+        await_found(
+            again, "recreated", topic="smaller", records=0, open_resets=0
         )
         # A new topic at the target is no skip, nor is a new one at the
         # source, nor what expired before.
@@ -241,7 +234,7 @@ def test_an_operator_who_sets_positions(lab: Lab, watch: Watch) -> None:
     await_reset(
         watch, "grown", ResetKind.OFFSETS_DELETED, lambda r: r.places == 1
     )
-    await_said(watch, "Committed offsets of 1 partition were deleted")
+    await_found(watch, "offsets-deleted", topic="grown", partitions=1)
 
     lab.mirror.start()
     copied(lab, "grown", numbers(0, 500, "new "))
@@ -262,8 +255,7 @@ def test_committed_offsets_that_are_lost(lab: Lab, watch: Watch) -> None:
     source = len(values(lab, "source", "steady"))
     lab.target.topics.delete(OFFSETS)
     await_reset(watch, OFFSETS, ResetKind.OFFSETS_GONE)
-    await_said(watch, f"offsets topic {OFFSETS} was deleted")
-    await_said(watch, "copies all retained records again")
+    await_found(watch, "offsets-deleted", topic=OFFSETS)
     await_health(watch, Health.CRITICAL)
 
     lab.mirror.start()
@@ -273,7 +265,7 @@ def test_committed_offsets_that_are_lost(lab: Lab, watch: Watch) -> None:
         ResetKind.OFFSETS_GONE,
         lambda r: is_settled(r) and r.places >= len(TOPICS),
     )
-    await_said(watch, "was replaced")
+    await_found(watch, "offsets-deleted", topic=OFFSETS)
     # All of it is copied again, which is one rewind of each topic.
     wait_until(
         lambda: len(values(lab, "target", "steady")) == before + source,

@@ -11,6 +11,7 @@ from mirrorwatch.domain.report import Health
 from mirrorwatch.maven import cache_folder, fetch, parse_artifacts
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
 from mirrorwatch_lab.process import JvmSettings
+from tests.support.findings import find
 from tests.support.group import Group, commit
 from tests.support.lab import copied, numbered, produce
 from tests.support.watch import Watch, wait_until
@@ -104,13 +105,15 @@ def test_lag_is_what_kafka_says_and_only_who_stopped_is_stopped(
             )
             found = watch.wait_for(
                 Health.CRITICAL,
-                "Consumer group stopped has stopped reading at the target: "
-                "lag 257 records on 1 topic",
-                "It has no members",
+                "readers.stopped",
                 check="readers",
+                group="stopped",
+                records=257,
+                topics=1,
+                members=0,
             )
             assert "idle has" not in str(found)
-            assert "connect-gone has committed no offset" in str(found)
+            find(found, "readers.no-offsets", group="connect-gone")
             # Idle for as long as the others are stopped, and then some.
             watch.let_pass(45)
             seen = seen_by(watch)
@@ -144,6 +147,8 @@ def test_lag_is_what_kafka_says_and_only_who_stopped_is_stopped(
             commit(lab.target.bootstrap, "connect-gone", ends)
             watch.wait_for(
                 Health.OK,
-                "All 4 consumer groups have read all that arrived",
+                "readers.ok",
                 check="readers",
+                groups=4,
+                records=0,
             )

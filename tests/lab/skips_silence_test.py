@@ -16,7 +16,7 @@ from tests.support.lab import FLUSH_SECONDS, copied, produce, values
 from tests.support.skips import (
     books_of,
     committed,
-    says,
+    is_told,
     settled,
     tally,
     truth,
@@ -152,12 +152,14 @@ def test_a_new_topic_whose_beginning_was_missed_is_named(lab: Lab) -> None:
             )
             produce(lab, "missed", ["first"])
             wait_until(
-                lambda: says(
+                lambda: is_told(
                     watch,
                     Health.CRITICAL,
-                    "50 records of missed partition 0 "
-                    "(source offsets 0 to 49)",
-                    "MirrorMaker started after them",
+                    "skips.dropped",
+                    topic="missed",
+                    partition=0,
+                    records=50,
+                    head=50,
                 ),
                 what=lambda: watch.verdict("skips"),
             )

@@ -8,7 +8,7 @@ from mirrorwatch.domain.report import Health
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
 from mirrorwatch_lab.faults import cut_log
 from tests.support.lab import copied, produce
-from tests.support.skips import says, settled, truth
+from tests.support.skips import is_told, settled, truth
 from tests.support.watch import PATIENT, Watch, wait_until
 
 pytestmark = [pytest.mark.lab, pytest.mark.long]
@@ -43,11 +43,13 @@ def test_what_the_target_lost_is_told_and_nothing_else(lab: Lab) -> None:
         assert EACH <= lost <= whole - 2 * EACH
         assert truth(lab, "both")[0] >= EACH
         wait_until(
-            lambda: says(
+            lambda: is_told(
                 watch,
                 Health.CRITICAL,
-                f"{lost} records of quiet partition 0 (source offsets "
-                f"{whole - lost} to {whole - 1}) were copied and are gone",
+                "skips.truncated",
+                topic="quiet",
+                partition=0,
+                records=lost,
             ),
             within=PATIENT,
             what=lambda: watch.verdict("skips"),
@@ -61,12 +63,21 @@ def test_what_the_target_lost_is_told_and_nothing_else(lab: Lab) -> None:
         repeated = truth(lab, "both")[1]
         assert repeated >= 2 * EACH
         wait_until(
-            lambda: says(
-                watch,
-                Health.CRITICAL,
-                f"{lost} records of quiet partition 0",
-                f"{repeated - 1} records of both partition 0",
-                "none was lost",
+            lambda: (
+                is_told(
+                    watch,
+                    Health.CRITICAL,
+                    "skips.truncated",
+                    topic="quiet",
+                    records=lost,
+                )
+                and is_told(
+                    watch,
+                    Health.CRITICAL,
+                    "skips.duplicated",
+                    topic="both",
+                    records=repeated - 1,
+                )
             ),
             within=PATIENT,
             what=lambda: watch.verdict("skips"),

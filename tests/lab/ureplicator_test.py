@@ -95,7 +95,7 @@ def test_what_znodes_tell(lab: Lab, server: ZooKeeper, tmp_path: Path) -> None:
         assert watch.counts["lost"] == 0
         # ZooKeeper is frozen, and its sessions expire: nothing is known.
         server.freeze()
-        watch.wait_for(Health.UNKNOWN, "does not answer", check="position")
+        watch.wait_for(Health.UNKNOWN, "position.unreadable", check="position")
         wait_until(
             lambda: (
                 Health.OK

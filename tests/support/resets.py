@@ -15,11 +15,12 @@ from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch_lab import Lab
 from mirrorwatch_lab.settings import SOURCE, TARGET
 
+from .findings import find, is_found
 from .lab import FLUSH_SECONDS, values
 from .watch import Watch, wait_until
 
 __all__ = ["FLOW", "MISSED_AT_ONCE", "OFFSETS", "RETENTION", "await_health"]
-__all__ += ["await_reset", "await_said", "await_time_to_loss", "health"]
+__all__ += ["await_found", "await_reset", "await_time_to_loss", "health"]
 __all__ += ["is_judged", "is_settled", "numbers", "resets", "seen"]
 __all__ += ["set_position", "stop_mirror", "uncopied"]
 
@@ -117,9 +118,14 @@ def await_reset(
     return next(r for r in resets(watch, topic, kind) if is_so(r))
 
 
-def await_said(watch: Watch, text: str) -> None:
-    """Wait until the verdict says something, anywhere."""
-    wait_until(lambda: _says(watch, text), what=lambda: _tell(watch))
+def await_found(watch: Watch, code: str, **facts: str | float | None) -> None:
+    """Wait for a finding of the check `position`, with the facts."""
+    wait_until(
+        lambda: is_found(
+            watch.verdict("position"), f"position.{code}", **facts
+        ),
+        what=lambda: _tell(watch),
+    )
 
 
 def await_time_to_loss(
@@ -129,7 +135,7 @@ def await_time_to_loss(
     it is kept for.
     """
     verdict = watch.wait_for(grade, check="retention")
-    assert verdict.reason.startswith(f"{topic} loses records in")
+    find(verdict, "retention.expiring", topic=topic)
     assert verdict.evidence["worst_topic"] == topic
     left = verdict.evidence["time_to_loss_seconds"]
     print(f"retention {grade.name}: {left} s before the loss")
@@ -186,14 +192,6 @@ def set_position(lab: Lab, topic: str, position: int | None) -> None:
         partition=number,
     )
     assert producer.flush(FLUSH_SECONDS) == 0
-
-
-def _says(watch: Watch, text: str) -> bool:
-    verdict = watch.verdict("position")
-    if verdict is None:
-        return False
-    said = [verdict.reason, *map(str, verdict.evidence.values())]
-    return any(text in sentence for sentence in said)
 
 
 def _tell(watch: Watch) -> object:

@@ -11,11 +11,12 @@ from mirrorwatch_lab import Lab
 from mirrorwatch_lab.settings import SOURCE, TARGET
 from tests.simulation.environment import SYNCED_EVERY
 
+from .findings import is_found
 from .lab import values
 from .watch import Watch, wait_until
 
 __all__ = ["books_of", "committed", "leave_uncommitted", "seen_by"]
-__all__ += ["says", "settled", "synced", "tally", "truth"]
+__all__ += ["is_told", "settled", "synced", "tally", "truth"]
 __all__ += ["wait_for_commit", "wait_for_sync", "wait_for_tallies"]
 __all__ += ["wait_for_tally"]
 
@@ -45,21 +46,22 @@ def tally(watch: Watch, topic: str) -> SkipCounters:
     )
 
 
-def says(
-    watch: Watch, health: Health, *texts: str, check: str = "skips"
+def is_told(
+    watch: Watch, health: Health, code: str, **facts: str | float | None
 ) -> bool:
-    """Tell whether the verdict has this health, and says all of that."""
-    verdict = watch.verdict(check)
-    if verdict is None or verdict.health is not health:
-        return False
-    said = [verdict.reason, *map(str, verdict.evidence.values())]
-    return all(any(text in part for part in said) for text in texts)
+    """Return whether the check of a code has this health and finding."""
+    verdict = watch.verdict(code.partition(".")[0])
+    return (
+        verdict is not None
+        and verdict.health is health
+        and is_found(verdict, code, **facts)
+    )
 
 
 def settled(watch: Watch) -> None:
     """Wait until an agent compares both sides."""
     wait_until(
-        lambda: says(watch, Health.OK),
+        lambda: is_told(watch, Health.OK, "skips.ok"),
         what=lambda: watch.verdict("skips"),
     )
 

@@ -25,6 +25,8 @@ from mirrorwatch.state.canary import CanaryStore
 from mirrorwatch_lab import Lab
 from mirrorwatch_lab.cli import describe_agent
 
+from .findings import is_found
+
 __all__ = ["FLOW", "PATIENT", "Watch"]
 __all__ += ["describe", "describe_notifying", "lag_of", "wait_until"]
 
@@ -195,16 +197,26 @@ class Watch(AbstractContextManager["Watch"]):
         return found[0] if found else None
 
     def wait_for(
-        self, health: Health, *saying: str, check: str = "canary"
+        self,
+        health: Health,
+        *saying: str,
+        check: str = "canary",
+        **facts: str | float | None,
     ) -> Verdict:
-        """Wait for a verdict that says all of that, and return that one: the
-        next may be another.
+        """Wait for a verdict with all of these codes, or parts of sentences,
+        and return that one: the next may be another. Facts are of the first
+        code.
         """
         met: list[Verdict] = []
 
         def is_so() -> bool:
             found = self.verdict(check)
-            if found and found.health is health and _says(found, saying):
+            if (
+                found
+                and found.health is health
+                and _says(found, saying)
+                and (not facts or is_found(found, saying[0], **facts))
+            ):
                 met.append(found)
             return met != []
 
