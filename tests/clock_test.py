@@ -65,6 +65,7 @@ def test_a_step_is_noted_once_and_moves_labels_only(step: timedelta) -> None:
     assert clock.steps == 1
 
 
+@pytest.mark.slow
 @STEPPED
 def test_it_follows_slowly_and_arrives(step: timedelta) -> None:
     machine = Machine()

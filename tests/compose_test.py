@@ -12,6 +12,9 @@ from mirrorwatch.bundled_files import bundled_folder
 from mirrorwatch.config import Config
 from tests.support.programs import program
 
+pytestmark = pytest.mark.slow
+
+
 ROOT = Path(__file__).parent.parent
 COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text("utf-8"))
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]

@@ -232,6 +232,7 @@ def test_the_supported_versions_are_those_of_the_tests() -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DEBIANS)
 def test_debians_programs_are_of_the_supported_version(name: str) -> None:
     ran = subprocess.run(

@@ -46,6 +46,9 @@ from tests.support.clock import clock_of
 from tests.support.http import HTTP
 from tests.support.reports import a_lag, some_skips, some_topic_lags
 
+pytestmark = pytest.mark.slow
+
+
 HOUR = timedelta(hours=1)
 
 SOURCES = PACKAGE / "sources"

@@ -5,6 +5,9 @@ import pytest
 from tests.support import no_skips
 from tests.support.no_skips import REQUIRE_ALL
 
+pytestmark = pytest.mark.slow
+
+
 pytest_plugins = ["pytester"]
 
 SKIPPING = """

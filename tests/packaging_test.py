@@ -24,6 +24,9 @@ from readme_renderer import markdown
 from mirrorwatch.cli.root import COMMANDS
 from tests.support.programs import program
 
+pytestmark = pytest.mark.slow
+
+
 ROOT = Path(__file__).parent.parent
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
@@ -281,7 +284,6 @@ def agent(
     return call
 
 
-@pytest.mark.slow
 def test_the_agent_runs_without_the_other_packages(
     agent: Agent, tmp_path: Path
 ) -> None:
@@ -297,7 +299,6 @@ def test_the_agent_runs_without_the_other_packages(
     assert "can be used" in " ".join(checked.stdout.split())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "package"),
     [

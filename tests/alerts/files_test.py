@@ -6,6 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from mirrorwatch.bundled_files import bundled_folder
@@ -20,6 +21,9 @@ from mirrorwatch_alerting.alerts import ALERTS, Above, WhenHealth
 from mirrorwatch_alerting.kapacitor import FRESH
 from mirrorwatch_alerting.prometheus import rules as prometheus_rules
 from tests.support.programs import program
+
+pytestmark = pytest.mark.slow
+
 
 ROOT = Path(__file__).parents[2]
 KEPT = bundled_folder("alerts")

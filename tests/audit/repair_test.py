@@ -18,6 +18,9 @@ from mirrorwatch.kafka.writer import CopiedRecord, RecordWriter
 from mirrorwatch.state.repairs import read_target_ends
 from tests.support.audit import a_pair, a_plan, keep_plan
 
+pytestmark = pytest.mark.slow
+
+
 RANGE = RepairRange(flow="a->b", topic="x", partition=0, first=3, last=4)
 
 

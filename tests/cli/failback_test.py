@@ -31,6 +31,9 @@ from mirrorwatch.state.skips import SkipsStore
 from tests.support.builders import NOON
 from tests.support.dead_sites import two_dead_sites
 
+pytestmark = pytest.mark.slow
+
+
 FLOW = "summit->ldf"
 
 

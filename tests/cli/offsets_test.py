@@ -26,6 +26,9 @@ from mirrorwatch.state.position import PositionStore
 from mirrorwatch.state.skips import SkipsStore
 from tests.support.dead_sites import two_dead_sites
 
+pytestmark = pytest.mark.slow
+
+
 FLOW = "summit->ldf"
 
 

@@ -15,6 +15,9 @@ from mirrorwatch.doctor.examination import Diagnosis
 from mirrorwatch.web.app import LatestReport
 from tests.support.builders import a_report, a_verdict
 
+pytestmark = pytest.mark.slow
+
+
 CONFIG = """
 clusters:
   summit: {kafka: {bootstrap.servers: "127.0.0.1:1"}}

@@ -26,7 +26,8 @@ from tests.support.bad_configs import (
     whole,
 )
 
-CORPUS = [*from_schema(), *by_hand()]
+pytestmark = pytest.mark.slow
+
 
 DEADLINE = 20
 """Seconds of the processor for one configuration: ten times what the slowest
@@ -90,22 +91,22 @@ def find_gap(path: Path, line: str) -> str | None:
     return None if REMEDY.search(line) else f"no remedy: {line}"
 
 
-@pytest.mark.slow
 def test_no_bad_configuration_hangs_crashes_leaks_or_is_accepted(
     tmp_path: Path,
 ) -> None:
-    assert len(CORPUS) >= 400
-    assert len({bad.name for bad in CORPUS}) == len(CORPUS)
+    corpus = [*from_schema(), *by_hand()]
+    assert len(corpus) >= 400
+    assert len({bad.name for bad in corpus}) == len(corpus)
     path = tmp_path / "config.yaml"
     faults, slowest = {}, (0.0, "")
-    for bad in CORPUS:
+    for bad in corpus:
         before = time.process_time()
         fault = find_fault(path, bad)
         slowest = max(slowest, (time.process_time() - before, bad.name))
         if fault is not None:
             faults[bad.name] = fault
     assert not faults, "\n".join(f"{k}: {v}" for k, v in faults.items())
-    print(f"{len(CORPUS)} configurations, the slowest {slowest}")
+    print(f"{len(corpus)} configurations, the slowest {slowest}")
 
 
 def test_the_configuration_that_they_are_made_of_is_accepted(
@@ -115,7 +116,6 @@ def test_the_configuration_that_they_are_made_of_is_accepted(
     assert result.exit_code == 0, result.output
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["fifo", "/dev/zero", "/dev/tty", "inside"])
 def test_what_has_no_end_is_not_read(tmp_path: Path, kind: str) -> None:
     path = Path(kind)

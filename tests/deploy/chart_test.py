@@ -29,6 +29,9 @@ from tests.deploy.charts import (
 )
 from tests.support.programs import program
 
+pytestmark = pytest.mark.slow
+
+
 ROOT = CHART.parent.parent.parent
 VALUES = yaml.safe_load((CHART / "values.yaml").read_text("utf-8"))
 

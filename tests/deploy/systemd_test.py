@@ -13,6 +13,9 @@ from click.testing import CliRunner
 from mirrorwatch.cli.root import EXIT_USAGE, main
 from tests.support.programs import program
 
+pytestmark = pytest.mark.slow
+
+
 ROOT = Path(__file__).parent.parent.parent
 UNIT = ROOT / "deploy" / "systemd" / "mirrorwatch.service"
 USERS = UNIT.with_name("mirrorwatch.sysusers")

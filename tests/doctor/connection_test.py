@@ -18,6 +18,9 @@ from mirrorwatch.exceptions import LayerError
 from tests.support.http import Answer, answering
 from tests.support.tcp import black_hole, closed_port, frozen
 
+pytestmark = pytest.mark.slow
+
+
 NOW = utc_now()
 DAY = timedelta(days=1)
 LOOPBACK = "127.0.0.1"

@@ -46,6 +46,8 @@ from tests.support.http import (
 )
 from tests.support.tcp import black_hole, closed_port, frozen
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,9 @@ from mirrorwatch.exceptions import SourceDeniedError, SourceUnavailableError
 from mirrorwatch.kafka.admin import Cluster
 from mirrorwatch.kafka.groups import SourceGroup
 
+pytestmark = pytest.mark.slow
+
+
 TOPICS = ("orders", "trips", "stops")
 
 TRACES = {("source", "syncs"): ["mm2-offset-syncs.ldf.internal"]}

@@ -1,8 +1,6 @@
 """Kinds of mirrors: what is configured, and what cannot be verified."""
 
-import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, get_args
 
 import pytest
@@ -11,7 +9,6 @@ from mirrorwatch.config import Config
 from mirrorwatch.config.mirror import MirrorConfig
 from mirrorwatch.domain.checks import CHECKS, judge
 from mirrorwatch.domain.mirror_kinds import KINDS
-from mirrorwatch.domain.mirror_presets import PRESETS
 from mirrorwatch.domain.position.model import (
     PositionObservation,
     Reset,
@@ -30,7 +27,6 @@ KEYS: dict[str, dict[str, Any]] = {
 ON_CONNECT = sorted(kind for kind, t in KINDS.items() if t.in_connect)
 LINKS = sorted(kind for kind, traits in KINDS.items() if traits.keeps_offsets)
 WITHOUT_POSITIONS = ["k2k", "msk-replicator", "opaque"]
-AGENT = Path(__file__).parents[2] / "agent" / "mirrorwatch"
 
 
 def configured(
@@ -201,35 +197,6 @@ def test_only_mirrormaker_2_prefixes_heartbeats(kind: str) -> None:
         assert naming.origin(f"{prefix}{topic}") == topic
     assert naming.remote("x") == "x"
     assert naming.keeps_names
-
-
-@pytest.mark.parametrize("preset", sorted(PRESETS))
-def test_a_preset_is_one_file(preset: str) -> None:
-    """No other code names it, in whatever case: the last was added so."""
-    name = preset.replace("-", "_")
-    named = re.compile(rf"(?<![a-z])({preset}|{name})(?![a-z])", re.IGNORECASE)
-    naming = {
-        file
-        for file in AGENT.rglob("*.py")
-        if named.search(file.read_text()) or named.search(file.stem)
-    }
-    assert naming == {AGENT / f"domain/mirror_presets/{name}.py"}
-    assert KINDS[preset] is PRESETS[preset]
-    assert PRESETS[preset].title in KINDS[preset].off["heartbeats"]
-
-
-def test_every_mirror_of_a_family_is_a_preset() -> None:
-    """But those that stand for any, and those with code of their own."""
-    assert KINDS.keys() - PRESETS.keys() == {
-        "mirrormaker2",
-        "mirus",
-        "replicator",
-        "ureplicator",
-        "group",
-        "linked",
-        "opaque",
-    }
-    assert {"brooklin", "orbit", "k2k"} <= PRESETS.keys()
 
 
 @pytest.mark.parametrize(

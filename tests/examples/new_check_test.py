@@ -1,10 +1,8 @@
 """How a check is added: docs/development.md, "A new check", step by step."""
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Annotated
 
 import pytest
@@ -35,10 +33,6 @@ from mirrorwatch_alerting.kapacitor import scripts
 from mirrorwatch_alerting.prometheus import rules
 from tests.support.builders import FLOW, NOON
 from tests.support.clock import clock_of
-
-ROOT = Path(__file__).parents[2]
-AGENT = ROOT / "agent" / "mirrorwatch"
-
 
 # 1. domain/SUBJECT.py: the fact, its limits, the check and its metrics.
 
@@ -189,19 +183,3 @@ def test_its_alerts_are_raised_by_prometheus_and_kapacitor() -> None:
     flow_script = scripts(alerts)["mirrorwatch-flow"]
     assert '"clocks.raised"' in flow_script
     assert "the clocks of the clusters disagree" in flow_script
-
-
-def test_the_documented_example_is_in_five_files_and_in_no_other() -> None:
-    text = (ROOT / "docs" / "development.md").read_text(encoding="utf-8")
-    section = text.partition("\n## A new check\n")[2].partition("\n## ")[0]
-    steps = re.findall(r"^\d\. `([\w/]+\.py)`", section, re.MULTILINE)
-    named = r"\b(HeartbeatsObservation|HeartbeatsLimits|HeartbeatsSource)\b"
-    users = {
-        file.relative_to(AGENT).as_posix()
-        for folder in (AGENT, *AGENT.parent.glob("mirrorwatch_*"))
-        for file in folder.rglob("*.py")
-        if re.search(named, file.read_text(encoding="utf-8"))
-    }
-    assert len(steps) == len(set(steps)) <= 5
-    # What facts of several checks show together is a subject of its own.
-    assert users - {"domain/cause.py"} == set(steps)

@@ -5,6 +5,9 @@ import pytest
 from .run import CORPUS, attempt, corpus_of, run
 from .targets import TARGETS
 
+pytestmark = pytest.mark.slow
+
+
 MOST = 150
 """Inputs of one decoder: a few dozen for each of its examples."""
 

@@ -12,6 +12,9 @@ from mirrorwatch.kafka.admin import Cluster
 from mirrorwatch.kafka.errors import consumer_properties
 from mirrorwatch.kafka.writer import RecordWriter
 
+pytestmark = pytest.mark.slow
+
+
 PLAIN = {"bootstrap.servers": "localhost:1"}
 
 

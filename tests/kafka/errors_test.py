@@ -22,6 +22,8 @@ from mirrorwatch.kafka.admin import MOST_FAILURES, Cluster
 from mirrorwatch.kafka.errors import answer_of, free_leaked_id
 from tests.support.tcp import closed_port
 
+pytestmark = pytest.mark.slow
+
 
 class Disconnected(Cluster):
     """A cluster that answers nobody, and says why some time later.

@@ -12,8 +12,13 @@ from contextlib import contextmanager
 from socketserver import StreamRequestHandler, ThreadingTCPServer
 from threading import Thread
 
+import pytest
+
 from mirrorwatch.exceptions import SourceError
 from mirrorwatch.kafka.admin import Cluster
+
+pytestmark = pytest.mark.slow
+
 
 API_VERSIONS, METADATA = 18, 3
 ASKED = 4

@@ -10,7 +10,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support.preload import compiled
+
+pytestmark = pytest.mark.slow
+
 
 SECONDS = 5
 """It ended within two, in three runs of three."""

@@ -17,6 +17,9 @@ from mirrorwatch.kafka.errors import consumer_properties
 from mirrorwatch.msk import with_login
 from tests.support.watch import wait_until
 
+pytestmark = pytest.mark.slow
+
+
 BROKER = "b-1.site.abc.c2.kafka.eu-west-1.amazonaws.com.invalid:9098"
 MSK = {
     "bootstrap.servers": BROKER,

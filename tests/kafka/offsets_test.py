@@ -20,6 +20,9 @@ from mirrorwatch.kafka.offsets import (
 )
 from tests.support.builders import NOON
 
+pytestmark = pytest.mark.slow
+
+
 BROKERS, PARTITIONS = 3, 4
 """Of the cluster; that many partitions has each topic that is asked for."""
 

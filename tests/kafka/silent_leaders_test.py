@@ -26,6 +26,9 @@ from mirrorwatch.kafka.offsets import (
 from tests.support.builders import NOON
 from tests.support.mock_brokers import LIST_OFFSETS, MockBrokers
 
+pytestmark = pytest.mark.slow
+
+
 BROKERS = 3
 
 PLACES = [("t", n) for n in range(BROKERS)]

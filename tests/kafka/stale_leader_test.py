@@ -25,6 +25,9 @@ from mirrorwatch.kafka.offsets import read_newest_ends
 from mirrorwatch.kafka.reader import OffsetConsumer
 from tests.support.watch import wait_until
 
+pytestmark = pytest.mark.slow
+
+
 LIST_OFFSETS, METADATA, API_VERSIONS = 2, 3, 18
 UNDERSTOOD = {LIST_OFFSETS: (1, 4), METADATA: (0, 4), API_VERSIONS: (0, 3)}
 """Versions of the requests."""

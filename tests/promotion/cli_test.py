@@ -8,6 +8,9 @@ from click.testing import CliRunner, Result
 
 from mirrorwatch.cli import main
 
+pytestmark = pytest.mark.slow
+
+
 SITES = """
 sites:
   summit: {kapacitor: {url: "http://127.0.0.1:1", username: u, password: pw9}}

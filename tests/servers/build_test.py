@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
+
 SCRIPT = Path(__file__).with_name("build.sh")
 
 

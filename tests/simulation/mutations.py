@@ -381,10 +381,9 @@ def find(mutation: Mutation | Mutant | None, seconds: float) -> Outcome:
         for name in ("agent", "docs", "tests", "pyproject.toml"):
             place = ROOT / name
             if place.is_dir():
+                # With what is compiled: most of a short run would be that.
                 shutil.copytree(
-                    place,
-                    copy / name,
-                    ignore=shutil.ignore_patterns("__pycache__", "data"),
+                    place, copy / name, ignore=shutil.ignore_patterns("data")
                 )
             else:
                 shutil.copy(place, copy / name)

@@ -7,6 +7,8 @@ import pytest
 
 from .mutations import DOMAIN, FILES, MUTATIONS, ROOT, Mutation, draw_mutants
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda m: m.name)
 def test_what_is_broken_is_there_once(mutation: Mutation) -> None:

@@ -221,6 +221,7 @@ def test_the_newest_records_of_both_sides_are_looked_up_once(
     assert world.verdict().health is Health.OK
 
 
+@pytest.mark.slow
 def test_requests_are_bounded_however_many_topics_there_are(
     world: World,
 ) -> None:
@@ -486,6 +487,7 @@ def test_subjects_that_take_no_schema_are_named(world: World) -> None:
     assert world.verdict().health is Health.OK
 
 
+@pytest.mark.slow
 def test_subjects_are_asked_for_modes_in_turn(world: World) -> None:
     many = range(1, 101)
     source, target = world.registries["summit"], world.registries["ldf"]

@@ -21,6 +21,9 @@ from mirrorwatch.state.documents import DocumentStore
 from tests.support.builders import NOON
 from tests.support.findings import find
 
+pytestmark = pytest.mark.slow
+
+
 MEMBERS = (("mm-0", "/10.0.0.1"), ("mm-1", "/10.0.0.1"))
 SECOND = timedelta(seconds=1)
 

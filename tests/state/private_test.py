@@ -14,6 +14,8 @@ from mirrorwatch.state import Database
 from mirrorwatch.state.audits import write_audit, write_report
 from tests.support.audit import a_finished
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def open_to_all() -> Iterator[None]:

@@ -271,6 +271,7 @@ def test_clients_that_do_not_read_hide_nothing() -> None:
         assert len(unread) <= connections.MOST_UNREAD
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [False, True], ids=["new", "kept"])
 def test_no_request_is_lost_in_a_flood_while_the_server_is_busy(
     kept: bool,

@@ -24,8 +24,9 @@ from tests.sources.audit.agent import DAY, HOUR, MINUTE, Agent, diary_of
 from tests.support.audit import NIGHT, a_count, a_finding, a_finished, a_result
 from tests.support.watch import wait_until
 
+pytestmark = pytest.mark.slow
 
-@pytest.mark.slow
+
 def test_an_audit_is_started_when_it_is_due_and_read_when_it_is_over(
     tmp_path: Path, database: Database
 ) -> None:
@@ -44,7 +45,6 @@ def test_an_audit_is_started_when_it_is_due_and_read_when_it_is_over(
     assert not (tmp_path / "started").exists()
 
 
-@pytest.mark.slow
 def test_findings_are_critical_and_a_restart_forgets_nothing(
     tmp_path: Path, database: Database
 ) -> None:
@@ -106,7 +106,6 @@ def test_one_that_dies_is_a_failure(
     assert agent.verdict().code == "audit.failed"
 
 
-@pytest.mark.slow
 def test_one_that_hangs_is_late_then_stopped_and_no_second_starts_beside_it(
     tmp_path: Path, database: Database
 ) -> None:
@@ -127,7 +126,6 @@ def test_one_that_hangs_is_late_then_stopped_and_no_second_starts_beside_it(
     assert agent.verdict().code == "audit.failed"
 
 
-@pytest.mark.slow
 def test_one_that_ended_before_it_was_stopped_has_ended(
     tmp_path: Path, database: Database
 ) -> None:
@@ -382,7 +380,6 @@ def test_a_clock_that_is_a_little_ahead_makes_no_night_of_the_future(
     assert agent.verdict().health is Health.OK
 
 
-@pytest.mark.slow
 def test_an_ad_hoc_audit_changes_nothing(
     tmp_path: Path, database: Database
 ) -> None:
@@ -394,7 +391,6 @@ def test_an_ad_hoc_audit_changes_nothing(
     assert agent.verdict().health is Health.OK
 
 
-@pytest.mark.slow
 def test_a_broken_result_is_unknown_until_a_good_one_comes(
     tmp_path: Path, database: Database
 ) -> None:
@@ -609,7 +605,6 @@ def leave(folder: Path, database: Database, **attempt: Any) -> None:
     diary.save(replace(kept, attempt=replace(kept.attempt, **attempt)))
 
 
-@pytest.mark.slow
 def test_one_that_was_stopped_with_the_agent_is_started_again_in_time(
     tmp_path: Path, database: Database
 ) -> None:
@@ -660,7 +655,6 @@ def is_started(agent: Agent) -> bool:
     return (agent.folder / "started").exists()
 
 
-@pytest.mark.slow
 def test_a_night_is_run_once_an_audit_by_hand_is_over(beside: Agent) -> None:
     # The night may be run in time, so that nobody needs to look.
     assert beside.verdict().health is Health.OK
@@ -699,7 +693,6 @@ def test_a_night_that_was_run_by_hand_is_not_run_again(
         replace(a_result(at=NIGHT + MINUTE), partial=True),
     ],
 )
-@pytest.mark.slow
 def test_a_night_is_run_after_an_audit_by_hand_that_was_not_the_night(
     beside: Agent, made: AuditResult
 ) -> None:

@@ -24,6 +24,9 @@ from mirrorwatch.sources.canary.producer import (
 from mirrorwatch.sources.canary.settings import CanarySettings
 from mirrorwatch_lab.waiting import wait_until
 
+pytestmark = pytest.mark.slow
+
+
 DENIED = "Mirrorwatch lacks WRITE on topic canary at summit. Grant it"
 
 FATAL = KafkaException(
