@@ -11,7 +11,7 @@ import structlog
 from mirrorwatch.clock import Clock
 from mirrorwatch.config import Config
 from mirrorwatch.daemon import PAUSE, Agent
-from mirrorwatch.domain.report import Health, Report, Verdict
+from mirrorwatch.domain.report import Health, Observation, Report, Verdict
 from mirrorwatch.exceptions import MirrorwatchError
 from mirrorwatch.factory import build_agent
 from mirrorwatch.ports import WokenWorker
@@ -92,6 +92,7 @@ class SimAgent:
         self.agent: Agent | None = None
         self.sayings: list[Saying] = []
         self.verdicts: dict[str, Verdict] = {}
+        self.observations: tuple[Observation, ...] = ()
         self.ticks = 0
         self.restarts = -1
         self.started_at = 0.0
@@ -199,6 +200,7 @@ class SimAgent:
         return max(seconds, self.frozen_until - self._schedule.elapsed)
 
     def _note(self, report: Report) -> None:
+        self.observations = report.observations
         for verdict in report.verdicts:
             before = self.verdicts.get(verdict.check)
             self.verdicts[verdict.check] = verdict

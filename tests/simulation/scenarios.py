@@ -1,6 +1,5 @@
 """What the scenarios of all checks have in common."""
 
-import re
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,15 +8,18 @@ from typing import Any
 import pytest
 
 from mirrorwatch.domain.report import Health
+from mirrorwatch.domain.skips.model import SkipKind, SkipsObservation
 from tests.simulation.cluster import Kind, Log, Record
 from tests.simulation.mirrormaker import MirrorSettings
 from tests.simulation.world import World
 
 __all__ = [
+    "EXPIRED",
     "HOUR",
     "MINUTE",
     "OFFSETS",
     "SYNCS",
+    "codes",
     "drop",
     "drop_thirds",
     "expect_dropped",
@@ -30,14 +32,18 @@ __all__ = [
     "lose_both",
     "lose_copies",
     "move",
+    "named",
     "proof",
     "reason",
     "restart",
     "running",
+    "told",
     "transact",
 ]
 
 MINUTE, HOUR = 60.0, 3600.0
+
+EXPIRED = "position.expired-unread"
 
 OFFSETS, SYNCS = "mm2-offsets.summit.internal", "mm2-offset-syncs.ldf.internal"
 
@@ -93,17 +99,52 @@ def healths(world: World, check: str, since: float = 0.0) -> list[Health]:
     ]
 
 
-def expired(reason: str) -> int:
-    """Return how many records are said to have expired."""
-    found = re.search(r"([\d,]+) records? expired", reason)
-    return int(found[1].replace(",", "")) if found else 0
+def codes(world: World, check: str) -> set[str]:
+    """Return the codes of a check's findings."""
+    return {*world.agent.verdicts[check].codes}
+
+
+def told(
+    world: World, code: str, topic: str = "a", number: str = "records"
+) -> int:
+    """Return a number of the finding of a code and topic; 0 without one."""
+    return sum(
+        int(finding.numbers.get(number) or 0)
+        for finding in world.agent.verdicts[code.partition(".")[0]].findings
+        if finding.code == code and finding.subject.get("topic") == topic
+    )
+
+
+def named(world: World, kind: SkipKind) -> list[tuple[int, int]]:
+    """Return the ranges of source offsets, last ones included, of all that
+    skips found of a kind.
+    """
+    (seen,) = (
+        found
+        for found in world.agent.observations
+        if isinstance(found, SkipsObservation)
+    )
+    return [
+        each
+        for event, _ in seen.events
+        if event.kind is kind
+        for each in event.ranges
+    ]
+
+
+def expired(world: World, topic: str = "a") -> tuple[int, int]:
+    """Return how many records of a topic are said to have expired unread, and
+    at most how many more.
+    """
+    most = told(world, EXPIRED, topic, "records_at_most")
+    return told(world, EXPIRED, topic), most
 
 
 def expect_dropped(world: World, topic: str, count: int) -> None:
     """Make sure that so many records are lost, and told to be dropped."""
     assert world.oracle.lost() == count
     assert health(world, "skips") is Health.CRITICAL
-    assert f"{count} records of {topic}" in reason(world, "skips")
+    assert told(world, "skips.dropped", topic) == count
 
 
 def late_sync(

@@ -5,14 +5,17 @@ from typing import Any
 import pytest
 
 from mirrorwatch.domain.report import Health
+from mirrorwatch.domain.skips.model import SkipKind
 from tests.simulation.cluster import Record
 from tests.simulation.mirrormaker import MirrorSettings
 from tests.simulation.scenarios import (
     HOUR,
     MINUTE,
+    codes,
     drop,
     drop_thirds,
     expect_dropped,
+    expired,
     filtered_flow,
     health,
     healths,
@@ -20,10 +23,12 @@ from tests.simulation.scenarios import (
     looking_each_second,
     lose_both,
     lose_copies,
+    named,
     proof,
     reason,
     restart,
     running,
+    told,
 )
 from tests.simulation.world import World
 
@@ -51,11 +56,11 @@ def test_a_skip_stays_told_whatever_is_repeated() -> None:
         # It may have become so at this very moment.
         assert set(healths(world, "skips", since)) <= {Health.CRITICAL}
         assert health(world, "skips") is Health.CRITICAL
-        assert "5 records of a" in reason(world, "skips")
+        assert told(world, "skips.dropped") == 5
         restart(world)
         world.run(2 * MINUTE)
         assert health(world, "skips") is Health.CRITICAL
-        assert "5 records of a" in reason(world, "skips")
+        assert told(world, "skips.dropped") == 5
         world.run(30 * MINUTE)
         assert health(world, "skips") is Health.OK, reason(world, "skips")
 
@@ -115,9 +120,7 @@ def test_drops_beside_another_producer_are_not_ok(drops: int) -> None:
         world.run(15 * MINUTE)
         assert world.oracle.lost() == drops
         assert Health.OK not in healths(world, "skips", since)
-        verdict = world.agent.verdicts["skips"]
-        told = [verdict.reason, *map(str, verdict.evidence.values())]
-        assert any("records of a at the target are not" in t for t in told)
+        assert "skips.foreign-producer" in codes(world, "skips")
         worst = Health.CRITICAL if drops > 10 else Health.WARNING
         assert max(healths(world, "skips")) is worst or drops == 1
         restart(world)
@@ -138,8 +141,7 @@ def test_as_many_records_of_others_as_drops_hide_nothing() -> None:
         world.run(15 * MINUTE)
         assert world.oracle.lost() == 3
         assert health(world, "skips") is Health.WARNING
-        assert reason(world, "skips").startswith("3 records of a partition 0")
-        assert "cannot be verified" in reason(world, "skips")
+        assert told(world, "skips.unverifiable") == 3
 
 
 @pytest.mark.parametrize("dies", [True, False])
@@ -162,7 +164,7 @@ def test_a_mirror_that_died_after_it_went_back_in_a_truncated_log(
         assert (lost > 0) is dies
         if dies:
             assert health(world, "skips") is Health.CRITICAL
-            assert f"{lost} records" in reason(world, "skips")
+            assert told(world, "skips.dropped") == lost
         else:
             assert health(world, "skips") is Health.OK
 
@@ -187,9 +189,8 @@ def test_copies_of_what_a_truncated_log_had_hide_nothing(policy: str) -> None:
         world.mirror.start()
         world.run(5 * MINUTE)
         assert world.oracle.lost() == 5
-        told = reason(world, "skips")
-        lost = f"(source offsets {committed - 4} to {committed})"
-        assert told.startswith(f"5 records of a partition 0 {lost} cannot be")
+        ranges = named(world, SkipKind.UNVERIFIABLE)
+        assert ranges == [(committed - 4, committed)]
         assert health(world, "skips") is Health.WARNING
         assert Health.CRITICAL not in healths(world, "skips")
 
@@ -269,7 +270,6 @@ def test_copies_that_are_lost_with_the_end_of_the_target_are_told(
             world.mirror.kill()
         copies = world.target.topics["a"].logs[0].end
         lose_copies(world, "a", 400)
-        lost = f"source offsets {copies - 400} to {copies - 1}"
         world.run(MINUTE)
         if what == "agent is away":
             world.agent.start()
@@ -277,10 +277,9 @@ def test_copies_that_are_lost_with_the_end_of_the_target_are_told(
         world.mirror.start()
         world.run(5 * MINUTE)
         # What was not committed is copied again.
-        told = reason(world, "skips")
-        assert f"{world.oracle.lost()} records of a partition 0" in told
-        assert what == "mirror dies" or lost in told
-        assert "the log at the target was truncated" in told
+        assert told(world, "skips.truncated") == world.oracle.lost()
+        ranges = named(world, SkipKind.TRUNCATED)
+        assert what == "mirror dies" or ranges == [(copies - 400, copies - 1)]
         assert health(world, "skips") is Health.CRITICAL
         # Copied again, it is lost no longer.
         world.mirror.stop()
@@ -316,7 +315,7 @@ def test_an_end_of_the_target_that_stays_low_is_no_loss(quiet: bool) -> None:
         world.run(2 * MINUTE)
         # What comes behind that end nobody can compare.
         assert health(world, "skips") is Health.UNKNOWN
-        assert "an old log end offset of a[0]" in reason(world, "skips")
+        assert "skips.pending" in codes(world, "skips")
         copies.stale_ends.clear()
         world.quiet = False
         drop(world, "a", 5)
@@ -338,10 +337,9 @@ def test_copies_that_are_lost_as_the_source_is_truncated_are_told(
         world.quiet = False
         world.run(5 * MINUTE)
         assert world.oracle.lost() == left
-        lost = f"source offsets {end - 400} to {end - 401 + left}"
-        told = reason(world, "skips")
-        assert told.startswith(f"{left} records of a partition 0 ({lost})")
-        assert "the log at the target was truncated" in told
+        assert told(world, "skips.truncated") == left
+        ranges = named(world, SkipKind.TRUNCATED)
+        assert ranges == [(end - 400, end - 401 + left)]
 
 
 @pytest.mark.parametrize(
@@ -448,7 +446,7 @@ def test_a_mirror_without_syncs_is_not_called_ok(
             # What is copied meanwhile, and markers, take the room that dropped
             # records would leave.
             assert health(world, "skips") is Health.UNKNOWN
-            assert "emit.offset-syncs.enabled" in reason(world, "skips")
+            assert "skips.no-syncs" in codes(world, "skips")
 
 
 @pytest.mark.parametrize(
@@ -470,10 +468,9 @@ def test_what_expired_unread_is_not_said_to_be_unverifiable(
         world.run(MINUTE)
         lost = world.oracle.lost()
         assert lost > 30
-        assert reason(world, "position").startswith(f"{lost:,} records exp")
-        evidence = world.agent.verdicts["skips"].evidence
-        assert evidence["unverifiable_offsets"] == 0, reason(world, "skips")
-        assert evidence["skipped_records"] == 0
+        assert expired(world) == (lost, 0)
+        assert told(world, "skips.unverifiable") == 0, reason(world, "skips")
+        assert told(world, "skips.dropped") == 0
 
 
 @pytest.mark.long
@@ -485,19 +482,18 @@ def test_what_a_filter_drops_is_no_alarm_and_all_else_is() -> None:
         world.run(10 * MINUTE)
         assert set(healths(world, "skips", since)) <= {Health.OK}
         assert health(world, "skips") is Health.OK, reason(world, "skips")
-        assert "on 1 filtered topic, as configured" in reason(world, "skips")
+        (ok,) = world.agent.verdicts["skips"].findings
+        assert ok.numbers["filtered_records"]
         drop_thirds(world, "f", "a", at=50)
         world.run(5 * MINUTE)
         assert health(world, "skips") is Health.CRITICAL
-        assert "1 record of a partition 0" in reason(world, "skips")
+        assert told(world, "skips.dropped") == 1
         restart(world)
         world.run(10 * MINUTE)
-        assert "1 record of a partition 0" in reason(world, "skips")
-        told = world.agent.verdicts["skips"].evidence
-        assert told["skipped_records"] == 1
-        assert told["filtered_records"] == pytest.approx(
-            world.oracle.lost() - 1, abs=20
-        )
+        assert told(world, "skips.dropped") == 1
+        assert world.agent.verdicts["skips"].evidence[
+            "filtered_records"
+        ] == pytest.approx(world.oracle.lost() - 1, abs=20)
         world.run(HOUR)
         assert health(world, "skips") is Health.OK, reason(world, "skips")
         for check in ("lag", "position", "canary", "retention"):
@@ -518,11 +514,11 @@ def test_more_than_a_filter_may_drop_is_an_alarm() -> None:
         world.mirror.drops = lambda *_: False
         world.run(10 * MINUTE)
         assert health(world, "skips") is Health.CRITICAL
-        assert "topics.filtered allows 40%" in reason(world, "skips")
-        before = reason(world, "skips")
+        before = told(world, "skips.filter-exceeded", "f")
+        assert before
         restart(world)
         world.run(20 * MINUTE)
-        assert reason(world, "skips") == before
+        assert told(world, "skips.filter-exceeded", "f") == before
         world.run(HOUR)
         assert health(world, "skips") is Health.OK, reason(world, "skips")
 
@@ -580,14 +576,13 @@ def test_what_is_committed_while_the_copies_are_away_is_not_ok(
             return
         assert world.oracle.lost() == 100
         assert health(world, "skips") is Health.UNKNOWN
-        beyond = f"a[0] is committed up to offset {last + 101}, beyond its"
-        assert beyond in reason(world, "skips")
+        assert "skips.unreadable" in codes(world, "skips")
         world.mirror.may_create = True
         world.mirror.start()
         world.run(5 * MINUTE)
         assert health(world, "skips") is Health.OK, reason(world, "skips")
         assert health(world, "position") is Health.CRITICAL
-        assert "recreated" in reason(world, "position")
+        assert "position.target-recreated" in codes(world, "position")
 
 
 def test_what_is_committed_while_the_ends_are_read_is_no_skip() -> None:
@@ -612,15 +607,13 @@ def test_the_start_of_a_recreated_topic_is_missed() -> None:
         world.mirror.start()
         world.run(10 * MINUTE)
         assert world.oracle.lost() == 100
-        assert "100 records of the new topic were never copied" in reason(
-            world, "position"
-        )
+        assert told(world, "position.recreated", "b") == 100
         # They are position's to tell; what is dropped later is not.
         drop(world, "b", 7)
         world.produce("b", 0, 30)
         world.run(10 * MINUTE)
         assert health(world, "skips") is Health.CRITICAL
-        assert "7 records of b" in reason(world, "skips")
+        assert told(world, "skips.dropped", "b") == 7
 
 
 @pytest.mark.parametrize("restarts", [proof(value=False), True])
@@ -646,8 +639,8 @@ def test_a_stale_end_behind_the_last_sync_is_no_skip(
             world.target.topics["b"].stale_ends.clear()
             world.run(7 * MINUTE + 3)
         assert world.oracle.lost() == 0
-        told = set(healths(world, "skips", since))
-        assert told <= {Health.OK, Health.UNKNOWN}, reason(world, "skips")
+        found = set(healths(world, "skips", since))
+        assert found <= {Health.OK, Health.UNKNOWN}, reason(world, "skips")
         assert health(world, "skips") is Health.OK
 
 
@@ -696,7 +689,7 @@ def test_a_new_partition_of_a_recreated_target_missed_none_of_its_copies(
         world.mirror.drops = drops
         world.run(5 * MINUTE)
         assert world.oracle.lost() == 10
-        assert "10 records of a partition 1" in reason(world, "skips")
+        assert told(world, "skips.dropped") == 10
 
 
 def test_a_late_sync_of_a_former_topic_hides_no_drop() -> None:
@@ -721,7 +714,7 @@ def test_a_late_sync_of_a_former_topic_hides_no_drop() -> None:
         world.run(10 * MINUTE)
         expect_dropped(world, "b", 20)
         # Else it seems truncated at the target, up to that sync.
-        assert "offsets 40 to 59) were skipped" in reason(world, "skips")
+        assert named(world, SkipKind.SKIPPED) == [(40, 59)]
 
 
 @pytest.mark.parametrize("filtered", [False, True])
