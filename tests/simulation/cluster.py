@@ -50,6 +50,9 @@ class Record:
     origin: "tuple[tuple[str, int], Record] | None" = None
     """What it is a copy of, and where that is at the source."""
 
+    offset: int = -1
+    """Its offset in its log."""
+
 
 Numbered = tuple[int, Record]
 """An offset and what it holds."""
@@ -124,6 +127,7 @@ class Log:
     def append(self, record: Record) -> int:
         """Write a record; return its offset."""
         self._records.append(record)
+        record.offset = self.end
         if record.kind is not Kind.DATA:
             self._plain = False
         self.end += 1

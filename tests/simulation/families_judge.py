@@ -70,7 +70,6 @@ class CommitsJudge(Judge):
             newest = world.oracle.last_loss_of(key)
             if (
                 now - max(newest, could_see) <= self.bound
-                or key not in world.oracle.begun
                 or key in self.unseen
                 or key[0] in self.replaced
                 or key[0] not in world.source.topics

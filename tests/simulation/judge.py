@@ -1,20 +1,24 @@
 """What must hold in any world, whatever goes wrong in it."""
 
-import re
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from mirrorwatch.domain.position.model import PositionObservation, ResetKind
+from mirrorwatch.domain.position.model import (
+    PositionObservation,
+    Reset,
+    ResetKind,
+)
 from mirrorwatch.domain.report import Health, Report, Verdict
 from mirrorwatch.domain.skips.model import LOSSES, SkipKind, SkipsObservation
 
+from .cluster import Kind
 from .oracle import Key
 from .topics_judge import FactsJudge
 from .world import CANARY, World
 
 __all__ = ["LOST_WINDOW", "MINUTE", "Judge", "ViolationError", "find_fact"]
-__all__ += ["told_lost"]
 
 T = TypeVar("T")
 
@@ -25,31 +29,27 @@ LOST_WINDOW = HOUR
 
 AT_LEAST = 10**9
 
-HIDDEN = "Mirrorwatch cannot see "
-"""How the agent says that it knows nothing of a topic, but of the others."""
-
-NO_LOSS = frozenset(
-    {
-        ResetKind.BEYOND,
-        ResetKind.TARGET_RECREATED,
-        ResetKind.SOURCE_RECREATED,
-        ResetKind.OFFSETS_GONE,
-        ResetKind.OFFSETS_DELETED,
-    }
-)
-"""Resets that are critical by what they are, whatever comes of them."""
-
-FEATURES = {
-    ResetKind.BEYOND: {"truncate", "end is stale", "source topic is deleted"},
-    ResetKind.TARGET_RECREATED: {"target topic is deleted"},
-    ResetKind.SOURCE_RECREATED: {"source topic is deleted"},
-    ResetKind.OFFSETS_GONE: {"offsets topic is deleted"},
-    ResetKind.OFFSETS_DELETED: {
+WITHOUT_LOSS = {
+    "position.truncated": {
+        "truncate",
+        "end is stale",
+        "source topic is deleted",
+    },
+    "position.target-recreated": {"target topic is deleted"},
+    "position.recreated": {"source topic is deleted"},
+    "position.offsets-deleted": {
         "offset is deleted",
         "offsets topic is deleted",
     },
 }
-"""Steps of which such resets come."""
+"""Findings that are critical whatever comes of them, with the steps of which
+they come."""
+
+WHOLE = {"position.target-recreated", "position.offsets-deleted"}
+"""Those that are not of single partitions."""
+
+Named = tuple[Key, int, int]
+"""A range of source offsets, the last one not included."""
 
 
 class ViolationError(AssertionError):
@@ -114,6 +114,9 @@ class Judge:
     seen: dict[object, float] = field(default_factory=dict)
     """What skips and position found, and when first."""
 
+    _held: set[Named] = field(default_factory=set)
+    """Ranges that were judged when they were first told."""
+
     @property
     def bound(self) -> float:
         """Seconds within which a loss is reported."""
@@ -139,7 +142,9 @@ class Judge:
             self._never_more_skips(skips)
         if position is not None:
             self._never_more_expired(position)
-        self._no_false_critical(by_check, skips, position)
+        if skips is not None and position is not None:
+            self._doubts_are_due(skips, position)
+        self._no_false_critical(by_check)
         self._losses_are_told(by_check, skips, position)
         self._proofs_stay(by_check["skips"], skips)
         self._a_stop_is_told(by_check["lag"])
@@ -177,7 +182,7 @@ class Judge:
             (at, f"{count} records of {what}")
             for (at, what), count in lost.items()
         ]
-        lines += [(at, _to_line(what)) for what, at in self.seen.items()]
+        lines += [(at, f"{what}") for what, at in self.seen.items()]
         lines += [
             (s.at, f"{s.check}: {s.health.name} {s.reason}")
             for s in self.world.agent.sayings
@@ -196,67 +201,109 @@ class Judge:
             # With the end of its log probes are lost that were acknowledged.
             and all(topic != CANARY for topic, _ in self.world.truncated)
         ):
-            self._fail(f"no probe is lost: {canary.reason}")
+            self._fail("no probe is lost")
 
     def _never_more_skips(self, skips: SkipsObservation) -> None:
-        """Whatever is called skipped was lost once."""
-        ever_of = self.world.oracle.ever_of
+        """Whatever is called skipped was lost once, and is told once."""
         told: Counter[Key] = Counter()
         for event, missing in skips.events:
             if event.kind in LOSSES:
                 told[event.place] += missing
-        for key, count in told.items():
-            if count > ever_of(key):
-                self._fail(
-                    f"{count} records of {key} are called skipped, "
-                    f"{ever_of(key)} were ever lost"
-                )
+                ranges = [(first, last + 1) for first, last in event.ranges]
+                self._are_lost(event.place, ranges, event.count)
+        self._are_told_once(told)
 
     def _never_more_expired(self, position: PositionObservation) -> None:
-        """Whatever is said to have expired did, unless it is `at most`."""
-        world = self.world
+        """Whatever is said to have expired did, and is told once, unless it is
+        `at most`, or was no record: that shows only while it is there.
+        """
         told: Counter[Key] = Counter()
         for reset in position.resets:
-            if (
-                reset.kind is ResetKind.EXPIRED
-                and reset.partition is not None
-                and not reset.at_most
-            ):
-                told[reset.topic, reset.partition] += reset.count
+            named = _named(reset)
+            if reset.kind is ResetKind.EXPIRED and named and not reset.at_most:
+                key, first, end = named
+                gaps = self.world.oracle.gaps.get(key, set())
+                count = reset.count - sum(first <= n < end for n in gaps)
+                told[key] += count
+                self._are_lost(key, [(first, end)], count)
+        self._are_told_once(told)
+
+    def _are_lost(
+        self, key: Key, ranges: Iterable[tuple[int, int]], count: int
+    ) -> None:
+        """So many offsets of some ranges were lost once: all, if they are
+        named.
+        """
+        ever = set(self.world.oracle.ever_of(key))
+        offsets = {n for first, end in ranges for n in range(first, end)}
+        if len(offsets & ever) < min(count, len(offsets)):
+            self._fail(
+                f"{count} records of {key} are called lost in {ranges}, and "
+                f"{len(offsets & ever)} ever were"
+            )
+
+    def _are_told_once(self, told: Mapping[Key, int]) -> None:
         for key, count in told.items():
-            true = world.oracle.ever_of(key)
-            # Whether an offset was a record shows only while it is there.
-            if key not in world.oracle.gapped and count > true:
+            ever = len(self.world.oracle.ever_of(key))
+            if count > ever:
                 self._fail(
-                    f"{count} records of {key} are said to have expired, "
-                    f"{true} were ever lost"
+                    f"{count} records of {key} are called lost, {ever} ever "
+                    "were"
                 )
 
-    def _no_false_critical(
-        self,
-        by_check: dict[str, Verdict],
-        skips: SkipsObservation | None,
-        position: PositionObservation | None,
+    def _doubts_are_due(
+        self, skips: SkipsObservation, position: PositionObservation
     ) -> None:
+        """Nothing is `unverifiable` where nothing went wrong, and no more of
+        it than between two syncs where all can be read.
+        """
+        for key, first, end in _doubtful(skips, position):
+            if (key, first, end) in self._held:
+                continue
+            self._held.add((key, first, end))
+            if not self.steps:
+                self._fail(f"{key} is unverifiable, and nothing went wrong")
+            clear = self._clear(key, first, end)
+            if clear > self.world.mirror.settings.lag_max:
+                self._fail(
+                    f"{clear} of {end - first} offsets of {key} are "
+                    f"unverifiable from {first} on, and were copied once"
+                )
+
+    def _clear(self, key: Key, first: int, end: int) -> int:
+        """Return how many offsets both sides hold as they were copied."""
+        log = self.world.source.log(*key)
+        copies = self.world.target.log(self.world.remote(key[0]), key[1])
+        if log is None or copies is None or self.world.mirror.settings.alters:
+            return 0
+        here = Counter(
+            id(copy.origin[1])
+            for _, copy in copies.span(copies.start, copies.end)
+            if copy.origin is not None and copy.kind is Kind.DATA
+        )
+        return sum(
+            record.kind is Kind.DATA and here[id(record)] == 1
+            for _, record in log.span(first, end)
+        )
+
+    def _no_false_critical(self, by_check: dict[str, Verdict]) -> None:
         oracle = self.world.oracle
         if oracle.ever_lost:
             return
         if by_check["skips"].health is Health.CRITICAL:
             self._fail("skips is critical and nothing was ever lost")
-        if by_check["position"].health is not Health.CRITICAL:
-            return
-        assert position is not None
-        for reset in position.resets:
-            if reset.kind is ResetKind.EXPIRED and not (
-                reset.at_most or oracle.gapped
-            ):
-                self._fail("position is critical and nothing was ever lost")
-        kinds = {r.kind for r in position.resets}
-        if (
-            not any(FEATURES.get(k, set()) & self.steps for k in kinds)
-            and ResetKind.EXPIRED not in kinds
-        ):
-            self._fail("position is critical and nothing was ever lost")
+        for finding in by_check["position"].findings:
+            if finding.health is not Health.CRITICAL:
+                continue
+            if finding.code == "position.expired-unread":
+                # Whether it was a record shows only while it is there.
+                is_false = bool(finding.numbers["records"]) and not oracle.gaps
+            else:
+                is_false = not WITHOUT_LOSS.get(finding.code, set()) & (
+                    self.steps
+                )
+            if is_false:
+                self._fail(f"{finding.code} and nothing was ever lost")
 
     def _losses_are_told(
         self,
@@ -264,49 +311,46 @@ class Judge:
         skips: SkipsObservation | None,
         position: PositionObservation | None,
     ) -> None:
-        """After the bound no loss is hidden, or reported too small."""
+        """After the bound every lost record is covered: counted, or in a range
+        that is called unverifiable. And not all is ok.
+        """
         world, now = self.world, self.world.schedule.elapsed
         could_see = max(self.calm_since, world.agent.started_at)
         if now - could_see <= self.bound or skips is None or position is None:
             return
-        skips_said = by_check["skips"]
-        if skips_said.health is Health.UNKNOWN and not (
-            skips_said.reason.startswith(HIDDEN)
+        said = by_check["skips"], by_check["position"]
+        # It says that it cannot know, and not only of topics that it names.
+        if said[0].health is Health.UNKNOWN and (
+            said[0].code != "skips.hidden-topics"
         ):
-            return  # it says that it cannot know
-        told = told_lost(skips, position)
-        whole = by_check["position"].health is Health.CRITICAL and any(
-            r.partition is None and r.kind in NO_LOSS for r in position.resets
-        )
+            return
+        if WHOLE & {*said[1].codes} and said[1].health is Health.CRITICAL:
+            return
+        counted = _told_lost(skips, position)
+        doubtful = defaultdict[Key, set[int]](set)
+        for key, first, end in _doubtful(skips, position):
+            doubtful[key].update(range(first, end))
         fresh = now - LOST_WINDOW + 2 * MINUTE + self.bound
-        refresh = 2 * world.mirror.settings.refresh
-        for key, count in world.oracle.lost_by(fresh).items():
-            lost = count - self._hidden(key)
+        for key, offsets in world.oracle.lost_by(fresh).items():
             newest = world.oracle.last_loss_of(key)
-            begun = key in world.oracle.begun
-            patience = self.bound if begun else self.bound + refresh
-            if now - max(newest, could_see) <= patience:
-                continue
-            if not begun and "never copied" in by_check["lag"].reason:
-                continue
+            lost = [n for n in offsets if n not in doubtful[key]]
+            hidden = self._hidden(key)
             if (
-                key[0] not in world.source.topics
-                or whole
+                now - max(newest, could_see) <= self.bound
+                or key[0] not in world.source.topics
                 or key in self.unseen
+                or len(offsets) <= hidden
             ):
                 continue
-            if lost <= 0:
-                continue
+            told = counted[key] + counted[key[0], None]
             # Of what a broker hides, only that can be said.
-            hidden = key[0] in world.source.denied
-            if not hidden and told[key] + told[key[0], None] < lost:
+            if told < len(lost) - hidden and key[0] not in world.source.denied:
                 self._fail(
-                    f"{lost} records of {key} are lost, the last at "
-                    f"{newest:.0f} s, and {told[key]} are reported"
+                    f"{len(lost)} records of {key} are lost, the last at "
+                    f"{newest:.0f} s, and {told} are reported"
                 )
-            healths = {by_check[c].health for c in ("skips", "position")}
-            if healths <= {Health.OK, Health.OFF}:
-                self._fail(f"{lost} records of {key} are lost, and all is ok")
+            if {verdict.health for verdict in said} <= {Health.OK, Health.OFF}:
+                self._fail(f"{lost} of {key} are lost, and all is ok")
 
     def _hidden(self, key: Key) -> int:
         """Return how many records nothing shows to be dropped.
@@ -371,7 +415,8 @@ class Judge:
 
     def _is_lost(self, key: Key) -> bool:
         oracle = self.world.oracle
-        return oracle.lost_by().get(key, 0) >= oracle.ever.get(key, 0) > 0
+        lost, ever = oracle.lost_by().get(key, ()), oracle.ever.get(key, ())
+        return len(lost) >= len(ever) > 0
 
     def _a_stop_is_told(self, lag: Verdict) -> None:
         """Lag is not ok where the mirror stands for long and records wait."""
@@ -451,30 +496,53 @@ class Judge:
         return check == "skips" and not self.world.mirror.settings.emits_syncs
 
 
-def _to_line(found: object) -> str:
-    return re.sub(r"datetime\.datetime\((.*?), tz.*?\)", r"(\1)", f"{found}")
-
-
 def find_fact(report: Report, kind: type[T]) -> T | None:
     return next((o for o in report.observations if isinstance(o, kind)), None)
 
 
-def told_lost(
+def _is_doubt(reset: Reset) -> bool:
+    """Return whether it says where records may be missing, and no more."""
+    return reset.at_most or reset.kind is ResetKind.UNVERIFIED
+
+
+def _named(reset: Reset) -> Named | None:
+    """Return the range of a reset, if it has one."""
+    if reset.partition is None or reset.first is None or reset.end is None:
+        return None
+    return (reset.topic, reset.partition), reset.first, reset.end
+
+
+def _doubtful(
+    skips: SkipsObservation, position: PositionObservation
+) -> Iterator[Named]:
+    """Yield the ranges that are called unverifiable."""
+    for event, _ in skips.events:
+        if event.kind is SkipKind.UNVERIFIABLE:
+            for first, last in event.ranges:
+                yield event.place, first, last + 1
+    for reset in position.resets:
+        named = _named(reset)
+        if named is not None and _is_doubt(reset):
+            yield named
+
+
+def _told_lost(
     skips: SkipsObservation, position: PositionObservation
 ) -> Counter[tuple[str, int | None]]:
-    """Return how many records are said to be lost, or to be doubtful."""
+    """Return how many records are counted as lost, or may be."""
     told: Counter[tuple[str, int | None]] = Counter()
     for event, missing in skips.events:
         if event.kind in LOSSES:
             told[event.place] += missing
-        elif event.kind is SkipKind.UNVERIFIABLE:
-            told[event.place] += event.count
     for suspected in skips.suspicions:
         told[suspected.topic, suspected.partition] += suspected.count
     for topic, found in skips.foreign:
         told[topic, None] += found.records
     for reset in position.resets:
-        told[reset.topic, reset.partition] += reset.count + reset.gone
+        place = reset.topic, reset.partition
+        told[place] += reset.gone
+        if not _is_doubt(reset) or reset.summed:
+            told[place] += reset.count
         if (
             reset.at_least
             or reset.unseen
@@ -482,5 +550,5 @@ def told_lost(
         ):
             # What was written between a truncation and the next survey
             # nobody saw: at least so many.
-            told[reset.topic, reset.partition] += AT_LEAST
+            told[place] += AT_LEAST
     return told

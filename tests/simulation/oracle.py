@@ -57,16 +57,20 @@ class Oracle:
     begun: set[Key] = field(default_factory=set)
     """Partitions of which anything was ever copied."""
 
-    ever: dict[Key, int] = field(default_factory=lambda: defaultdict(int))
-    """Records ever lost, even if they were copied later."""
+    ever: dict[Key, list[int]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    """Offsets of records ever lost, even if they were copied later."""
 
-    unwanted: dict[Key, int] = field(default_factory=lambda: defaultdict(int))
-    """Records that the source deleted uncopied while the mirror did not want
-    their topic: they may be reported as lost once it does again. And those
-    that were lost and are forgotten: the agent may have seen it."""
+    unwanted: dict[Key, list[int]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    """Offsets of records that the source deleted uncopied while the mirror did
+    not want their topic: they may be reported as lost once it does again. And
+    of those that were lost and are forgotten: the agent may have seen it."""
 
-    gapped: set[Key] = field(default_factory=set)
-    """Partitions with offsets that were no records when they left."""
+    gaps: dict[Key, set[int]] = field(default_factory=lambda: defaultdict(set))
+    """Offsets that were no records when they left the source."""
 
     before: set[str] = field(default_factory=set)
     """Topics of which records were lost that are forgotten."""
@@ -82,9 +86,9 @@ class Oracle:
         """
         return bool(self.ever or self.unwanted)
 
-    def ever_of(self, key: Key) -> int:
-        """Return how many records of a partition that is so of."""
-        return self.ever.get(key, 0) + self.unwanted.get(key, 0)
+    def ever_of(self, key: Key) -> list[int]:
+        """Return the offsets of the records of a partition that is so of."""
+        return [*self.ever.get(key, ()), *self.unwanted.get(key, ())]
 
     @property
     def losses(self) -> list[Loss]:
@@ -94,13 +98,13 @@ class Oracle:
     def gone(self, key: Key, records: Iterable[Numbered]) -> None:
         """The source deletes records, copied or not."""
         wanted = self.carries(key[0])
-        for _, record in records:
+        for offset, record in records:
             if record.kind > self._worst:
-                self.gapped.add(key)
+                self.gaps[key].add(offset)
             if wanted:
                 self._lose(key, record, gone=True)
             elif self._is_new(record):
-                self.unwanted[key] += 1
+                self.unwanted[key].append(offset)
 
     def leave(self, key: Key, log: Log, first: int, to: int) -> None:
         """The mirror goes on at an offset, and leaves others behind."""
@@ -143,28 +147,28 @@ class Oracle:
         """Return how many records are lost."""
         return len(self.losses)
 
-    def lost_by(self, since: float = 0.0) -> dict[Key, int]:
-        """Return how many records are lost, by partition.
+    def lost_by(self, since: float = 0.0) -> dict[Key, list[int]]:
+        """Return the offsets of what is lost, by partition.
 
         Those of which nothing shows that they ever were do not count: written
         after the agent's last look at a topic, and deleted with it. Nor do
         those that compaction took since: newer ones have replaced them.
         """
-        found: dict[Key, int] = defaultdict(int)
+        found: dict[Key, list[int]] = defaultdict(list)
         for loss in self.losses:
             if (
                 loss.at >= since
                 and not loss.record.unseen
                 and loss.record.kind is not Kind.COMPACTED
             ):
-                found[loss.key] += 1
+                found[loss.key].append(loss.record.offset)
         return found
 
     def forget(self) -> None:
         """Forget what was lost so far."""
         self.before.update(topic for topic, _ in self.ever)
-        for key, count in self.ever.items():
-            self.unwanted[key] += count
+        for key, offsets in self.ever.items():
+            self.unwanted[key] += offsets
         self._lost.clear()
         self.ever.clear()
 
@@ -192,7 +196,7 @@ class Oracle:
         if not self._is_new(record):
             return
         record.left = True
-        self.ever[key] += 1
+        self.ever[key].append(record.offset)
         self._lost[id(record)] = Loss(
             key, record, self.elapsed(), gone, uncopied
         )
