@@ -303,14 +303,15 @@ class TopicsRule(Rule):
 
 
 class ConfigsRule(Rule):
-    """Configs differ for no longer than a sync, a minute, and a reading."""
+    """Configs differ for no longer than a sync, a minute, and two readings."""
 
     check = "configs"
 
     def __init__(
         self, world: World, late: float, told: Told, *, every: float
     ) -> None:
-        super().__init__(world, every + late, told)
+        # One reading finds it, and another one that it is due.
+        super().__init__(world, 2 * every + late, told)
         self._standing = Standing()
         self._readable = Standing()
         self.stale = 3 * every + late
@@ -398,19 +399,21 @@ class RetentionRule(Rule):
         del now
         world = self.world
         source = world.source
-        least = most = OK
+        # Of what is copied while a cluster does not answer it knows nothing.
+        least, most = OK, OK if able else CRITICAL
         hidden = is_hidden(world)
         unknown = hidden and self.told.tasks
         unknown |= any(map(world.mirror.carries, source.denied_configs))
         doubtful = hidden
         doubtful |= bool(world.deleted or source.hidden)
-        # What it did not follow before has to be read.
+        # What it did not see before has to be read.
         carried = {
             (t.id, len(t.logs))
             for t in source.topics.values()
-            if world.mirror.carries(t.name)
+            if world.mirror.carries(t.name) and t.name not in source.denied
         }
-        doubtful |= carried != self._carried
+        is_new = carried != self._carried
+        doubtful |= is_new
         self._carried = carried
         for name, topic in source.topics.items():
             # Of a week nothing is used up in a world.
@@ -418,7 +421,8 @@ class RetentionRule(Rule):
             doubtful |= bool(topic.stale_starts or topic.stale_ends)
             for number, log in enumerate(topic.logs):
                 last = world.mirror.committed.get((name, number), -1)
-                doubtful |= log.leader is None or last >= log.end
+                # Where no position is committed, it begins anew to look.
+                doubtful |= log.leader is None or not 0 <= last < log.end
                 if (
                     kept < 0
                     or not (self._chosen or world.mirror.carries(name))
@@ -430,6 +434,8 @@ class RetentionRule(Rule):
                 least = max(least, _left(kept, self._true_age(log)))
         if unknown:
             least = min(least, UNKNOWN) if able <= self.late else UNKNOWN
+        if is_new:
+            least = OK
         return Bounds(least, most, unknown or doubtful)
 
     def _true_age(self, log: Log) -> float:
