@@ -649,6 +649,38 @@ def test_what_nobody_saw_before_it_expired_is_in_doubt() -> None:
         assert told(world, code, "x", "records_at_most") == 6
 
 
+@pytest.mark.parametrize("added", ["topic", "partition"])
+def test_what_expires_before_the_mirror_may_create_its_copies_is_lost(
+    added: str,
+) -> None:
+    with running("a") as world:
+        world.mirror.may_create = False
+        if added == "topic":
+            world.source.create("b", 1)
+            world.traffic("b", per_second=2)
+            topic, partition = "b", 0
+        else:
+            world.source.grow("a", 2)
+            topic, partition = "a", 1
+        world.run(10 * MINUTE)
+        assert health(world, "position") is Health.OK
+        world.expire(topic, partition, 200)
+        world.run(2 * MINUTE)
+        lost = world.oracle.lost()
+        assert lost > 900
+        # Nothing is added to it once the mirror begins, and a restart of the
+        # agent takes nothing away.
+        restart(world)
+        world.mirror.may_create = True
+        world.run(20 * MINUTE)
+        assert world.oracle.lost() == lost
+        found = world.agent.verdicts["position"].findings[0]
+        assert (found.code, found.health) == (EXPIRED, Health.CRITICAL)
+        assert found.subject == {"topic": topic, "partition": partition}
+        assert expired(world, topic) == (lost, 0)
+        assert Health.CRITICAL not in healths(world, "skips")
+
+
 @pytest.mark.parametrize("passes", [False, True])
 def test_what_a_filter_dropped_may_expire(passes: bool) -> None:
     with running(

@@ -35,7 +35,6 @@ def test_books_outlive_the_agent(tmp_path: Path) -> None:
         passed=[5, 6],
     )
     books.places["u", 0] = PartitionPosition()
-    books.uncopied["u", 1] = 17
     books.gaps.append(
         UnexplainedGap(topic="t", partition=3, first=2, end=4, at=NOON)
     )
@@ -47,7 +46,7 @@ def test_books_outlive_the_agent(tmp_path: Path) -> None:
         ResetKind.OFFSETS_GONE, "o", NOON, counted=["t", "u"], places=2
     )
     database = Database(tmp_path / "state.db")
-    PositionStore(database, "f").save(books, [*books.places, ("u", 1)])
+    PositionStore(database, "f").save(books, books.places)
     database.close()
 
     database = Database(tmp_path / "state.db")
@@ -73,30 +72,6 @@ def test_only_places_are_written_while_nothing_else_changed() -> None:
     found = store.load()
     assert found.pins == {("source", "t"): "s1"}
     assert found.places["t", 0].reached == 2
-
-
-def test_what_is_copied_or_no_more_there_is_no_longer_uncopied() -> None:
-    store = PositionStore(Database(None), "f")
-    books = PositionState(uncopied={("t", n): 5 for n in range(3)})
-    store.save(books, list(books.uncopied))
-    assert store.load().uncopied == books.uncopied
-    books.places["t", 0] = PartitionPosition(reached=5, source_end=5)
-    del books.uncopied["t", 0], books.uncopied["t", 1]
-    store.save(books, [("t", 0), ("t", 1)])
-    assert store.load().uncopied == {("t", 2): 5}
-    assert store.load().places["t", 0].source_end == 5
-
-
-def test_an_older_file_knows_no_ends() -> None:
-    database = Database(None)
-    books = PositionState(places={("t", 0): PartitionPosition(reached=1)})
-    PositionStore(database, "f").save(books, books.places)
-    with database.transaction() as sql:
-        sql.execute("DROP TABLE position_end")
-        sql.execute("DELETE FROM documents WHERE kind = 'position_gaps'")
-    found = PositionStore(database, "f").load()
-    assert found.places == {("t", 0): PartitionPosition(reached=1)}
-    assert (found.uncopied, found.gaps) == ({}, [])
 
 
 def test_the_oldest_of_too_many_resets_are_summed_up() -> None:

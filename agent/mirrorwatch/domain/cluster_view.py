@@ -203,6 +203,11 @@ class PartitionView:
         return self.target_end or 0
 
     @property
+    def has_no_copies(self) -> bool:
+        """Whether the target answered and holds nothing of it."""
+        return self.uncopied or self.target_end == 0
+
+    @property
     def proved(self) -> Position | None:
         """Highest position that is proved, `None` if there is none."""
         return prove(self.committed, self.sync)

@@ -32,9 +32,9 @@ CREATE TABLE IF NOT EXISTS position_partition (
 
 _ENDS = """
 CREATE TABLE IF NOT EXISTS position_end (
-    flow TEXT, topic TEXT, number INTEGER, uncopied INTEGER,
-    source_end INTEGER, target_end INTEGER, truncated_at INTEGER,
-    truncated_sync TEXT, truncated_commit TEXT, passed TEXT,
+    flow TEXT, topic TEXT, number INTEGER, source_end INTEGER,
+    target_end INTEGER, truncated_at INTEGER, truncated_sync TEXT,
+    truncated_commit TEXT, passed TEXT,
     PRIMARY KEY (flow, topic, number)) WITHOUT ROWID
 """
 
@@ -108,12 +108,12 @@ class PositionStore:
             for topic, number, *row in rows
         }
         known = {k: v for k, v in places.items() if v is not None}
+        self._load_ends(known)
         return PositionState(
             pins={(kind, name): id_ for kind, name, id_ in kept.pins},
             places=known,
             resets={reset.number: reset for reset in kept.resets},
             counts=kept.counts,
-            uncopied=self._load_ends(known),
             gaps=list(gaps.gaps),
             last=max((reset.number for reset in kept.resets), default=0),
         )
@@ -124,7 +124,7 @@ class PositionStore:
         """Write what is known of some partitions, and all else if it is
         urgent.
         """
-        changed = set(partitions)
+        changed = set(partitions) & state.places.keys()
         gaps = _GapsDocument(gaps=tuple(state.gaps))
         with self._database.transaction() as sql:
             sql.executemany(
@@ -132,7 +132,7 @@ class PositionStore:
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [
                     (self._flow, *key, *_to_row(state.places[key]))
-                    for key in changed & state.places.keys()
+                    for key in changed
                 ],
             )
             self._save_ends(sql, state, changed)
@@ -154,19 +154,16 @@ class PositionStore:
 
     def _load_ends(
         self, places: Mapping[TopicPartition, PartitionPosition]
-    ) -> dict[TopicPartition, int]:
-        """Read the ends of known positions into these; return what is not
-        copied yet.
-        """
+    ) -> None:
+        """Read the ends of known positions into these."""
         with self._database.transaction() as sql:
             rows = sql.execute(
-                "SELECT topic, number, uncopied, source_end, target_end, "
+                "SELECT topic, number, source_end, target_end, "
                 "truncated_at, truncated_sync, truncated_commit, passed "
                 "FROM position_end WHERE flow = ?",
                 (self._flow,),
             ).fetchall()
-        uncopied: dict[TopicPartition, int] = {}
-        for topic, number, held, *ends in rows:
+        for topic, number, *ends in rows:
             place = places.get((topic, number))
             if place is not None:
                 self._database.decode(
@@ -174,9 +171,6 @@ class PositionStore:
                     {"flow": self._flow, "topic": topic, "number": number},
                     partial(_set_ends, place, *ends),
                 )
-            elif held is not None:
-                uncopied[topic, number] = held
-        return uncopied
 
     def _save_ends(
         self,
@@ -184,24 +178,13 @@ class PositionStore:
         state: PositionState,
         partitions: AbstractSet[TopicPartition],
     ) -> None:
-        known = state.places.keys() | state.uncopied.keys()
         sql.executemany(
             "INSERT OR REPLACE INTO position_end "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
-                (
-                    self._flow,
-                    *key,
-                    state.uncopied.get(key),
-                    *_to_ends(state.places.get(key)),
-                )
-                for key in partitions & known
+                (self._flow, *key, *_to_ends(state.places[key]))
+                for key in partitions
             ],
-        )
-        sql.executemany(
-            "DELETE FROM position_end "
-            "WHERE flow = ? AND topic = ? AND number = ?",
-            [(self._flow, *key) for key in partitions - known],
         )
 
 
@@ -218,11 +201,7 @@ def _to_row(position: PartitionPosition) -> tuple[int | str | None, ...]:
     )
 
 
-def _to_ends(
-    position: PartitionPosition | None,
-) -> tuple[int | str | None, ...]:
-    if position is None:
-        return (None,) * 6
+def _to_ends(position: PartitionPosition) -> tuple[int | str | None, ...]:
     ends, cut = (position.source_end, position.target_end), position.truncation
     passed = json.dumps(position.passed) if position.passed else None
     if cut is None:

@@ -532,7 +532,6 @@ def test_what_is_copied_by_now_or_is_there_no_more_is_not_told() -> None:
     world.restart()
     world.settle()
     assert (world.resets, world.verdict().health) == ((), Health.OK)
-    assert not world.books().uncopied
 
 
 def test_what_was_never_copied_is_told_if_the_topic_was_hidden_before() -> (

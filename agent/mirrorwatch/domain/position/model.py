@@ -266,6 +266,13 @@ class PartitionPosition:
     """Where it was before it committed more, since the last sync."""
 
     @property
+    def is_begun(self) -> bool:
+        """Whether the mirror ever wrote a position; it is at the first offset
+        that was seen otherwise.
+        """
+        return self.synced_at is not None or self.committed_at is not None
+
+    @property
     def proved(self) -> int:
         """Next source offset that may be copied, as far as it is proved."""
         return max(self.reached or 0, self.empty_until)
@@ -349,10 +356,6 @@ class PositionState:
     counts: dict[str, int] = field(default_factory=dict)
     """Resets by source topic; never forgotten."""
 
-    uncopied: dict[TopicPartition, int] = field(default_factory=dict)
-    """Offsets of partitions of which nothing was copied, when they were last
-    seen."""
-
     gaps: list[UnexplainedGap] = field(default_factory=list)
     """What was skipped and had not been seen to expire."""
 
@@ -378,9 +381,6 @@ class PositionState:
         self.deleted: dict[str, int] = {}
         """Offsets that topics of the target held when they were deleted, by
         the name there. After a restart in between, nobody knows."""
-
-        self.unseen: set[TopicPartition] = set(self.uncopied)
-        """Those of them that this process has not seen yet."""
 
     def pin(self, kind: str, name: str, id_: str) -> None:
         """Remember an id."""

@@ -143,7 +143,9 @@ class OutOfRangePositions:
             start, end = seen.log_start, seen.source_end
             reached = self._see(key, place, seen, view.at)
             inside = reached is not None and start <= reached <= end
-            known = empty_until.get(key, 0)
+            # Without copies it is known from where the log begins by now.
+            is_past = place.is_begun or start <= place.proved
+            known = empty_until.get(key, 0) if is_past else 0
             first, until = dropped.get(key, NOTHING)
             if first <= place.proved:
                 known = max(known, until)
@@ -468,6 +470,8 @@ class OutOfRangePositions:
         """Return the next offset to copy, and whether that is up to date."""
         if not self.estimates:
             return place.proved, True  # committed with the records themselves
+        if not place.is_begun and seen.has_no_copies:
+            return place.proved, True
         if seen.target_end is None or place.downstream is None:
             return place.proved, False
         found = max(place.estimate(seen.target_end) or 0, place.proved)

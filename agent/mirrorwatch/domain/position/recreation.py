@@ -101,9 +101,7 @@ def check_topics(
             remote = view.names[topic]
             remade = state.pins["target", remote] if remote in anew else ""
             _replace(state, view, newest, topic, remade)
-            _note_uncopied(state, view, topic)
         state.pin("source", topic, id_)
-    _see_uncopied(state, view)
     return found
 
 
@@ -178,7 +176,7 @@ def _replace(
             if known is not None:
                 state.change(known, settled=view.at)
         lacks = partition >= partitions
-        if lacks and not lacked:
+        if (lacks and not lacked) or (not place.is_begun and (gone or unseen)):
             state.begin(
                 ResetKind.SOURCE_RECREATED,
                 topic,
@@ -188,9 +186,13 @@ def _replace(
                 gone=gone,
                 unseen=unseen,
                 harmless=True,
-                away=True,
+                away=lacks,
             )
             gone, unseen = 0, False
+        state.touched.add(key)
+        if not place.is_begun:
+            state.places[key] = PartitionPosition()
+            continue
         log_end = source.ends.get(key)
         target_end = 0 if remade else view.target_end(key)
         # Where the target grew, some copies may be of the new topic already.
@@ -226,43 +228,6 @@ def _replace(
             downstream=place.downstream,
             synced_at=place.synced_at,
         )
-        state.touched.add(key)
-
-
-def _note_uncopied(state: PositionState, view: FlowView, topic: str) -> None:
-    """Note what was lost with partitions of which nothing was copied yet."""
-    for key in [key for key in state.uncopied if key[0] == topic]:
-        gone, unseen = state.uncopied.pop(key), key in state.unseen
-        state.touched.add(key)
-        if key not in state.places and (gone or unseen):
-            state.begin(
-                ResetKind.SOURCE_RECREATED,
-                topic,
-                view.at,
-                partition=key[1],
-                settled=view.at,
-                gone=gone,
-                unseen=unseen,
-                harmless=True,
-            )
-
-
-def _see_uncopied(state: PositionState, view: FlowView) -> None:
-    """Remember what partitions hold of which nothing was copied yet.
-
-    A topic may be hidden, or no more, for any number of surveys before one
-    sees that it was recreated.
-    """
-    assert view.source is not None  # noqa: S101 - the caller looked
-    for key, end in view.source.ends.items():
-        if key in state.places:
-            state.uncopied.pop(key, None)
-        elif key[0] in view.names:
-            held = end - view.source.starts.get(key, 0)
-            if state.uncopied.get(key) != held:
-                state.uncopied[key] = held
-                state.moved.add(key)
-        state.unseen.discard(key)
 
 
 def _check_target(

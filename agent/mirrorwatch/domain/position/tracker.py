@@ -8,7 +8,12 @@ from datetime import datetime, timedelta
 from ..cluster_view import FlowView, SyncBuffer, TopicPartition
 from ..mirror_records import LONGEST_FLUSH, Committed, Sync
 from .internal_topics import InternalTopics
-from .model import PositionObservation, PositionState, ResetKind
+from .model import (
+    PartitionPosition,
+    PositionObservation,
+    PositionState,
+    ResetKind,
+)
 from .moves import PositionMoves, UnexplainedGaps
 from .out_of_range import OutOfRangePositions, PositionBeyond
 from .recreation import check_clusters, check_topics
@@ -146,7 +151,7 @@ class PositionTracker:
         self._committed: Mapping[TopicPartition, Committed] = {}
         self._complete = False
         self._before: FlowView | None = None
-        self._partitions = len(state.places)
+        self._partitions = sum(p.is_begun for p in state.places.values())
 
     def take(
         self, view: FlowView, news: PositionInputs
@@ -170,8 +175,9 @@ class PositionTracker:
         self.state.forget(view.at, self._memory)
         if view.source is not None:
             places = self.state.places
-            carried = sum(key in view.partitions for key in places)
-            self._partitions = carried or len(places)
+            begun = [key for key in places if places[key].is_begun]
+            carried = sum(key in view.partitions for key in begun)
+            self._partitions = carried or len(begun)
         source, target = self._aliases
         return PositionObservation(
             flow=self._flow,
@@ -199,7 +205,7 @@ class PositionTracker:
         """Keep what came with a survey for the next one."""
         for sync in view.new_syncs:
             place = self.state.places.get(sync.key)
-            if place is None or place.synced_at is None:
+            if place is None or (place.is_begun and place.synced_at is None):
                 # Nothing to compare it with: it is where the mirror begins,
                 # unless the first sync of a recreated topic is pending.
                 pending = self._complete and self.state.open(
@@ -207,7 +213,11 @@ class PositionTracker:
                 )
                 if not pending:
                     self._syncs.drop(sync.key)
-            elif not self._complete and sync.written_at <= place.synced_at:
+            elif (
+                not self._complete
+                and place.synced_at is not None
+                and sync.written_at <= place.synced_at
+            ):
                 continue  # read again, after a restart of the agent
             self._syncs.hold(sync)
         self._complete = view.caught_up and not self._internal.awaits(
@@ -244,11 +254,24 @@ class PositionTracker:
             moves.take_syncs(topic, partition, left)
         self._gaps.look(view)
         self._take_commits(view, moves, news)
+        self._begin(view)
         self._standing.resumes_at_end = news.resumes_at_end
         self._standing.look(view, news.empty_until, news.dropped)
         if news.may_resume_at_end and not self._keeps_offsets:
             self._doubt_truncated(view.at)
         self._before = view
+
+    def _begin(self, view: FlowView) -> None:
+        """Take the first offset of a partition without copies as its position:
+        what expires there was never read.
+        """
+        for key, seen in view.partitions.items():
+            if seen is None or not seen.has_no_copies:
+                continue
+            place = self.state.places.setdefault(key, PartitionPosition())
+            if place.reached is None and not place.is_begun:
+                place.reached = seen.log_start
+                self.state.touched.add(key)
 
     def _doubt_truncated(self, at: datetime) -> None:
         """Doubt where a mirror resumed in a truncated log that was settled."""
