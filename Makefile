@@ -36,7 +36,7 @@ lab-tests: setup
 	$(BIN)/pytest -n 2 --dist loadfile -m 'lab and not long'
 
 other-tests: setup
-	nice -n 5 $(BIN)/pytest -n 2 --dist loadfile -m 'not lab and not long'
+	$(BIN)/pytest -n 2 --dist loadfile -m 'not lab and not long'
 
 night: setup  ## what `test` leaves out: ten clean minutes, older brokers, more faults: two hours
 	status=0; \
