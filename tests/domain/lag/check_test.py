@@ -398,6 +398,12 @@ def test_a_topic_of_which_nothing_waits_loses_nothing() -> None:
     seen = replace(SEEN, topics=(replace(QUIET, headroom=short),))
     assert retention(seen).health is Health.OK
     assert retention(seen).evidence["time_to_loss_seconds"] == 60
+    # Nor does one whose time is not known yet, where another's is.
+    idle = replace(QUIET, topic="new", headroom=None, unmeasured=True)
+    seen = replace(seen, topics=(*seen.topics, idle))
+    assert retention(seen).code == "retention.ok"
+    waiting = replace(seen, topics=(*seen.topics, replace(idle, records=1)))
+    assert retention(waiting).code == "retention.unmeasured"
 
 
 def test_without_configs_nobody_waits_for_a_retention() -> None:

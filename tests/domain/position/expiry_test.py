@@ -1,10 +1,11 @@
 """Records that expired before the mirror read them."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.position.model import ResetKind
+from mirrorwatch.domain.position.model import Reset, ResetKind
 from mirrorwatch.domain.report import Health
 
 from .world import Log, World
@@ -728,3 +729,31 @@ def test_what_was_dropped_behind_another_position_hides_no_loss(
     expiry_world.dropped = {("t", 0): (150, 250)}
     overrun(expiry_world, 250)
     assert expiry_world.reset().count == 150
+
+
+def test_what_is_summed_up_stays_as_certain_as_it_was(
+    monkeypatch: pytest.MonkeyPatch, expiry_world: World
+) -> None:
+    monkeypatch.setattr("mirrorwatch.domain.position.model.KEPT", 1)
+    expired = Reset(
+        number=0,
+        kind=ResetKind.EXPIRED,
+        topic="t",
+        began=expiry_world.now,
+        settled=expiry_world.now,
+    )
+    state = expiry_world.watch.state
+    for number in range(1, 8):
+        state.resets[number] = replace(
+            expired,
+            number=number,
+            partition=number,
+            first=0,
+            end=10,
+            at_most=number < 3,
+        )
+    expiry_world.tick()
+    assert len(state.resets) == 3
+    expiry_world.find(
+        "expired-unread", records=50, records_at_most=20, resets=7
+    )

@@ -450,12 +450,14 @@ RESUMED = Reset(
 )
 
 
-@pytest.mark.parametrize("end", [110, 120])
-def test_what_skips_prove_of_a_truncated_log_is_said(end: int) -> None:
+@pytest.mark.parametrize(("end", "missing"), [(110, 20), (120, 20), (110, 15)])
+def test_what_skips_prove_of_a_truncated_log_is_said(
+    end: int, missing: int
+) -> None:
     reset = replace(RESUMED, end=end, harmless=end == 110)
-    found = told(reset, LEFT_OUT)
+    found = told(reset, replace(LEFT_OUT, count=missing))
     assert found.health is Health.CRITICAL
-    assert found.numbers["records"] == 20
+    assert found.numbers["records"] == missing
     assert "records_at_least" not in found.numbers
 
 

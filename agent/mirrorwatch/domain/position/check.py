@@ -693,9 +693,7 @@ def _count_of(reset: Reset, proved: Mapping[int, int]) -> int:
     """Return how many records a reset left out, may leave out, or repeats."""
     is_open = reset.kind in IN_QUESTION and reset.settled is None
     is_ahead = is_open and (reset.log_end or 0) < (reset.end or 0)
-    if reset.harmless or is_ahead:
-        return 0
-    return proved.get(reset.number, reset.count)
+    return 0 if is_ahead else proved.get(reset.number, reset.count)
 
 
 def _evidence(seen: PositionObservation) -> Evidence:
