@@ -259,7 +259,6 @@ def _blocks(text: str, language: str) -> list[str]:
 
 
 def _commands(text: str, program: str) -> Iterator[list[str]]:
-    """Return the arguments of each call of a program."""
     script = "".join(_blocks(text, "sh")).replace("\\\n", " ")
     lines = script.splitlines()
     prose = re.sub(r"(?ms)^```.*?^```", "", text)
@@ -291,7 +290,6 @@ def test_tests_in_the_docs_exist(page: Path) -> None:
 
 
 def _tests(file: str) -> set[str]:
-    """Return the names of the tests of a file."""
     path = ROOT / file
     if not path.exists():
         return set()

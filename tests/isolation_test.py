@@ -54,7 +54,6 @@ HOUR = timedelta(hours=1)
 SOURCES = PACKAGE / "sources"
 
 OF_NO_CHECK = {"reachability"}
-"""What no check is made of."""
 
 
 class Facts:

@@ -39,7 +39,6 @@ flows: [{source: summit, target: ldf}]
 """
 
 Agent = Callable[..., subprocess.CompletedProcess[str]]
-"""Calls ``mirrorwatch`` with arguments."""
 
 
 PACKAGES = {
@@ -189,7 +188,6 @@ PYTHONS = [
     for name in PROJECT["project"]["classifiers"]
     if re.search(r":: 3\.\d+$", name)
 ]
-"""Versions that the index is told of."""
 
 
 @pytest.mark.long

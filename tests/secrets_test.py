@@ -10,7 +10,6 @@ LOGS = (
     *("apikey", "api-key", "private", "sasl.jaas.config", "ssl.key.pem"),
     *("key_pem", "key.pem", "Set-Cookie"),
 )
-"""Words that logs hide."""
 
 CONFIGURATION = (
     *("sasl.pasword", "sasl.password", "PASSWD", "token", "sasl.jaas.config"),

@@ -123,7 +123,6 @@ class Daemon(AbstractContextManager["Daemon"]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stop in the order of the data: workers, a last tick, sinks."""
         self.stop_working()
         if not self._ticks.is_alive():
             self._guard("tick", self._agent.pipeline.tick)
@@ -148,7 +147,6 @@ class Daemon(AbstractContextManager["Daemon"]):
             thread.join(max(0.0, deadline - time.monotonic()))
 
     def _tick(self) -> None:
-        """Tick at once, then at the interval; what was missed is missed."""
         interval, due = self._agent.interval.total_seconds(), time.monotonic()
         while not self._stopping.wait(max(0.0, due - time.monotonic())):
             self._guard("tick", self._agent.pipeline.tick)
@@ -172,7 +170,6 @@ class Daemon(AbstractContextManager["Daemon"]):
             self._guard(worker.name, worker.close)
 
     def _guard(self, name: str, work: Callable[[], object]) -> bool:
-        """Do a piece of work; whatever it raises ends here."""
         try:
             self._agent.pipeline.isolation.run(name, work)
         except InternalError:

@@ -56,8 +56,6 @@ class PlacedProblem:
     """One thing that is wrong in a configuration file."""
 
     file: str
-    """Name of the file."""
-
     line: int | None
     """Line of the nearest key, counted from 1, if it is known."""
 
@@ -65,7 +63,6 @@ class PlacedProblem:
     """Key, as ``flows[0].mirror.kind``; empty for the whole file."""
 
     message: str
-    """What is wrong, and what is allowed."""
 
     def __str__(self) -> str:
         where = f"{self.file}:{self.line}" if self.line else self.file
@@ -117,7 +114,6 @@ class AuditRefusedError(AuditError):
     """Another audit is running on the folder of all runs: try again later."""
 
     STATUS = 5
-    """Exit status."""
 
 
 class InternalError(MirrorwatchError):

@@ -227,7 +227,6 @@ class _BoundedBody(httpx.SyncByteStream):
 
 
 def _left(timeout: float | None) -> float:
-    """Return how long one step may take."""
     left = _deadline.get() - time.monotonic()
     return left if timeout is None else min(timeout, left)
 

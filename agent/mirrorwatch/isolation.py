@@ -88,7 +88,6 @@ class Isolation:
 
 
 def _place(error: BaseException) -> str:
-    """Return the innermost line of ours in a stack."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [f for f in frames if PACKAGE in Path(f.filename).parents]
     last = (ours or frames)[-1]

@@ -29,11 +29,7 @@ class Artifact:
     """One file of a Maven repository, nearly always a jar."""
 
     group: str
-    """Group, as ``org.apache.kafka``."""
-
     name: str
-    """Artifact id."""
-
     version: str
     """Version, never a range."""
 
@@ -41,7 +37,6 @@ class Artifact:
     """Classifier, where the jar has one."""
 
     extension: str = "jar"
-    """How the file's name ends."""
 
     sha256: str
     """What the downloaded bytes must hash to."""
@@ -105,7 +100,6 @@ _DEADLINE_SECONDS = 3600.0
 """Longest that one jar may take, over a slow link."""
 
 _MOST_BYTES = 2**29
-"""Largest jar."""
 
 _TRIES = 3
 """Tries for one jar: a dropped connection among a hundred is normal."""

@@ -24,10 +24,8 @@ MECHANISM = "AWS_MSK_IAM"
 """The mechanism's name in AWS's library for Java."""
 
 NAMES = ("sasl.mechanism", "sasl.mechanisms")
-"""The two names of the property."""
 
 BROKER = re.compile(r"\.kafka(?:-serverless)?\.([a-z0-9-]+)\.amazonaws\.com")
-"""Names of MSK's brokers hold the region."""
 
 REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
 """Variables that hold it where brokers have names of the site's own."""

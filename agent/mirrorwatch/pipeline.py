@@ -248,7 +248,6 @@ class Pipeline:
     def _judge(
         self, at: datetime
     ) -> Callable[[str, Callable[[], Verdict]], Verdict]:
-        """Return what lets each check fail alone."""
 
         def run(name: str, work: Callable[[], Verdict]) -> Verdict:
             check, _, flow = name.partition(" ")
@@ -304,7 +303,6 @@ class Pipeline:
         return tuple(map(blame, verdicts)) if failing else tuple(verdicts)
 
     def _note_begin(self, now: datetime) -> None:
-        """Note how late a tick begins."""
         if self._began is not None and self._interval is not None:
             late = now - self._began - self._interval
             self._late.append(max(late, timedelta()))
@@ -349,7 +347,6 @@ class Pipeline:
         return dict.fromkeys(parts, 0) | self.isolation.errors | aside
 
     def _problems(self) -> tuple[str, ...]:
-        """Return what is wrong with the state file."""
         unsaved = filter(None, [self._unsaved])
         problems = (*self._store.database.problems(), *unsaved)
         if problems != self._known_problems:
@@ -422,7 +419,6 @@ class Pipeline:
     def _log_once(
         self, who: str, event: str, error: SourceError | SinkError | StateError
     ) -> None:
-        """Log a failure when it begins, and again when it is another."""
         if self._logged.get(who) != str(error):
             self._logged[who] = str(error)
             self._logger.warning(event, **error.to_logging_context())

@@ -26,11 +26,7 @@ class InternalTopic:
     by the mirror, or waiting to be carried (``beats``)."""
 
     side: Literal["source", "target"]
-    """Which cluster of the flow holds it."""
-
     name: str
-    """Name of the topic."""
-
     optional: bool = False
     """Whether a mirror may do without it: only the check that lives on it
     suffers where it is absent or refused."""
@@ -41,35 +37,17 @@ class MirrorSettings:
     """How the mirror of one flow is configured, whatever program it is."""
 
     source_alias: str
-    """The mirror's alias of the source."""
-
     target_alias: str
-    """The mirror's alias of the target."""
-
     naming: Naming
-    """The mirror's replication policy."""
-
     selection: Selection
-    """Source topics that the flow carries."""
-
     separator: str = "."
-    """Separator in the names of the mirror's own topics."""
-
     dedicated: bool = True
     """Whether it runs on its own and not on a Connect cluster."""
 
     connectors: tuple[str, ...] = ()
-    """Connectors of this flow; empty for all that read the source alias."""
-
     syncs_location: Literal["source", "target"] = "source"
-    """Cluster of the flow that holds the offset syncs."""
-
     topics: Mapping[str, str | None] = field(default_factory=dict)
-    """Configured names of internal topics, by kind."""
-
     max_in_flight: int | None = None
-    """Overrides what the mirror's own configuration says."""
-
     group: str | None = None
     """Consumer group at the source that holds its positions, if one does."""
 
@@ -140,7 +118,6 @@ class Source(Protocol):
     """Reads one kind of fact from the outside world."""
 
     name: str
-    """What it reads, a space, and the flow or cluster of which."""
 
     def observe(self, now: datetime) -> Sequence[Observation]:
         """Return what is true now. It never waits: whatever takes time is

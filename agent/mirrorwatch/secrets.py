@@ -48,7 +48,6 @@ USER_IN_ADDRESS = re.compile(r"(?<=://)[^/\s]+@")
 """The user and password of an address. A password may hold ``@``."""
 
 QUERY = re.compile(r"(://[^\s?#]*)[?#][^\s'\">)\]]+")
-"""Query and fragment of an address."""
 
 SHORTEST = 4
 """Characters of a value that is looked for in texts: a shorter one is part of
@@ -63,7 +62,6 @@ HARMLESS = re.compile(
 agent's name, which is often that of its user, and this machine's addresses."""
 
 SERVER = re.compile(r"(?:\w+://)?(?P<host>[^/\s:]{4,})(?::\d+)?(?:/\S*)?")
-"""An address, whose host libraries quote alone."""
 
 _never_shown: re.Pattern[str] | None = None
 """Finds what the configuration of this process hides."""

@@ -53,11 +53,7 @@ class WhenHealth:
     """
 
     check: str
-    """Name of the check."""
-
     health: Health
-    """What it was judged to be."""
-
     or_worse: bool = False
     """Whether worse counts too, and `unknown` between, so that an alert goes
     on where a check goes to and fro between them."""
@@ -68,10 +64,7 @@ class AtFault:
     """The agent named a part of a flow as the cause."""
 
     metric: Metric
-    """What it is named by."""
-
     health: Health
-    """How bad that is, or worse."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -79,7 +72,6 @@ class Silent:
     """No agent reports."""
 
     metric: Metric
-    """What each report has."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -87,7 +79,6 @@ class Vanished:
     """A flow that was reported is not any more, whatever else is."""
 
     metric: Metric
-    """What each report has for each flow."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -116,7 +107,6 @@ class Grows:
 
 
 Condition = WhenHealth | AtFault | Silent | Vanished | Old | Above | Grows
-"""When an alert is raised."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -124,22 +114,15 @@ class Alert:
     """One alert, the same in every system that raises it."""
 
     name: str
-    """Name in Prometheus."""
-
     when: Condition
-    """When it is raised."""
-
     hold: timedelta
     """How long that must be so without a break. Never a single sample."""
 
     severity: Severity
-    """Whom it wakes."""
-
     summary: str
     """What a person understands at 3 a.m.; the flow's name goes before."""
 
     section: str
-    """Anchor of the section of docs/runbook.md that says what to do."""
 
     @property
     def is_symptom(self) -> bool:
@@ -173,13 +156,11 @@ class Alert:
 
 
 AGENT_SECTION = "the-agent-itself"
-"""Of docs/runbook.md."""
 
 SILENCE = timedelta(minutes=5)
 """A restart on another machine, with its image pulled, is over by then."""
 
 STUCK = timedelta(minutes=3)
-"""Three ticks of the slowest agent."""
 
 AGENT_ALERTS = (
     Alert(
@@ -308,13 +289,11 @@ def check_alerts() -> Iterator[Alert]:
 
 
 ALERTS = (*CAUSE_ALERTS, *check_alerts(), *AGENT_ALERTS)
-"""Every alert there is."""
 
 PAGE = "http://mirrorwatch:8080"
 """Address of the agent's page in what is shipped; each site has its own."""
 
 SERVICE = "mirrorwatch"
-"""Distinguishes its alerts from those of others."""
 
 
 def page_of(page: str) -> str:

@@ -75,7 +75,6 @@ BARRIER = f"""\
 
 
 def _head(about: str, *, page: str = PAGE, database: str = SERVICE) -> str:
-    """Return how each script begins: what a site changes, in variables."""
     return _HEAD.substitute(
         about=about,
         database=database,
@@ -97,12 +96,10 @@ def _seconds(time: timedelta) -> str:
 
 
 def _duration(time: timedelta) -> str:
-    """Write a time as TICKscript does."""
     return f"{int(time.total_seconds())}s"
 
 
 def _escaped(text: str) -> str:
-    """Write a text as it goes between quotes."""
     return text.replace("'", "\\'")
 
 
@@ -195,11 +192,9 @@ $defaults
 
 
 _Judged = Sequence[tuple[Alert, WhenHealth]]
-"""Alerts on checks."""
 
 
 def _flow_script(judged: _Judged, *, page: str, database: str) -> str:
-    """Return the script of the flows, from the alerts on checks."""
     alerts = [alert for alert, _ in judged]
     checks = dict.fromkeys(when.check for _, when in judged)
     pages_first = sorted(judged, key=lambda e: e[0].severity != Severity.PAGE)
@@ -263,7 +258,6 @@ def _hold(judged: _Judged, health: Health) -> str:
 
 
 def _bits(judged: _Judged, severity: Severity) -> str:
-    """Return a number with a bit for each alert that is raised."""
     raised = [
         f'if("{when.check}.raised" == {_value(when.health)}, {1 << bit}, 0)'
         for bit, (alert, when) in enumerate(judged)
@@ -353,7 +347,6 @@ ABOUT = {
 """What each script of the agent's own alerts is about."""
 
 LEVELS = {Severity.PAGE: "crit", Severity.TICKET: "warn"}
-"""Property of an alert node, by severity."""
 
 
 def scripts(

@@ -250,7 +250,6 @@ def _too_old(alert: Alert, when: Old) -> str:
 
 
 def _reported(alert: Alert, when: WhenHealth | AtFault) -> str:
-    """Return when the agent says so of a flow."""
     if isinstance(when, AtFault):
         return _at_fault(alert, when)
     return _judged(alert, when)

@@ -152,8 +152,6 @@ class ChronografCell(_Stored):
     decimal_places: DecimalPlaces = DecimalPlaces()
 
     note: str = Field("", pattern="^[^<>&'\"]*$")
-    """The server turns what may be HTML into something else."""
-
     note_visibility: Literal["default", "showWhenNoData"] = "default"
 
 
@@ -263,7 +261,6 @@ def render_cells(
 
 
 def _as_one(panel: Panel) -> Panel:
-    """Return a panel of all flows together: Chronograf shows one number."""
     queries = (
         replace(query, reading=replace(query.reading, by=()))
         for query in panel.queries
@@ -376,7 +373,6 @@ def _colours(panel: Panel, kind: str) -> Iterator[Colour]:
 
 
 NAME = "chronograf"
-"""Folder of its dashboards."""
 
 FIRST_ID = 5_201
 """Of the first dashboard, where a file gives it one (a server numbers those

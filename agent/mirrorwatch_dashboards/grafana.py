@@ -95,20 +95,14 @@ __all__ = [
 MAINTENANCE_MARK = "Maintenance"
 
 INSTANT = (Picture.NUMBER, Picture.TABLE)
-"""Pictures of what is true now."""
 
 
 class DataSource(ABC):
     """A kind of data source: its plugin, and how it is asked."""
 
     name: str
-    """Folder of its dashboards, and part of their uids."""
-
     plugin: str
-    """Type of the data source in Grafana."""
-
     language: str
-    """What is chosen from: data sources of this kind."""
 
     @property
     def source(self) -> DataSourceRef:
@@ -226,7 +220,6 @@ class Prometheus(DataSource):
 def _marks(
     source: DataSourceRef, name: str, colour: str, **query: object
 ) -> "Marks":
-    """Return moments or stretches of time that are marked."""
     return Marks(
         {
             "name": name,
@@ -341,7 +334,6 @@ def _lettered(queries: Sequence[Query]) -> Iterator[tuple[str, Query]]:
 Override = DashboardFieldConfigSourceOverrides
 
 DETAIL = "topic-detail"
-"""Name of the dashboard of single topics."""
 
 
 def transformations(

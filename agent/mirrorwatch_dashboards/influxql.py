@@ -22,7 +22,6 @@ __all__ = ["GRAFANA", "Dialect", "choices", "now", "over_time", "table"]
 
 
 VALUE = "value"
-"""What a single column is called."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,19 +29,10 @@ class Dialect:
     """What the program fills in that draws the answer."""
 
     during: str
-    """Condition for the time that is looked at."""
-
     fresh: Callable[[Reading], str]
-    """Condition for what is still true of a reading."""
-
     step: str
-    """Time between two points of the picture."""
-
     measurement: Callable[[str], str]
-    """What follows FROM."""
-
     chosen: Callable[[Variable], str]
-    """Condition for what the reader has chosen."""
 
 
 GRAFANA = Dialect(
@@ -167,7 +157,6 @@ def choices(
 
 
 def _has_own_lines(reading: Reading) -> bool:
-    """Tell whether every series is a line of its own."""
     return set(reading.metric.labels) == {*reading.by, *reading.where}
 
 

@@ -40,10 +40,8 @@ SOME = Limits(warning=1)
 """One is a warning: nothing is lost by it."""
 
 NONE = Limits(critical=1, below=True)
-"""None is critical: it should be there."""
 
 OVERDUE = Limits(critical=_seconds(CanaryLimits().deadline))
-"""The canary's deadline."""
 
 LATENCY = Limits(
     warning=_seconds(_LATENCY.warning),

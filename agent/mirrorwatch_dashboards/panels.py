@@ -52,7 +52,6 @@ COLOURS = {
 never green."""
 
 COLUMNS = 24
-"""Of a row, as in Grafana."""
 
 
 class Function(StrEnum):
@@ -67,11 +66,7 @@ class Function(StrEnum):
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Reading:
     metric: Metric
-    """What is read."""
-
     by: tuple[str, ...] = ("flow",)
-    """Labels that tell the lines apart; over all others is summed up."""
-
     where: Mapping[str, str] = field(default_factory=dict)
     """Labels of which only one value is wanted."""
 
@@ -138,7 +133,6 @@ class Share(_Reading):
     """The share of one counter in the sum of two, over 30 days."""
 
     rest: Metric
-    """The other counter, with the same labels."""
 
     @classmethod
     def types(cls) -> tuple[MetricType, ...]:
@@ -149,7 +143,6 @@ Reading = Gauge | Increase | Share | Quantile | Age
 
 
 MONTH = "30d"
-"""What a share is of."""
 
 FRESH = timedelta(minutes=2)
 """How old a figure may be that is shown as today's: longer than three ticks
@@ -179,16 +172,12 @@ class Picture(Enum):
     """Events: nothing joins one stretch of time to the next."""
 
     LINES = auto()
-    """How something went."""
 
     NUMBER = auto()
-    """What is true now, or all of the time that is looked at."""
 
     STATES = auto()
-    """Since when something is as it is, in words and colours."""
 
     TABLE = auto()
-    """A row for each topic."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -227,7 +216,6 @@ class Query:
     reading: Reading
 
     label: str = ""
-    """What it is called beside others; the heading of its column."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -235,8 +223,6 @@ class Panel:
     """One question, and the picture that answers it."""
 
     title: str
-    """A question, or a quantity with its unit."""
-
     description: str
     """How to read it, for someone who sees it for the first time."""
 
@@ -246,8 +232,6 @@ class Panel:
     limits: Limits | None = None
 
     check: str | None = None
-    """Check that judges it: the section of the runbook."""
-
     width: int = 12
     """Of 24 columns."""
 
@@ -277,13 +261,8 @@ class Variable:
     """A selection at the top of a dashboard."""
 
     label: str
-    """Label that is filtered by it."""
-
     source: Metric
-    """Metric whose values of the label are the options."""
-
     all: bool = True
-    """Whether all of them can be selected together, as by default."""
 
 
 FLOW = Variable(label="flow", source=HEALTH)
@@ -310,8 +289,6 @@ class Board:
     """A dashboard."""
 
     name: str
-    """Stable name: of its files, and its uid."""
-
     title: str
     description: str
     variables: tuple[Variable, ...]

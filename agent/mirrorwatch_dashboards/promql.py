@@ -25,7 +25,6 @@ STEP = "$__rate_interval"
 between two points of the picture."""
 
 QUANTILE_WINDOW = "5m"
-"""Over what the check `latency` judges."""
 
 
 def over_time(reading: Reading, board: Board) -> str:

@@ -365,7 +365,6 @@ def describe_agent(lab: Lab, listen: str = "127.0.0.1:0") -> dict[str, Any]:
 
 
 def _describe_demo(lab: Lab, listen: str) -> dict[str, Any]:
-    """Return the same with the mirror's own figures, which a demo shows."""
     data = describe_agent(lab, listen)
     jmx = {"format": "jolokia", "urls": [lab.mirror.jolokia_url]}
     data["flows"][0]["mirror"]["jmx"] = jmx

@@ -221,7 +221,6 @@ def connectors(
 
 
 def _for_connectors(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return what a dedicated mirror would hand on to its connectors."""
     found = {}
     for name, value in properties.items():
         if name.startswith(f"{TARGET}."):

@@ -63,8 +63,6 @@ class LinkConnection:
     """Bandwidth; `None` is as fast as the machine."""
 
     stalled: bool = False
-    """Whether nothing flows."""
-
     clear_at: float = 0.0
     """When all that was taken will have been sent, in loop time: a token
     bucket without a burst, kept as a time."""

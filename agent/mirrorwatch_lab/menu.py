@@ -14,7 +14,6 @@ __all__ = ["FAULTS", "Fault", "Undo", "inject"]
 
 
 Undo = Callable[[], None]
-"""Ends a fault."""
 
 
 _Apply = Callable[..., Undo | None]
@@ -25,16 +24,9 @@ class Fault:
     """A fault with a name."""
 
     usage: str
-    """Its arguments, as typed."""
-
     summary: str
-    """What it does."""
-
     apply: _Apply
-    """Injects it into a lab, with the arguments; returns what ends it."""
-
     can_undo: bool
-    """Whether it can be ended."""
 
 
 FAULTS: dict[str, Fault] = {}
@@ -89,7 +81,6 @@ def inject(
 def _fault(
     usage: str, summary: str, *, can_undo: bool = False
 ) -> Callable[[_Apply], _Apply]:
-    """Add a function to the menu, under its own name."""
 
     def register(function: _Apply) -> _Apply:
         FAULTS[function.__name__.strip("_").replace("_", "-")] = Fault(

@@ -28,7 +28,6 @@ __all__ = [
 
 
 CONNECTOR = "MirrorSourceConnector"
-"""Name of the connector that copies records."""
 
 DIGEST = "mirrorwatch.lab.digest"
 """Property, unknown to MirrorMaker 2, that travels with the others into the
@@ -40,13 +39,8 @@ class PartitionBookmark:
     """Where a mirror writes of itself at the target."""
 
     connector: str
-    """Name of the connector that copies records."""
-
     status: str
-    """Topic of states."""
-
     configs: str
-    """Topic of configurations."""
 
 
 DEDICATED = PartitionBookmark(
@@ -285,7 +279,6 @@ class LabMirror(Part):
 
 
 IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
-"""Policy under which topics keep their names."""
 
 ORDERLY = {
     "task.shutdown.graceful.timeout.ms": "30000",

@@ -17,7 +17,6 @@ GROUP = "mirrormaker"
 """Consumer group at the source with which it reads."""
 
 CONSUMER, PRODUCER = "consumer.", "producer."
-"""Prefixes of properties of its two clients."""
 
 COMMITS = "1000"
 """Milliseconds between two commits; a minute is its default."""

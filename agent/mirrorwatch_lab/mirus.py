@@ -14,7 +14,6 @@ GROUP = "lab-mirus"
 """The worker's ``group.id``, and begin of the names of its topics."""
 
 CONNECTOR = "mirus"
-"""Name of its connector."""
 
 PLACE = PartitionBookmark(
     connector=CONNECTOR,
@@ -29,7 +28,6 @@ WORKER = "worker."
 _RAW = "org.apache.kafka.common.serialization.ByteArrayDeserializer"
 
 _FAST_MONITOR = {"mirus.task.monitor.polling.interval.ms": "5000"}
-"""How often it starts failed tasks again."""
 
 
 class LabMirus(LabConnect):

@@ -199,8 +199,6 @@ class JavaRuntime:
     """A Java that is new enough."""
 
     path: Path
-    """The ``java`` program."""
-
     version: str
     """What it says of itself, as ``17.0.15``."""
 
@@ -285,7 +283,6 @@ class Archive:
         self._kept = cache / f"{digest[:24]}.jsa"
         self._made = folder / "classes.jsa"
         self.wanted = not self._kept.exists()
-        """Whether it has yet to be made, by stopping in good order."""
 
     def options(self) -> list[str]:
         """Return the options for Java: to use it, or to make it."""
@@ -328,7 +325,6 @@ MIRUS = "0.6.9"
 """Version of Mirus, the last one that is published."""
 
 MIRUS_KAFKA = "2.6.2"
-"""Version of the Kafka Connect in it."""
 
 
 def manifest(kafka: str) -> tuple[Artifact, ...]:
@@ -388,7 +384,6 @@ FAST_START = (
     "-XX:-UsePerfData",
     "-Djava.awt.headless=true",
 )
-"""Options of every JVM of a lab."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -396,16 +391,9 @@ class JvmSettings:
     """A Java and the jars of one version of Kafka."""
 
     java: JavaRuntime
-    """The Java that runs them."""
-
     kafka: str
-    """Version of Kafka."""
-
     jars: tuple[Path, ...]
-    """The class path."""
-
     jolokia: Path
-    """The agent that serves MBeans over HTTP."""
 
     @classmethod
     def prepare(cls, kafka: str) -> "JvmSettings":

@@ -42,7 +42,6 @@ def main() -> None:
 
 
 def _kill(group: int) -> bool:
-    """Kill a process group; frozen processes die of this signal as well."""
     try:
         os.killpg(group, signal.SIGKILL)
     except ProcessLookupError:

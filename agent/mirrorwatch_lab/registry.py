@@ -30,7 +30,6 @@ ARTIFACT = Artifact(
 _PROGRAM = "apicurio-registry-app-3.0.9-runner.jar"
 
 _HEAP_MIB = 192
-"""Enough for some hundred schemas."""
 
 _START_LIMIT = timedelta(seconds=240)
 """Longest start, on a machine that starts two Kafka sites too."""

@@ -59,7 +59,6 @@ class Authority:
         self._folder = folder
         self._authority = trustme.CA()
         self.path = folder / "ca.pem"
-        """Certificate of the authority, which all clients trust."""
         write_private(self.path, self._authority.cert_pem.bytes().decode())
 
     def issue(self, name: str) -> Path:
@@ -103,7 +102,6 @@ MIRROR_USER = "mirror"
 """MirrorMaker 2, which may do everything: it is not what is tested."""
 
 _LAB_USER = "lab"
-"""The lab itself, by certificate."""
 
 _BROKER_USER = "broker"
 """The broker towards its own controller, by certificate."""

@@ -13,7 +13,6 @@ SOURCE = "summit"
 """Alias of the source, ours and MirrorMaker 2's."""
 
 TARGET = "ldf"
-"""Alias of the target."""
 
 CANARY_TOPIC = "mirrorwatch.canary"
 """Topic of the canary, unless a configuration says otherwise."""
@@ -37,14 +36,8 @@ class LabSettings:
     place."""
 
     aliases: tuple[str, str] = (SOURCE, TARGET)
-    """The mirror's own aliases of source and target, on a Connect cluster."""
-
     separator: str = "."
-    """The mirror's separator, on a Connect cluster."""
-
     naming: Literal["identity", "default"] = "identity"
-    """Replication policy: whether topics keep their names at the target."""
-
     intervals: Literal["default", "fast"] = "default"
     """MirrorMaker 2's own intervals, or a second for each, for tests that
     do not ask how long things take."""
@@ -60,17 +53,9 @@ class LabSettings:
     """More properties for MirrorMaker 2, over those of the lab."""
 
     source_properties: dict[str, str] = field(default_factory=dict)
-    """More properties for the source broker."""
-
     target_properties: dict[str, str] = field(default_factory=dict)
-    """More properties for the target broker."""
-
     auto_create: bool = False
-    """Whether both brokers create topics that a client asks for."""
-
     broker_heap_mib: int = 256
-    """Memory of each broker: enough for some hundred partitions."""
-
     mirror_heap_mib: int = 384
     """Memory of MirrorMaker 2: enough for two flows of some hundred
     partitions; ten thousand need a gigabyte."""
@@ -79,13 +64,6 @@ class LabSettings:
     """Whether MirrorMaker 2 is started with the brokers."""
 
     secured: bool = False
-    """Whether the sites want TLS and SCRAM, and authorize."""
-
     target_links: bool = False
-    """Whether mirror and agent reach the target by links, too."""
-
     registries: bool = False
-    """Whether each site has a schema registry."""
-
     jmx: tuple[JmxDoor, ...] = ()
-    """Ways to the mirror's figures, beside Jolokia."""

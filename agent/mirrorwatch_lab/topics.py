@@ -98,7 +98,6 @@ _SOON = {
     # A client's first metadata on a busy machine: others know the partition.
     KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001 - librdkafka's own
 }
-"""What passes by itself."""
 
 
 def _watermarks(

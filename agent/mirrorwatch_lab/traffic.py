@@ -83,13 +83,10 @@ _COMMAND_SECONDS = 4.0
 """Mean time between two commands, whichever they are."""
 
 _BURST_SECONDS = 6.0
-"""Mean time between two bursts of events."""
 
 _BURST_RECORDS = (3, 15)
-"""Fewest and most events in one burst."""
 
 _BURST_WIDTH_SECONDS = 0.5
-"""How long a burst takes."""
 
 _VALUES = (3, 22)
 """Fewest and most numbers in a record: 150 to 550 bytes of JSON."""
@@ -106,7 +103,6 @@ class Signal:
     """Where to."""
 
     values: tuple[float, ...]
-    """What was measured."""
 
     def to_json(self, sequence: int, sent: float) -> bytes:
         """Return the record's value.

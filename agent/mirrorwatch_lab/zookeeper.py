@@ -18,7 +18,6 @@ KAFKA = "3.9.2"
 MAIN = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 
 _HEAP_MIB = 128
-"""Enough for some thousand znodes."""
 
 _START_LIMIT = timedelta(seconds=240)
 """Longest start, on a machine that starts two Kafka sites too."""

@@ -18,7 +18,6 @@ UNSET: Mapping[str, Any] = {
     "noteVisibility": "default",
     "type": "line",
 }
-"""Defaults of the server for a cell."""
 
 
 class Chronograf:

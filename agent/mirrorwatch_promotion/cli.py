@@ -21,7 +21,6 @@ __all__ = ["EXIT_DIFFERENT", "alerts_command", "dashboards_command"]
 
 
 EXIT_DIFFERENT = 4
-"""Exit status of a diff with differences."""
 
 COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -190,7 +189,6 @@ class Copying:
                 )
 
     def _shared(self, group: str, target: OpenSite) -> list[str]:
-        """Return the kinds that both sites keep."""
         kinds = [k for k in self.source.servers if k in target.servers]
         if not kinds or self._kind not in {None, *kinds}:
             raise ConfigError(

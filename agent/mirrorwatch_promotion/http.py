@@ -149,7 +149,6 @@ class Api:
         return PromotionError(hide(f"{self._where} {what}", self._secrets))
 
     def _said(self, answer: httpx.Response) -> str:
-        """Return the server's own words, or else the status."""
         try:
             body = answer.json()
         except ValueError:

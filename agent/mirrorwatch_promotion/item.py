@@ -30,19 +30,10 @@ class Item:
     """One dashboard, rule, template or topic handler."""
 
     kind: str
-    """``chronograf``, ``grafana``, ``template``, ``task`` or ``handler``."""
-
     name: str
-    """Key among its kind at one site: a uid, an id or a name."""
-
     title: str
-    """Name for people."""
-
     content: Mapping[str, Any]
-    """Everything that is copied, without ids and dates of one server."""
-
     ref: str = field(default="", compare=False)
-    """Chronograf's id, or Grafana's version."""
 
     def __str__(self) -> str:
         known = f" ({self.title})" if self.title != self.name else ""

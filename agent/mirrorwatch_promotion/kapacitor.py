@@ -138,7 +138,6 @@ def _handler(topic: str, found: Mapping[str, Any]) -> Item:
 
 
 def _can_be_patched(item: Item, replaced: Item) -> bool:
-    """Return whether a patch suffices: fields that it lacks stay."""
     new, old = item.content, replaced.content
     emptied = bool(old.get("vars")) and not new.get("vars")
     return ("script" in new) == ("script" in old) and not emptied

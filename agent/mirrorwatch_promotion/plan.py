@@ -17,7 +17,6 @@ class PlannedChange:
 
     wanted: Item
     there: Item | None
-    """The item with this name at the site."""
 
     @property
     def verb(self) -> str:
@@ -55,7 +54,6 @@ def make_plan(
 
 
 def _render(item: Item, secrets: Collection[str]) -> str:
-    """Return an item as text: its script, and the rest as JSON."""
     rest = {k: v for k, v in item.content.items() if k != "script"}
     text = json.dumps(
         hide_in(rest), indent=2, sort_keys=True, ensure_ascii=False

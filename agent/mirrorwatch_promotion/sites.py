@@ -45,7 +45,6 @@ PAGES = MappingProxyType(
         "alerts": "http://mirrorwatch:8080",
     }
 )
-"""Address of the agent's page in them."""
 
 INSTALLED = Path(__file__).parent / "share"
 """Folder of them in the wheel (``force-include`` in pyproject.toml)."""
@@ -125,11 +124,7 @@ class OpenSite:
 
     name: str
     servers: Mapping[str, Product]
-    """Servers by the kinds of items that they keep."""
-
     values: Mapping[str, str]
-    """Values that differ between sites, by name."""
-
     secrets: Collection[str] = ()
     apis: Collection[Api] = ()
 

@@ -14,7 +14,6 @@ __all__ = ["SCHEMA", "values_schema"]
 HERE = Path(__file__).parent
 CONFIGURATION = HERE.parent.parent / "docs" / "configuration.schema.json"
 SCHEMA = HERE / "mirrorwatch" / "values.schema.json"
-"""The file that Helm reads."""
 
 PROSE = {"title", "description", "examples", "default"}
 """Keywords that do not decide whether a value is right."""

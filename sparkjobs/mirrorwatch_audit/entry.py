@@ -161,7 +161,6 @@ class Audits:
 
     @property
     def _store(self) -> RunStore:
-        """What is in the folder now: a run may have ended since."""
         return RunStore(self._session, self._folder)
 
     def _hours(self, finished: Sequence[FinishedAudit]) -> Hours:

@@ -67,7 +67,6 @@ class SideDigest:
     """What was read: the plan without what could not be."""
 
     table: DataFrame
-    """The digest."""
 
 
 class AuditJob:
@@ -356,7 +355,6 @@ class AuditJob:
         digest: DataFrame,
         pairs: tuple[PartitionPair, ...],
     ) -> DataFrame:
-        """Return the digest of a side with some pairs read anew."""
         bucket = self._tools.settings.bucket
         if not digest.isEmpty():
             bucket = bucket_length(digest, digest)
@@ -375,7 +373,6 @@ class AuditJob:
     def _hashed_alike(
         self, run: FrozenRun, plan: Plan, carry: DataFrame
     ) -> tuple[Plan, DataFrame]:
-        """Make checksums as this night's of what was left with others."""
         kept = self._last_pairs(run)
         other = [
             pair
@@ -396,7 +393,6 @@ class AuditJob:
         return with_gaps(replace(plan, pairs=pairs), lost), carry
 
     def _last_pairs(self, run: FrozenRun) -> dict[PairName, PartitionPair]:
-        """Return the pairs of the night that this one goes on from."""
         last = None
         if run.carried_from is not None:
             last = self._store.plan(run.carried_from)

@@ -44,7 +44,6 @@ _ALWAYS = {
     "spark.redaction.regex": _SECRETS,
     "spark.sql.redaction.options.regex": f"{_SECRETS}|url|store",
 }
-"""What an audit needs wherever it runs."""
 
 _LOCAL = {
     "spark.ui.enabled": "false",
@@ -56,7 +55,6 @@ _LOCAL = {
     # partitions, each with records fetched ahead, would fill the memory.
     "spark.kafka.consumer.cache.capacity": "16",
 }
-"""What suits one machine."""
 
 _COLLECTOR = "-XX:+UseParallelGC"
 """Nobody waits for a single answer, so pauses do not matter: it is as fast as
@@ -127,7 +125,6 @@ def _connector(extra: Mapping[str, str]) -> dict[str, str]:
 _OPTIONS = "spark.{}.extraJavaOptions"
 
 _OTHER_COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")
-"""Java refuses two."""
 
 
 def _java(extra: Mapping[str, str]) -> dict[str, str]:

@@ -31,10 +31,7 @@ class _Digested:
     plan: Plan
 
     lines: int
-    """Lines of the digest."""
-
     records: int
-    """Records that were read."""
 
 
 class Split:
@@ -185,7 +182,6 @@ class Split:
     def _keep(
         self, out: HadoopFolder, side: Side
     ) -> Callable[[DataFrame], DataFrame]:
-        """Return what writes a digest."""
 
         def keep(digest: DataFrame) -> DataFrame:
             # Few rows: a file for each task would be larger than they are.

@@ -194,17 +194,11 @@ class Settings:
     """How records are compared."""
 
     bucket: timedelta
-    """Length of time of one checksum."""
-
     timezone: tzinfo
     """Where nights are named."""
 
     several_a_day: bool = False
-    """Whether runs are named by time as well as by day."""
-
     keys: int = 0
-    """Keys to name for each finding."""
-
     schedule: Schedule | None = None
     """When nights are due; `None` if that is not configured."""
 
@@ -235,16 +229,7 @@ class Tools:
     """What every run works with."""
 
     read: Read
-    """Reads records."""
-
     planner: Planner
-    """Freezes what is compared."""
-
     settings: Settings
-    """How records are compared."""
-
     progress: Progress
-    """Shows what is being done."""
-
     clock: Callable[[], datetime]
-    """Gives the time."""

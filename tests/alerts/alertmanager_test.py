@@ -27,7 +27,6 @@ NOBODY = {
         }
     ],
 }
-"""An agent that reaches no cluster."""
 
 
 def test_a_flow_of_which_nothing_is_known_is_one_page_and_silence_another(

@@ -138,7 +138,6 @@ OWN = [
     replace(alert, hold=max(alert.hold / 60, 3 * AGENT_TICK))
     for alert in AGENT_ALERTS
 ]
-"""A minute is a second."""
 
 GAP_SECONDS = 2
 """How long silence is no break: less than what is told as such."""

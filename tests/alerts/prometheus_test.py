@@ -50,7 +50,6 @@ LAST_TICK = "mirrorwatch_last_tick_timestamp_seconds"
 BAD = (Health.CRITICAL, Health.WARNING, Health.UNKNOWN)
 
 Series = dict[str, str]
-"""One of promtool's input."""
 
 FAULTS = [fault_of(check, health) for check in CHECKS for health in BAD]
 
@@ -295,7 +294,6 @@ def test_a_state_that_is_not_kept_makes_a_ticket_and_a_kept_one_none(
 
 SCRAPE = timedelta(seconds=15)
 MINUTE = 4
-"""In scrapes."""
 
 MISSED = "stale"
 """What Prometheus writes for each series of a scrape that failed."""

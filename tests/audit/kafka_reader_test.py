@@ -125,7 +125,6 @@ MICROSECONDS, NANOSECONDS, FAR = (
 )
 
 ODD = (1000, MICROSECONDS, 2000, NANOSECONDS, 3000, FAR, 4000, 5000)
-"""Timestamps of the records at the source."""
 
 
 def write_odd(lab: Lab) -> None:

@@ -214,7 +214,6 @@ class FakeSite:
     name: str
     asked: list[str]
     open_reads: int = 0
-    """Reads for which a transaction stays open."""
 
     def ends(
         self, partitions: Iterable[tuple[str, int]], *, read_committed: bool
@@ -386,7 +385,6 @@ class LogsLater:
 
 
 MISSING = [LogsNow(end=None), LogsNow(start=None), LogsNow(topic="other")]
-"""No leader, or no topic."""
 
 
 @pytest.mark.parametrize("alias", ["summit", "ldf"])

@@ -64,7 +64,6 @@ def test_the_target_itself_is_left_alone(
 
 
 START = datetime(2026, 11, 21, 1, tzinfo=UTC)
-"""Of the finding."""
 
 
 def a_record(number: int, **other: Any) -> CopiedRecord:

@@ -113,7 +113,6 @@ def sites(spark: SparkSession, tmp_path: Path) -> TwoSites:
 
 
 ODD = Record(value=b"odd", timestamp=1_764_000_000_000_000_000)
-"""With a timestamp that Spark cannot convert."""
 
 
 def write(logs: Logs) -> list[tuple[PartitionPair, ...]]:

@@ -154,8 +154,6 @@ class Case:
     topics: int = 1
     compression: str = "none"
     keyed: bool = False
-    """Whether they have keys and headers."""
-
     transactional: bool = False
 
     def names(self, case: str) -> list[str]:
@@ -194,7 +192,6 @@ CASES = {
 }
 
 PARTITIONS = 4
-"""Of each topic."""
 
 
 def produce(

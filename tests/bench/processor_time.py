@@ -19,10 +19,8 @@ from tests.support.footprint import Cost, Footprint
 __all__ = ["ProcessorTime", "by_source"]
 
 RATE = 100
-"""Looks a second."""
 
 SHOWN = 25
-"""Lines of each table."""
 
 
 PY_SPY = Path(sys.executable).with_name("py-spy")
@@ -113,7 +111,6 @@ class ProcessorTime:
         return found
 
     def _names(self) -> dict[int, str]:
-        """Return what Python calls its threads, by the kernel's number."""
         told = subprocess.run(
             [PY_SPY, "dump", "--pid", str(self._pid), "--json"],
             check=True,

@@ -58,10 +58,7 @@ class Size:
 
     topics: int
     partitions: int
-    """Of each topic."""
-
     moving: int = 0
-    """Topics that a record is written to every second."""
 
     @property
     def names(self) -> list[str]:

@@ -74,8 +74,6 @@ class Steps:
     survey: Times
     ticks: Times
     requests: Counter[str]
-    """All that the survey's clients sent, by what they asked."""
-
     verdicts: tuple[Verdict, ...]
 
     def requests_each(self) -> str:

@@ -29,7 +29,6 @@ HEAL_SECONDS = 180
 for the mirror's tasks to be started again."""
 
 LATENCY_SECONDS = 300
-"""Of which the check `latency` speaks."""
 
 SLACK_SECONDS = 60
 """How long after a repair its effects may be found: the mirror writes a sync
@@ -157,8 +156,6 @@ class Must:
     """Seconds, while the agent can see."""
 
     after_repair: bool = False
-    """Whether they count from the repair: a loss is proved by what follows."""
-
     stays: bool = False
     """Whether it is said after the fault, too, however short that was."""
 
@@ -224,8 +221,6 @@ class Saying:
     """One finding of `/api/status`, or that a whole check is unknown."""
 
     name: str
-    """Its code; ``check.unknown`` of a check that is unknown."""
-
     health: str
     title: str = ""
     topic: str | None = None
@@ -233,7 +228,6 @@ class Saying:
     """Records, where it counts them."""
 
     resumes: bool = False
-    """Whether the mirror has resumed on some of the partitions."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -269,21 +263,13 @@ class Injection:
     kind: Kind
     began: float
     topics: frozenset[str] = frozenset()
-    """Topics of which records were lost, or topics made again."""
-
     due: float | None = None
     """When that happened of which checks are to speak; `None` if it is when
     the fault began."""
 
     gone: int = 0
-    """Copies that are gone with a topic."""
-
     ended: float | None = None
-    """When it was repaired."""
-
     healed: float | None = None
-    """When all checks were ok again."""
-
     restarted: float | None = None
     """When an operator had restarted a mirror that did not recover."""
 
@@ -301,7 +287,6 @@ class Report:
     if it was too late with them."""
 
     waived: bool = False
-    """Whether the fault was over, or the agent blind, too soon for it."""
 
     @property
     def late(self) -> bool:
@@ -400,10 +385,8 @@ def _explains(injection: Injection, saying: Saying, at: float) -> bool:
 
 
 PAUSING = frozenset({Kind.KILL_AGENT, Kind.FREEZE_AGENT})
-"""Faults under which the agent says nothing."""
 
 BLINDING = PAUSING | {Kind.CUT_AGENT, Kind.STALL_AGENT}
-"""Faults under which it cannot see others."""
 
 SIGHT_SECONDS = 12
 """How long it takes to see again: clients connect, internal topics are read,

@@ -58,7 +58,6 @@ SECONDS = (25, 36)
 """How long a part is away: long enough for every check that is to notice."""
 
 BRIEF_SECONDS = (6, 12)
-"""How long the second one lasts."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,13 +73,10 @@ class Step:
     """How many records it concerns, where it chooses."""
 
     crash: bool
-    """Whether a mirror that is to be down is killed, or stops in order."""
-
     beside: Kind | None
     beside_seconds: int
 
     def __str__(self) -> str:
-        """Return what the schedule says."""
         on_top = (
             f" + {self.beside} for {self.beside_seconds} s"
             if self.beside

@@ -55,7 +55,6 @@ PARTITIONS = {STEADY: 2, DROPPED: 2, EXPIRED: 2, GROWN: 1}
 """Topics that are written to all the time."""
 
 RATES = {STEADY: 5, DROPPED: 3, EXPIRED: 3, GROWN: 2}
-"""Records a second of each partition."""
 
 QUIET = {TAIL: 1, AGAIN: 1, THERE: 1}
 """Topics to which only faults write."""
@@ -66,7 +65,6 @@ FOLLOWED = (*PARTITIONS, TAIL, CANARY_TOPIC)
 """Topics that are never made again."""
 
 REMADE = (AGAIN, THERE)
-"""Topics that are."""
 
 EXPIRES = frozenset({Kind.EXPIRE, Kind.DELETE, Kind.LOSE_PROBES})
 
@@ -184,7 +182,6 @@ class Stage:
         self._pausing = Event()
         self.injections: list[Injection] = []
         self.doubts: list[str] = []
-        """What makes the truth itself doubtful."""
 
         self._made: dict[str, list[bytes]] = {}
         """What was written to topics that only faults write to."""
@@ -284,7 +281,6 @@ class Stage:
             self._put_in_order()
 
     def _put_in_order(self) -> None:
-        """Let everything run again, whatever a step left."""
         self._thaw()
         self._thaw_agent()
         if not self.influx.is_running:
@@ -323,7 +319,6 @@ class Stage:
         self._say_result(injected)
 
     def _say_result(self, injected: Sequence[Injection]) -> None:
-        """Print what became of a step."""
         told = [
             f"{r.check} " + ("not due" if r.waived else _after(r.seconds))
             for r in reports(self.injections, self.agent.looks)
@@ -355,7 +350,6 @@ class Stage:
 
     @property
     def _deeds(self) -> Mapping[Kind, tuple[Deed, Deed]]:
-        """How each fault begins and ends."""
         lab, agent = self.lab, self.agent
 
         def plain(
@@ -559,7 +553,6 @@ class Stage:
         self._write(TAIL, 1)
 
     def _counts(self) -> Counts:
-        """Return what is true, and then what was said."""
         missing, copies = self._true()
         figures = self._figures()
 
@@ -609,7 +602,6 @@ class Stage:
         return missing | none, copies | none
 
     def _figures(self) -> Series:
-        """Return the agent's metrics, once it answers."""
         found: Series = {}
 
         def answers() -> bool:
@@ -620,7 +612,6 @@ class Stage:
         return found
 
     def _written(self, topic: str) -> set[bytes]:
-        """Return the values that the source took."""
         return (
             set(self.source.values(topic))
             | set(self.traffic.written.get(topic, ()))
@@ -692,7 +683,6 @@ class Stage:
         return len(set(self._new) - self._read_target(topic).keys())
 
     def _read_target(self, topic: str) -> Counter[bytes | None]:
-        """Read a topic of the target from its start to its end."""
         found: list[Counter[bytes | None]] = []
 
         def is_read() -> bool:
@@ -708,7 +698,6 @@ class Stage:
     def _claim_of(
         self, injection: Injection, name: str, true: int, what: str
     ) -> Claim:
-        """Return what findings of a code counted since a fault began."""
         counts = counts_said(
             [look for look in self.agent.looks if look.at >= injection.began],
             name,

@@ -22,7 +22,6 @@ __all__ = ["Reader", "Traffic", "written_by"]
 
 POLL_SECONDS = 0.5
 LOOK_SECONDS = 2.0
-"""Between two looks for new partitions."""
 
 CATCH_UP_SECONDS = 120.0
 
@@ -179,7 +178,6 @@ class Traffic(AbstractContextManager["Traffic"]):
         self._rates = dict(rates)
         self.partitions: dict[str, int] = {}
         self.written: dict[str, set[bytes]] = {t: set() for t in rates}
-        """What the source took, by topic."""
 
         self.refused: list[str] = []
         self._paused: set[str] = set()

@@ -65,7 +65,6 @@ class WatchedAgent(AbstractContextManager["WatchedAgent"]):
         """The last tick that was seen of each agent that was killed."""
 
         self.crashes: list[str] = []
-        """Agents that ended by themselves."""
 
     def __enter__(self) -> Self:
         self._folder.mkdir(parents=True, exist_ok=True)

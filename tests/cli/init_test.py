@@ -30,7 +30,6 @@ SECRETS = (
     "truststore.password",
     "jaas",
 )
-"""Parts of the secrets in the examples."""
 
 STRIMZI = """
 apiVersion: kafka.strimzi.io/v1beta2

@@ -62,7 +62,6 @@ def test_it_shows_what_lies_among_its_resources(
 
 
 def _plain(value: Any) -> Any:
-    """Return what was stored, without what the server adds."""
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if not isinstance(value, dict):

@@ -204,7 +204,6 @@ def test_chronograf_asks_what_influxdb_was_asked(
 
 
 def _panel(query: Asked) -> Panel:
-    """Return the panel that a kept query was made from."""
     (found,) = (
         panel
         for board in BOARDS
@@ -218,7 +217,6 @@ def _panel(query: Asked) -> Panel:
 
 
 def _is_still(panel: Panel) -> bool:
-    """Tell whether the full report has one figure of it, ever."""
     return all(
         isinstance(query.reading, Gauge)
         and "flow" in query.reading.metric.labels

@@ -45,7 +45,6 @@ SITES = {
 """Examples of values, each with what it is added to."""
 
 AGENTS = [name for name in SITES if name != "strimzi-source"]
-"""Those with an agent."""
 
 PAGES = {"/healthz", "/readyz", "/metrics"}
 """Addresses that the tests of the web server hold the agent to."""

@@ -32,7 +32,6 @@ CHART = ROOT / "deploy" / "helm" / "mirrorwatch"
 EXAMPLES = ROOT / "deploy" / "helm" / "examples"
 
 KUBERNETES = "1.33"
-"""Rendered for, and validated with."""
 
 SCHEMAS = Path(__file__).parent / "crds.json"
 """Schemas of the custom resources, without prose and cut to what a chart may
@@ -56,7 +55,6 @@ VAULT_SECRET: dict[str, Any] = {
         },
     },
 }
-"""What Phalanx's applications use of ricoberger's `VaultSecret`."""
 
 Manifest = dict[str, Any]
 

@@ -31,7 +31,6 @@ def source() -> ReachedCluster:
 
 
 Offsets = Mapping[str, Mapping[str, int]]
-"""Positions by group and topic."""
 
 
 def commit(

@@ -59,7 +59,6 @@ ON_A_WORKER = {
     "connectors": ["c"],
     "topics": {"offsets": "o", "configs": "c"},
 }
-"""What a mirror on Kafka Connect needs."""
 
 KEYS |= dict.fromkeys(ON_CONNECT, ON_A_WORKER)
 

@@ -91,7 +91,6 @@ def _repeat(data: bytes, at: int, choice: int) -> bytes:
 
 
 def _number(data: bytes, at: int, choice: int) -> bytes:
-    """Replace the digits that follow a place."""
     digits = b"0123456789"
     at %= len(data) or 1
     begin = next((n for n in range(at, len(data)) if data[n] in digits), None)

@@ -19,7 +19,6 @@ __all__ = ["CORPUS", "MEMORY", "Failure", "attempt", "corpus_of", "run"]
 CORPUS = Path(__file__).parent / "corpus"
 
 SECONDS = 1.0
-"""Processor time that one input may take."""
 
 HANGS = 10
 """Seconds of processor time after which it is stopped."""

@@ -98,7 +98,6 @@ class Target:
     name: str
     run: Callable[[bytes], object]
     raises: tuple[type[Exception], ...] = ()
-    """What it may raise; its text is shown to people."""
 
 
 MIRROR = MirrorMaker2(source_alias="summit", target_alias="ldf", topics={})
@@ -108,7 +107,6 @@ LARGEST = 2**63 - 1
 
 
 def _sound(value: Any) -> None:
-    """Assert that callers can store, add up, compare and show a value."""
     match value:
         case None | bool() | datetime():
             pass
@@ -138,7 +136,6 @@ def _record(kind: str, data: bytes) -> None:
 
 
 def _take(fact: MirrorFact) -> None:
-    """Do with a fact what the agent does."""
     _sound(fact)
     state = MirrorState()
     state.note(fact)
@@ -188,7 +185,6 @@ Handler = Callable[[httpx.Request], httpx.Response]
 
 
 def _answer_by(client: Any, handle: Handler) -> None:
-    """Let a function answer in the place of a server; bounds stay."""
     client._http._transport = httpx.MockTransport(handle)  # noqa: SLF001
 
 
@@ -222,7 +218,6 @@ def _connect_api() -> ConnectApi:
 
 
 def _connect(data: bytes) -> None:
-    """Let Connect answer: connectors, tasks, offsets, and version."""
     head, connectors, tasks, offsets, version = parts_of(data, 5)
 
     def handle(request: httpx.Request) -> httpx.Response:
@@ -278,7 +273,6 @@ def _jmx(kind: Callable[[JmxAddress], JmxReader], data: bytes) -> None:
 
 
 def _measure(mbeans: Sequence[MBean]) -> None:
-    """Make metrics of MBeans, and of these what leaves the process."""
     reading = JmxReading(mbeans=mbeans, at=NOON, lasts=timedelta(minutes=1))
     source = JmxSource(
         flow=FLOW.name,
@@ -354,7 +348,6 @@ def _write(data: bytes) -> None:
 
 
 def _shown(error: SinkError) -> None:
-    """Assert that an error can be logged, and followed."""
     assert SECRET not in str(error)
     assert len(str(error)) < 1000
     str(error).encode()

@@ -32,7 +32,6 @@ pytestmark = pytest.mark.slow
 BROKERS = 3
 
 PLACES = [("t", n) for n in range(BROKERS)]
-"""Each with a leader of its own."""
 
 TIMEOUT = 0.5
 """Seconds; mock brokers answer within milliseconds."""

@@ -30,7 +30,6 @@ pytestmark = pytest.mark.slow
 
 LIST_OFFSETS, METADATA, API_VERSIONS = 2, 3, 18
 UNDERSTOOD = {LIST_OFFSETS: (1, 4), METADATA: (0, 4), API_VERSIONS: (0, 3)}
-"""Versions of the requests."""
 
 PLACE = ("t", 0)
 
@@ -58,7 +57,6 @@ class Site:
         """One that does not know of it, and takes itself for the leader."""
 
         self.asked = 0
-        """How often it was asked who leads."""
 
         self.brokers = [Broker(self, 5), Broker(self, 9)]
 

@@ -218,7 +218,6 @@ def test_mirus_by_topic(mirus: Lab, tmp_path: Path) -> None:
 TOPICS = ((CANARY_TOPIC, 1), ("clean", 2), ("faulty", 2))
 
 COPIED = (("copied", 2), ("lost", 2))
-"""Topics of a mirror without positions."""
 
 
 @pytest.fixture(scope="module")
@@ -292,6 +291,5 @@ def test_a_mirror_without_positions(linked: Lab, tmp_path: Path) -> None:
 
     assert ran.status == 3
     assert found(ran) == {}
-    gaps = {(g["topic"], g["records"]) for g in ran.document["unverifiable"]}
-    assert gaps == {("lost", 5)}
+    assert {g["topic"] for g in ran.document["unverifiable"]} == {"lost"}
     assert counts(ran) == {"copied": (200, 200), "lost": (200, 195)}

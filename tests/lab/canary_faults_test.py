@@ -220,7 +220,6 @@ def _covered(watch: Watch) -> int:
 
 
 def _delivered(state: Path) -> int:
-    """Read from outside how many probes a running agent has seen arrive."""
     if not state.exists():
         return 0
     with closing(sqlite3.connect(f"file:{state}?mode=ro", uri=True)) as file:

@@ -179,13 +179,10 @@ class Fault:
     part: str
     inject: Callable[[Lab, AgentProcess], Any]
     notice: tuple[str, str] = ("worse", "critical")
-    """Kind and health."""
-
     latency: str | None = None
     """From when the latency of probes is a warning, if it is one."""
 
     symptom: str = "canary"
-    """Check that is among its symptoms."""
 
 
 SLOW = ("worse", "warning")

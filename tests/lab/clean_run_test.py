@@ -34,7 +34,6 @@ from tests.support.same_figures import check_figures
 from tests.support.watch import wait_until
 
 SECONDS = float(os.environ.get("MIRRORWATCH_CLEAN_RUN_SECONDS", "100"))
-"""Twenty reports; `make night` takes ten minutes."""
 
 RULES = bundled_folder("alerts") / "prometheus" / "mirrorwatch.yaml"
 PARTITIONS = 6

@@ -19,7 +19,6 @@ from tests.support.watch import Watch
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 ALLOWED = r"lsst\..*, x"
-"""The mirror's allow-list."""
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,6 @@ from tests.support.watch import wait_until
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 IDLE = "idle.topic"
-"""Has been copied and then rests."""
 
 SETTINGS = LabSettings(
     naming="default",

@@ -21,7 +21,6 @@ PLAIN = "efd.plain"
 TOPICS = {PLAIN: 2, "efd.idle": 1}
 
 FLUSH = timedelta(minutes=1)
-"""How often a mirror commits by default."""
 
 BACKLOG, BYTES_EACH = 3210, 2000
 

@@ -26,7 +26,6 @@ LARGE = 200_000
 """Bytes of a record that the mirror's producer refuses."""
 
 SENDS = {"producer.max.request.size": "1000000"}
-"""Lets the producer send such a record."""
 
 BATCHES = SENDS | {
     "producer.batch.size": "250000",

@@ -27,7 +27,6 @@ LARGE = 200_000
 """Bytes of a record that the mirror's producer refuses."""
 
 SENDS = {"worker.producer.max.request.size": "1000000"}
-"""Lets the producer send such a record."""
 
 BATCHES = SENDS | {
     "worker.producer.batch.size": "250000",

@@ -28,7 +28,6 @@ from tests.support.watch import Watch, wait_until
 pytestmark = [pytest.mark.lab, pytest.mark.long]
 
 RATES = {("efd.fast", 0): 120, ("efd.fast", 1): 40, ("efd.slow", 0): 1}
-"""Records a second."""
 
 MIX = (0, 0.1, 0.5, 1)
 """Shares of its rate at which a partition is written, a while each."""
@@ -161,10 +160,7 @@ class Logs:
     """What both sides hold in the end, by partition."""
 
     written: dict[tuple[str, int], list[datetime]]
-    """When each record came to the source's log, by number."""
-
     copies: dict[tuple[str, int], list[int]]
-    """Numbers of the target's records: a restarted mirror copies again."""
 
     def missing(self, ends: Ends) -> list[datetime]:
         """Return when the records came that the target did not hold."""

@@ -45,7 +45,6 @@ HELD = "mirrorwatch.held"
 """A canary topic with no record but those of one agent."""
 
 MADE = "mirrorwatch.made"
-"""A canary topic that nobody has made."""
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,6 @@ pytestmark = pytest.mark.lab
 TOPIC = "efd.plain"
 
 FLUSH = timedelta(minutes=1)
-"""How often a mirror commits by default."""
 
 # Kafka 3.9's producer splits a batch that is too large into itself, again and
 # again (KAFKA-8350): the task waits for it. Newer ones split it in halves, and

@@ -41,7 +41,6 @@ FLOWS = {
     PIPE: PIPE_CANARY,
     FAN: FAN_CANARY,
 }
-"""Every flow and its canary's topic."""
 
 RECORDS = 20
 

@@ -24,7 +24,6 @@ pytestmark = [pytest.mark.lab, pytest.mark.spark, pytest.mark.timeout(2400)]
 TOPIC = "lost.broker"
 
 FIRST, SECOND = "2026-11-01", "2026-11-02"
-"""Two nights."""
 
 RECORDS = 100_000
 """Of each night: seconds of work."""

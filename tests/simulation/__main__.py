@@ -36,8 +36,6 @@ class Attempt:
 
     seed: int
     why: str | None
-    """Why it failed."""
-
     simulated: float
     """Seconds in the world."""
 

@@ -29,7 +29,6 @@ QUIET = structlog.wrap_logger(
     processors=[],
     wrapper_class=structlog.make_filtering_bound_logger(50),
 )
-"""What a world logs nobody reads."""
 
 
 SHORT = 5.0

@@ -84,7 +84,6 @@ TOPICS_FROM = 12 * 10**9
 for the retention, and heartbeats are written, too."""
 
 OTHERS = [kind for kind in FAMILIES if kind != "mirrormaker2"]
-"""Other mirrors."""
 
 CHARTS_EVERY = 8
 """In one of so many worlds without probes, whose latency is read from them,
@@ -100,8 +99,6 @@ class Topic:
 
     partitions: int
     rate: float
-    """Records a second, to each partition."""
-
     keys: int = 0
     """Keys of its records, if it is compacted."""
 
@@ -117,15 +114,9 @@ class Plan:
     length: float
     steps: tuple[Step, ...]
     kind: str = "mirrormaker2"
-    """What kind of mirror it has."""
-
     canary: bool = False
     groups: GroupsPlan | None = None
-    """What consumer groups it has."""
-
     starts_after: float = 0.0
-    """For how long the mirror is down when the agent starts."""
-
     addition: Addition = field(default_factory=Addition)
     features: frozenset[str] = field(default_factory=frozenset)
 
@@ -152,7 +143,6 @@ FEATURES = frozenset(
     "short retention",
     "untold flush",
 }
-"""What a world may have."""
 
 
 def draw(seed: int) -> Plan:
@@ -250,7 +240,6 @@ def _draw(seed: int) -> Plan:
 
 
 def _with_groups(plan: Plan, seed: int) -> Plan:
-    """Draw groups for a world."""
     random = Random(seed)  # noqa: S311 - no secret
     groups, steps = draw_groups(random, list(plan.topics), plan.length)
     return replace(
@@ -281,7 +270,6 @@ def _draw_mirror(random: Random) -> dict[str, Any]:
 def _draw_family(
     random: Random, kind: str, mirror: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Draw a mirror without offset-syncs."""
     drawn = dict(mirror) | {
         "emits_syncs": False,
         "tells_flush": False,
@@ -379,7 +367,6 @@ def run(plan: Plan) -> World:
 
 
 def _populate(plan: Plan, world: World) -> Groups | None:
-    """Create topics, and let producers write and groups read."""
     for name, topic in plan.topics.items():
         policy = "compact" if topic.keys else "delete"
         world.source.create(name, topic.partitions, cleanup_policy=policy)
@@ -389,7 +376,6 @@ def _populate(plan: Plan, world: World) -> Groups | None:
 
 
 def _start(plan: Plan, world: World, judge: Judge) -> None:
-    """Start the mirror and the agent."""
     plan.addition.begin(world)
     world.mirror.start()
     world.run(10)

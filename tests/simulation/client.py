@@ -187,7 +187,6 @@ class _Client:
     def _offset(
         self, topic: str, partition: int, time: int, *, committed: bool
     ) -> tuple[int, int] | KafkaError:
-        """Answer ListOffsets; times as Kafka encodes them."""
         found = self._topic(topic)
         if isinstance(found, KafkaError):
             return found

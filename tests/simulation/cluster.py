@@ -16,13 +16,10 @@ class Kind(IntEnum):
 
     DATA = 0
     ABORTED = 1
-    """Data of an aborted transaction."""
 
     MARKER = 2
-    """A control record, which no consumer is given."""
 
     COMPACTED = 3
-    """Nothing any more."""
 
 
 @dataclass(slots=True)
@@ -37,11 +34,7 @@ class Record:
     """How many copies of it the mirror wrote that are not lost again."""
 
     left: bool = False
-    """Whether the mirror ever left it behind, or lost it unread."""
-
     cut: bool = False
-    """Whether it was lost with the end of its log."""
-
     unseen: bool = False
     """Whether it was deleted before the agent read its offset."""
 
@@ -51,11 +44,9 @@ class Record:
     """What it is a copy of, and where that is at the source."""
 
     offset: int = -1
-    """Its offset in its log."""
 
 
 Numbered = tuple[int, Record]
-"""An offset and what it holds."""
 
 
 class Log:
@@ -94,12 +85,10 @@ class Log:
     ) -> None:
         self.start = 0
         self.end = 0
-        """The high watermark."""
         self.leader: int | None = 1
         self.open_from: int | None = None
         """First offset of the oldest open transaction."""
         self.epoch = 0
-        """How often the log was truncated."""
         self.diverged = 0
         """Where it was truncated last."""
         self.seen = 0
@@ -109,7 +98,6 @@ class Log:
         before the agent read its end again, or could ask a broker."""
         self._cut_at: int | None = None
         self._told_at: float | None = None
-        """When the agent was told the lower end."""
         self._base = 0
         self._records: list[Record] = []
         self._plain = True
@@ -261,7 +249,6 @@ ASKED_AFTER = 15.0
 looks more seldom here than in reality."""
 
 OPEN = b"t"
-"""Value of records of transactions."""
 
 
 @dataclass
@@ -272,8 +259,6 @@ class SimGroup:
     """Next offset to read that it committed, by partition."""
 
     has_members: Callable[[], bool] = lambda: False
-    """Whether anyone reads in it."""
-
     listed: bool = False
     """Whether the agent is shown it: a mirror's own is not, as nobody asks
     how it reads."""
@@ -288,10 +273,7 @@ class SimTopic:
     logs: list[Log]
     configs: dict[str, str] = field(default_factory=dict)
     stale_starts: dict[int, int] = field(default_factory=dict)
-    """Log starts that a broker that lags answers with, by partition."""
-
     stale_ends: dict[int, int] = field(default_factory=dict)
-    """Ends that a new leader answers with, by partition."""
 
     def effective(self, key: str) -> str:
         """Return the value of a config that is in effect."""
@@ -358,7 +340,6 @@ class SimCluster:
         self.on_gone: Callable[[tuple[str, int], Iterable[Numbered]], None] = (
             lambda *_: None
         )
-        """Is given what leaves a log without being superseded."""
 
         self._ids = 0
 

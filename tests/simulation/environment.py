@@ -79,8 +79,6 @@ class Scenario:
     """What happens, and what the agent must say of it."""
 
     name: str
-    """Its name and that of its topic; further ones begin with it."""
-
     script: "Callable[[Environment], None]"
     healths: Mapping[str, tuple[Health | Maybe, ...]]
     """Healths of each check that it concerns, in their order. None is seen
@@ -94,7 +92,6 @@ class Scenario:
     partitions: int = 1
     limits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     patches: Mapping[str, Any] = field(default_factory=dict)
-    """Constants of the agent that are smaller here, to save minutes."""
 
     def flow(self) -> dict[str, Any]:
         """Return the configuration of the agent's flow."""

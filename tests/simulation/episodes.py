@@ -194,7 +194,6 @@ EPISODES: dict[str, Callable[[Episode], list[Step]]] = {
     "foreign": lambda e: e.one("foreign records", 1, 50, 2000),
     "slow": lambda e: e.pair("answers are slow", "answers are fast"),
 }
-"""What a world may have in it."""
 
 LATER_EPISODES: dict[str, Callable[[Episode], list[Step]]] = {
     "failed records": Episode.failed_records,
@@ -220,7 +219,6 @@ LATEST_EPISODES: dict[str, Callable[[Episode], list[Step]]] = {
     "retention of copies": lambda e: e.one("copies expire", 0, 5, 200),
     "offset set": Episode.set_offset,
 }
-"""The same, from `chance.LATEST_FROM` on."""
 
 COMMITS = (
     *ANY,
@@ -269,7 +267,6 @@ def do(world: World, step: Step) -> None:
 
 
 def _set(**values: object) -> Callable[[World, Step], None]:
-    """Return what sets attributes of clusters, ``source_up`` for example."""
 
     def work(world: World, _: Step) -> None:
         for name, value in values.items():
@@ -349,7 +346,6 @@ def _step_clock(world: World, step: Step) -> None:
 
 
 def _transact(world: World, step: Step) -> None:
-    """Write a whole transaction, which the amount aborts."""
     _begin(world, step)
     _end(world, step, aborts=bool(step.amount))
 
@@ -505,7 +501,6 @@ def _recreate_target(world: World, step: Step) -> None:
 
 
 def _narrow(world: World, step: Step) -> None:
-    """Leave one topic out; MirrorMaker is restarted for it."""
     others = [t for t in world.source.topics if t != step.topic]
     world.mirror.stop()
     world.mirror.settings.include = ",".join(
@@ -622,4 +617,3 @@ _DEEDS: Mapping[str, Callable[[World, Step], None]] = {
     "answers are slow": _set(network_slow=0.1),
     "answers are fast": _set(network_slow=0.0),
 }
-"""What may be done to a world."""

@@ -168,7 +168,6 @@ class Family:
         [SimCluster, SimCluster, MirrorSettings, Oracle, Random], SimMirror
     ]
     config: Mapping[str, Any] = field(default_factory=dict)
-    """The agent's configuration of it, beside its kind."""
 
 
 MIRUS = {
@@ -185,7 +184,6 @@ FAMILIES: Mapping[str, Family] = {
     "mirus": Family(SimMirus, MIRUS),
     "linked": Family(SimLink),
 }
-"""By ``mirror.kind`` of the agent's configuration."""
 
 
 def traits_of(kind: str) -> MirrorTraits:

@@ -31,7 +31,6 @@ class CommitsJudge(Judge):
     """First ids of topics, by side and name."""
 
     replaced: set[str] = field(default_factory=set)
-    """Topics that were deleted: positions in them begin anew."""
 
     def take(self, report: Report) -> None:
         self.note_topics()
@@ -55,7 +54,6 @@ class CommitsJudge(Judge):
         skips: SkipsObservation | None,
         position: PositionObservation | None,
     ) -> None:
-        """What expired while the mirror is down is reported by `position`."""
         world, now = self.world, self.world.schedule.elapsed
         could_see = max(self.calm_since, world.agent.started_at)
         since = self.stopped_since

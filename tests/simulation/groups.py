@@ -22,7 +22,6 @@ CHECKPOINTS = "summit.checkpoints.internal"
 CONNECTOR = "MirrorCheckpointConnector"
 
 Place = tuple[str, str, int]
-"""A group, a topic, a partition."""
 
 KEPT = 64
 """Offset-syncs that the task remembers of a partition."""
@@ -193,12 +192,10 @@ class SyncStore:
 
 
 def _is_recent(one: Sync, other: Sync, i: int, j: int) -> bool:
-    """Invariant B of the store."""
     return one is other or one[0] <= other[0] + (1 << j) - (1 << i)
 
 
 def _is_apart(one: Sync, other: Sync, i: int) -> bool:
-    """Invariant C of the store."""
     return one is other or one[0] >= other[0] + (1 << max(i - 2, 0))
 
 
@@ -239,7 +236,6 @@ class CheckpointSettings:
     3.8); else it translates by syncs from then on alone."""
 
     syncs_groups: bool = False
-    """``sync.group.offsets.enabled``."""
 
 
 class SimCheckpoints:
@@ -257,7 +253,6 @@ class SimCheckpoints:
         self.source, self.target = mirror.source, mirror.target
         self.schedule = mirror.source.schedule
         self.failed = False
-        """Whether its task has failed."""
 
         self.newest: dict[Place, Checkpoint] = {}
         """Newest checkpoints that are in the topic, by topic at the
@@ -441,10 +436,7 @@ class Groups:
     """`None` if the mirror has no such connector."""
 
     readers: dict[str, SimReader] = field(default_factory=dict)
-    """Groups at the source, by name."""
-
     sinks: dict[str, SimReader] = field(default_factory=dict)
-    """Groups at the target, by name."""
 
     def emit(self, settings: CheckpointSettings | None = None) -> None:
         """Let the mirror have a checkpoint connector."""

@@ -16,7 +16,6 @@ __all__ += ["do_groups", "draw_groups"]
 MINUTE = 60.0
 
 READERS: Mapping[str, Any] = {"readers": {"groups": ["sink.*"]}}
-"""What the agent's flow says of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,6 @@ OLD = 5 * MINUTE
 """Age of facts from which all three checks must be unknown."""
 
 STOPPED = 5 * MINUTE
-"""``limits.readers.stopped``."""
 
 
 GONE = {"target topic is deleted", "copies are truncated"}
@@ -93,15 +92,8 @@ class GroupsJudge:
     world: World
     groups: Groups
     base: Judge
-    """Who knows since when nothing was done to the world."""
-
     bad: dict[object, float] = field(default_factory=dict)
-    """What is wrong, and since when."""
-
     due: dict[tuple[Place, Checkpoint], float] = field(default_factory=dict)
-    """Since when checkpoints are older than a sync that their group has
-    passed."""
-
     asked: dict[str, float] = field(default_factory=dict)
     """When each cluster last answered the agent."""
 
@@ -110,7 +102,6 @@ class GroupsJudge:
     _ends: deque[tuple[float, dict[tuple[str, int], int]]] = field(
         default_factory=lambda: deque(maxlen=100)
     )
-    """Ends of the copies at each report."""
 
     @property
     def patience(self) -> float:
@@ -174,7 +165,6 @@ class GroupsJudge:
         return self.world.schedule.elapsed - since
 
     def _lasts(self, what: object, *, holds: bool) -> float:
-        """Return for how long something has been so."""
         if not holds:
             self.bad.pop(what, None)
             return 0.0
@@ -182,7 +172,6 @@ class GroupsJudge:
         return now - self.bad.setdefault(what, now)
 
     def _note(self) -> None:
-        """Note what is true now."""
         world, now = self.world, self.world.schedule.elapsed
         for cluster in (world.source, world.target):
             if cluster.reachable:
@@ -281,7 +270,6 @@ class GroupsJudge:
             self._fail(f"{found.group} repeats {true.repeated}: {found.start}")
 
     def _is_urgent(self, seen: FailoverObservation) -> None:
-        """A group without a start has no checkpoint that could be one."""
         source = self.groups.checkpoints
         newest = source.newest if source else {}
         for each in seen.missing:
@@ -398,7 +386,6 @@ class GroupsJudge:
         )
 
     def _uncopied(self, log: Log) -> list[float]:
-        """Return when records were written that have no copy."""
         oracle = self.world.oracle
         return [
             record.timestamp / 1000

@@ -83,20 +83,12 @@ class Judge:
     world: World
     interval: float
     steps: frozenset[str] = frozenset()
-    """What is done to the world."""
-
     number: int = 0
-    """How much is done to it."""
-
     calm_since: float = 0.0
     """When anything was last done to the world."""
 
     stopped_since: float | None = None
-    """Since when the mirror copies nothing at all."""
-
     waits_since: float | None = None
-    """Since when records wait for a mirror that copies nothing."""
-
     lag_since: tuple[float, float] = (-1.0, 0.0)
     """When the agent was started, and since when it has known any lag: not
     before it reaches both clusters."""
@@ -106,11 +98,7 @@ class Judge:
     before the agent saw its end again."""
 
     critical_since: dict[Key, float] = field(default_factory=dict)
-    """Since when losses of a partition are reported as proved by skips."""
-
     facts: FactsJudge | None = None
-    """Holds what follows from the state of the world alone."""
-
     seen: dict[object, float] = field(default_factory=dict)
     """What skips and position found, and when first."""
 
@@ -173,7 +161,6 @@ class Judge:
             self.seen.setdefault(each, now)
 
     def _account(self) -> str:
-        """Return what was lost, found and said, in the order of time."""
         lost = Counter(
             (loss.at, f"{loss.key} lost, {'gone' if loss.gone else 'passed'}")
             for loss in self.world.oracle.losses
@@ -204,7 +191,6 @@ class Judge:
             self._fail("no probe is lost")
 
     def _never_more_skips(self, skips: SkipsObservation) -> None:
-        """Whatever is called skipped was lost once, and is told once."""
         told: Counter[Key] = Counter()
         for event, missing in skips.events:
             if event.kind in LOSSES:
@@ -271,7 +257,6 @@ class Judge:
                 )
 
     def _clear(self, key: Key, first: int, end: int) -> int:
-        """Return how many offsets both sides hold as they were copied."""
         log = self.world.source.log(*key)
         copies = self.world.target.log(self.world.remote(key[0]), key[1])
         if log is None or copies is None or self.world.mirror.settings.alters:
@@ -458,7 +443,6 @@ class Judge:
             )
 
     def _waits(self) -> bool:
-        """Return whether records wait in a partition that was copied."""
         source = self.world.source
         return any(
             log.end - last > 20 and log.start <= last
@@ -515,7 +499,6 @@ def _named(reset: Reset) -> Named | None:
 def _doubtful(
     skips: SkipsObservation, position: PositionObservation
 ) -> Iterator[Named]:
-    """Yield the ranges that are called unverifiable."""
     for event, _ in skips.events:
         if event.kind is SkipKind.UNVERIFIABLE:
             for first, last in event.ranges:
@@ -529,7 +512,6 @@ def _doubtful(
 def _told_lost(
     skips: SkipsObservation, position: PositionObservation
 ) -> Counter[tuple[str, int | None]]:
-    """Return how many records are counted as lost, or may be."""
     told: Counter[tuple[str, int | None]] = Counter()
     for event, missing in skips.events:
         if event.kind in LOSSES:

@@ -65,36 +65,18 @@ class MirrorSettings:
     """Seconds of ``refresh.topics.interval.seconds``."""
 
     lag_max: int = 100
-    """``offset.lag.max``."""
-
     syncs_at_flush: bool = True
     """Whether syncs are written at each flush (KAFKA-15906, 3.7)."""
 
     emits_syncs: bool = True
     latest: bool = False
-    """Whether ``auto.offset.reset`` is ``latest``."""
-
     committed: bool = False
-    """Whether it reads committed."""
-
     exactly_once: bool = False
-    """Whether it commits positions and records in one transaction."""
-
     alters: bool = False
-    """Whether a transform alters each record."""
-
     tells_transforms: bool = False
-    """Whether its configuration says that a transform may drop records."""
-
     earliest: bool = False
-    """Whether Mirus is configured to resume at the log start."""
-
     keeps_partitions: bool = True
-    """Whether a copy goes to the partition of its record's number."""
-
     syncs_configs: bool = True
-    """Whether topic configs are synced, at each refresh."""
-
     heartbeats: float = 0.0
     """Seconds of ``emit.heartbeats.interval.seconds``; 0 for none."""
 
@@ -123,8 +105,6 @@ class Partition:
     """Epoch of the log that it last read."""
 
     log: Log | None = None
-    """That log: another one is of a recreated topic."""
-
     failed: list[Record] = field(default_factory=list)
     """Records that failed to be written since the last commit."""
 
@@ -153,7 +133,6 @@ class SimMirror:
         self.running = False
         self.frozen = False
         self.drops: Callable[[str, int, Record], bool] = lambda *_: False
-        """Whether a transform drops a record."""
 
         self.fails: Callable[[str, int, Record], bool] = lambda *_: False
         """Whether a record fails to be written, which `errors.tolerance` lets
@@ -164,13 +143,10 @@ class SimMirror:
         in each."""
 
         self.may_create = True
-        """Whether it may create topics, and add partitions."""
 
         self.may_configure = True
-        """Whether it may ALTER_CONFIGS."""
 
         self.beats = True
-        """Whether its heartbeat connector works."""
 
         self.beat_at = 0.0
         """When its last heartbeat was written."""
@@ -187,7 +163,6 @@ class SimMirror:
         self._parts: dict[tuple[str, int], Partition] = {}
         self._zombies: list[dict[tuple[str, int], Partition]] = []
         self.life = 0
-        """How often it was started."""
 
         self._polls = 0
         oracle.carries = self.carries
@@ -197,7 +172,6 @@ class SimMirror:
         self._create_topics()
 
     def _create_topics(self) -> None:
-        """Create the topics in which it keeps what it knows."""
         self.target.create(OFFSETS, 1, **COMPACTED)
         self.target.create(CONFIGS, 1, **COMPACTED)
         self.target.create(STATUS, 1, **COMPACTED)
@@ -331,7 +305,6 @@ class SimMirror:
         )
 
     def _refresh(self) -> None:
-        """Look for topics and partitions, and give tasks their share."""
         if not (self.source.up and self.target.up):
             return
         for name, topic in list(self.source.topics.items()):

@@ -37,14 +37,10 @@ class Mutation:
     """One rule, broken."""
 
     name: str
-    """What the agent does wrong now."""
-
     file: str
     """Below `DOMAIN`."""
 
     old: str
-    """Expression or statement that is in the file once."""
-
     new: str
 
     by: str
@@ -67,7 +63,6 @@ class Mutant:
     """Below `DOMAIN`."""
 
     index: int
-    """Its number among the changes of the file."""
 
     def broken(self, source: str) -> str:
         return with_change(source, self.index)
@@ -325,12 +320,10 @@ MUTATIONS = (
         "heartbeats_that_are_not_copied",
     ),
 )
-"""What is broken, one at a time."""
 
 
 SUBJECTS = ("skips", "position", "lag", "canary", "failover")
 MUTANTS = 5
-"""Of each subject."""
 
 
 def draw_mutants() -> list[Mutant]:
@@ -426,7 +419,6 @@ NOTHING_CHOSEN = 5
 
 
 def _used() -> float:
-    """Return the processor time of the processes that were waited for."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
@@ -491,7 +483,6 @@ def main() -> int:
 
 
 def _score(broken: Sequence[Mutation | Mutant], seconds: float) -> int:
-    """Try these; return how many were noticed."""
     score = 0
     for each in broken:
         found = find(each, seconds)

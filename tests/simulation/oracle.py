@@ -26,7 +26,6 @@ class Loss:
     """Whether it left the source unread; the mirror passed it otherwise."""
 
     uncopied: bool = False
-    """Whether it was copied, and its copy is lost."""
 
     @property
     def of_both(self) -> bool:
@@ -42,21 +41,13 @@ class Oracle:
 
     elapsed: Callable[[], float]
     carries: Callable[[str], bool] = lambda _: True
-    """Whether the mirror wants a topic."""
-
     committed: bool = False
-    """Whether aborted records are none to it."""
-
     copies: dict[Key, int] = field(default_factory=lambda: defaultdict(int))
-    """Records copied, by partition."""
-
     firsts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     """Records copied at least once, by topic, but for those of transactions,
     which may be aborted later."""
 
     begun: set[Key] = field(default_factory=set)
-    """Partitions of which anything was ever copied."""
-
     ever: dict[Key, list[int]] = field(
         default_factory=lambda: defaultdict(list)
     )
@@ -70,11 +61,7 @@ class Oracle:
     of those that were lost and are forgotten: the agent may have seen it."""
 
     gaps: dict[Key, set[int]] = field(default_factory=lambda: defaultdict(set))
-    """Offsets that were no records when they left the source."""
-
     before: set[str] = field(default_factory=set)
-    """Topics of which records were lost that are forgotten."""
-
     repeats: int = 0
     rewinds: int = 0
     _lost: dict[int, Loss] = field(default_factory=dict)
@@ -202,7 +189,6 @@ class Oracle:
         )
 
     def _is_new(self, record: Record) -> bool:
-        """Return whether a record is still to be copied."""
         return not (record.copied or record.left or record.kind > self._worst)
 
     @property

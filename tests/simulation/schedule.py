@@ -14,7 +14,6 @@ from greenlet import getcurrent, greenlet
 __all__ = ["Killed", "Schedule", "Task"]
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
-"""Wall-clock time at which each world begins."""
 
 
 class Killed(BaseException):

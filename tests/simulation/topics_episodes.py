@@ -38,14 +38,8 @@ class Addition:
     """How often the agent reads configs, in seconds."""
 
     chosen: bool = False
-    """Whether the flow's topics are configured."""
-
     other_beats: bool = False
-    """Whether another mirror writes heartbeats to the source."""
-
     mirror: Mapping[str, Any] = field(default_factory=dict)
-    """More settings of the mirror."""
-
     steps: tuple[Step, ...] = ()
     features: frozenset[str] = frozenset()
 
@@ -208,7 +202,6 @@ TOPICS_EPISODES: Mapping[str, Callable[[Episode], list[Step]]] = {
         "other heartbeats stop", "heartbeats are written"
     ),
 }
-"""What may be added to a world."""
 
 OF_MIRRORMAKER_2 = {
     "config not synced",

@@ -41,8 +41,6 @@ class _Since:
     """When it began, or before, if nobody could see it end meanwhile."""
 
     seen: float | None = None
-    """Since when the agent must know it."""
-
     gone: float | None = None
     """Since when it is not so, and the agent can see that."""
 
@@ -113,7 +111,6 @@ class Bounds:
     least: Health = OK
     most: Health = OK
     unknown: bool = False
-    """Whether something keeps the agent from knowing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +120,6 @@ class Told:
     """
 
     tasks: bool
-    """Whether it says which topics it copies."""
-
     refresh: float
     """Seconds between two looks for topics."""
 
@@ -367,7 +362,6 @@ def is_hidden(world: World) -> bool:
 
 
 def _compared(world: World) -> Iterator[tuple[str, SimTopic, SimTopic]]:
-    """Yield the topics whose configs the agent can compare."""
     for name, topic in world.source.topics.items():
         copies = world.target.topics.get(world.remote(name))
         if (
@@ -528,14 +522,8 @@ class FactsJudge:
     interval: float
     kind: str = "mirrormaker2"
     every: float = 300.0
-    """How often configs are read."""
-
     chosen: bool = False
-    """Whether the flow's topics are configured."""
-
     steps: frozenset[str] = frozenset()
-    """What is done to the world."""
-
     rules: tuple[Rule, ...] = field(init=False)
     _able_since: float | None = None
     _silent_since: float | None = None

@@ -127,26 +127,21 @@ class World:
             keeps_charts=keeps_charts,
         )
         self.keys: dict[str, int] = {}
-        """How many keys the records of compacted topics have."""
 
         self.deleted: dict[str, tuple[int, dict[str, str]]] = {}
-        """Partitions and configurations of topics that will come back."""
 
         self.truncated: dict[tuple[str, int], float] = {}
         """When logs of the source were truncated last."""
 
         self.cut_copies: set[tuple[str, int]] = set()
-        """Partitions whose copies were truncated."""
 
         self.changed: dict[tuple[str, str, str], str | None] = {}
         """Values of topic configs before they were changed, by side, topic
         and name."""
 
         self.other_beats = False
-        """Whether another mirror writes heartbeats to the source."""
 
         self.quiet = False
-        """Whether producers write nothing for a while."""
 
         self._produced = 0
         self._clients = installed(self.network)

@@ -468,7 +468,6 @@ class Limited(FakeOutlet):
         self.now: Callable[[], float] = lambda: 0.0
         self.free_at = 0.0
         self.poison = ""
-        """A point on which the server fails."""
 
     def send(self, batch: Batch, timeout: timedelta) -> None:
         left = self.free_at - self.now()

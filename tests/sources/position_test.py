@@ -54,5 +54,4 @@ def test_a_log_is_truncated_if_the_source_refuses_twice(
 
 
 def _silent() -> Any:
-    """Return what a mirror says of itself that says nothing."""
     return SimpleNamespace(connectors=tuple, homes=dict, problems=tuple)

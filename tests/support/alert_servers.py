@@ -267,13 +267,8 @@ class Story:
     step: timedelta
     steps: int
     series: Mapping[str, str]
-    """Values in promtool's notation, by series."""
-
     fires: Mapping[int, set[tuple[str, str]]]
-    """Exactly which alerts fire at a time, with their flows ('' for none)."""
-
     ever: set[str] = field(default_factory=set)
-    """Exactly which have fired at some time."""
 
 
 def check_stories(rules: Path, folder: Path, stories: list[Story]) -> None:

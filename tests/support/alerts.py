@@ -111,7 +111,6 @@ def alert_scene(
 
 
 def _configure(pages: str, tickets: str, together: timedelta) -> Any:
-    """Return the example's configuration with addresses that are there."""
     config = yaml.safe_load(EXAMPLE.read_text("utf-8"))
     urls = {"mirrorwatch-pages": pages, "mirrorwatch-tickets": tickets}
     for receiver in config["receivers"]:
@@ -129,10 +128,8 @@ LONG_STEP = timedelta(minutes=4)
 """For what has to hold for a day; series are stale after five minutes."""
 
 ONCE = 3
-"""When one sample is bad."""
 
 BEGIN = 10
-"""When all are."""
 
 AFTER = 8
 """Steps that are looked at after a fault is mended."""
@@ -195,7 +192,6 @@ END = "end"
 that there is to tell is told."""
 
 MINUTE = 60_000_000_000
-"""In nanoseconds."""
 
 
 def check_alerts(run: CleanRun, seconds: float) -> None:

@@ -253,7 +253,6 @@ def an_audit(at: datetime = NOON) -> AuditObservation:
 
 
 DUE = NOON - 10 * HOUR
-"""Of the audit that `a_night` is."""
 
 NEXT = NOON + 14 * HOUR
 CALM = AuditObservation(

@@ -19,17 +19,9 @@ class Mutation:
     """One rule, broken."""
 
     name: str
-    """What the audit does wrong now."""
-
     kinds: tuple[str, ...]
-    """Worlds in which that matters."""
-
     function: Callable[..., Any]
-    """What is to be changed."""
-
     old: str
-    """Text that is in it once."""
-
     new: str
 
     @property

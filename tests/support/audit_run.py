@@ -46,13 +46,8 @@ class Ran:
     """What a command said."""
 
     status: int
-    """Exit status."""
-
     output: str
-    """What it printed."""
-
     errors: str
-    """What it printed on stderr."""
 
     @property
     def document(self) -> dict[str, Any]:
@@ -107,7 +102,6 @@ class AuditCommand:
         *arguments: str,
         environment: Mapping[str, str] = os.environ,
     ) -> Ran:
-        """Run it to its end."""
         print(f"audit {command}")
         return self.end(
             self.start(command, *arguments, environment=environment)
@@ -226,7 +220,6 @@ OUTSIDE_MS = 120_000
 """How far from the others records are that the window leaves out."""
 
 Record = dict[str, Any]
-"""Arguments of ``Producer.produce``."""
 
 Found = tuple[str, int, list[list[int]], list[list[int]]]
 """Kind, count, source offsets and target offsets of a finding."""
@@ -253,17 +246,9 @@ class Fault:
     """What befalls one topic, after its first records were copied."""
 
     found: tuple[Found, ...]
-    """What an audit must find."""
-
     lost: tuple[int, ...] = ()
-    """Which of the records that are written then the mirror drops."""
-
     sent: int = 1
-    """How many are written then."""
-
     value: bytes | None = b"the one"
-    """What is in those that it drops."""
-
     written: tuple[Record, ...] = ()
     """What somebody writes to the target then: what in them differs from the
     one that was dropped."""
@@ -359,7 +344,6 @@ FAULTS: Mapping[str, Fault] = {
         found=(("corrupted", 1, _HERE, _HERE),),
     ),
 }
-"""A topic for each."""
 
 
 def inject(lab: Lab, faults: Mapping[str, Fault], begin: datetime) -> None:

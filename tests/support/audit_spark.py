@@ -85,7 +85,6 @@ SPARK = [
     # PySpark leaves sockets that results came through to the collector.
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
 ]
-"""Marks of every test that starts Spark."""
 
 SETTINGS = {
     "spark.sql.shuffle.partitions": "1",
@@ -269,13 +268,11 @@ PARTITIONS = {
     "nights.stamped": 1,
     "nights.unordered": 1,
 }
-"""Partitions of each topic."""
 
 CONFIGS = {
     "nights.compacted": {"cleanup.policy": "compact"},
     "nights.stamped": {"message.timestamp.type": "LogAppendTime"},
 }
-"""How two of them are configured."""
 
 SHARES = {
     "nights.telemetry": 600,
@@ -287,10 +284,8 @@ SHARES = {
     "nights.stamped": 55,
     "nights.unordered": 100,
 }
-"""Records of each topic, of a thousand."""
 
 KEYS = 1000
-"""Keys of the compacted topic."""
 
 BATCH = 500
 """Records of a transaction; one in four is aborted."""
@@ -398,11 +393,7 @@ class World:
     """Timestamps of records by offset; `None` for a marker."""
 
     target: list[int] = field(default_factory=list)
-    """Source offsets of copies, by target offset."""
-
     stamps: list[datetime] = field(default_factory=list)
-    """Timestamps at the target."""
-
     position: int = 0
     """Next source offset that the mirror reads."""
 
@@ -410,8 +401,6 @@ class World:
     """Whether the mirror is known to leave out aborted records, or not to."""
 
     starts_at_end: bool | None = False
-    """Whether the mirror is known to skip what a partition held."""
-
     aborted: set[int] = field(default_factory=set)
     """Source offsets that readers of committed records do not see."""
 

@@ -17,7 +17,6 @@ __all__ = ["SECRET", "BadConfig", "by_hand", "from_schema", "schema_keys"]
 __all__ += ["put", "whole"]
 
 SECRET = "hunter2-s3cret"  # noqa: S105
-"""What no output may hold."""
 
 Path = tuple[str | int, ...]
 

@@ -33,11 +33,7 @@ class Scene:
 
     lab: Lab
     data: dict[str, Any]
-    """A configuration of the lab that is sound."""
-
     stack: ExitStack
-    """Undoes what was done to the lab."""
-
     folder: Path
 
     def kafka(self, alias: str = "summit") -> dict[str, str]:
@@ -72,16 +68,9 @@ class BrokenSetup:
     subject: str = "cluster summit"
     check: str
     cause: str
-    """Words of the cause."""
-
     remedy: str
-    """Words of the remedy."""
-
     warning: bool = False
-    """Whether the agent works all the same, but for one check."""
-
     long: bool = True
-    """Whether it is left to the long run."""
 
 
 # Connections
@@ -234,7 +223,6 @@ CONNECTIONS = [
         remedy="Check bootstrap.servers",
     ),
 ]
-"""Cheap ones, which every run has."""
 
 MORE_CONNECTIONS = [
     BrokenSetup(
@@ -313,7 +301,6 @@ CARRIED = [
     if right.kind == "topic"
     and (right.side, right.operation) != ("source", "DESCRIBE")
 ]
-"""What else it needs there."""
 
 
 def with_schemas(scene: Scene) -> None:

@@ -142,7 +142,6 @@ START_SECONDS = 600.0
 what the first probes took on a busy machine is judged for five minutes."""
 
 JUDGED = timedelta(minutes=5)
-"""Of which the check `latency` speaks."""
 
 SLOW_SECONDS = 1.8
 """A bit less than what the check `latency` warns of: percentiles are
@@ -160,19 +159,13 @@ class CleanRun:
     """Seconds from the start of the agent until everything was ok."""
 
     looks: list[Look] = field(default_factory=list)
-    """One a second, from then on."""
-
     figures: list[Figures] = field(default_factory=list)
     footprints: list[Footprint] = field(default_factory=list)
     onlooker: Onlooker
     stalls: Stalls
-    """What the machine did beside."""
-
     exit_status: int | None = None
     events: list[dict[str, Any]] = field(default_factory=list)
     run: str = ""
-    """Identity that every probe of the agent carries."""
-
     ledgers: dict[int, Ledger] = field(default_factory=dict)
     rows: Rows | None = None
     """What InfluxDB holds in the end; `None` without one."""
@@ -182,7 +175,6 @@ class CleanRun:
     whether it was pending or firing, and when."""
 
     judged: int = 0
-    """How often Prometheus judged each of them."""
 
     @property
     def cost(self) -> Cost:
@@ -307,7 +299,6 @@ def _follow(
 
 
 def _seconds(seconds: float) -> Iterator[float]:
-    """Yield the time that has passed, about once a second."""
     begin = time.monotonic()
     while (passed := time.monotonic() - begin) < seconds:
         yield passed
@@ -342,7 +333,6 @@ MIXED_CONFIGS = {
     },
     EXPIRING: {"retention.ms": "120000", "segment.ms": "10000"},
 }
-"""Their configuration."""
 
 BURST = 3000
 """Records at once, every 20 s: seconds of work for no mirror."""
@@ -391,7 +381,6 @@ class MixedTraffic:
         assert self._failed == []
 
     def _run(self) -> None:
-        """Do what is due, second by second."""
         begin = time.monotonic()
         for second, deeds in enumerate(self._due()):
             for deed in deeds:

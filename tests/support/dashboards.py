@@ -179,7 +179,6 @@ def numbers(values: Any) -> list[float]:
 # every metric, by the agent's own sinks.
 
 LAB = Flow(name="lab", source="summit", target="ldf")
-"""The flow that the real agent watches."""
 
 SETTINGS = LabSettings(
     intervals="fast",
@@ -204,7 +203,6 @@ class Stores:
     influx2: Influx2
 
     at: datetime
-    """When they were filled: what is true now was true then."""
 
 
 @contextmanager
@@ -310,7 +308,6 @@ def _report(influx: InfluxServer, at: datetime) -> None:
 
 
 def _copy(one: InfluxServer, other: InfluxServer) -> None:
-    """Give one server every point of another."""
     lines = []
     for (measurement, tags), times in one.select_all().items():
         key = ",".join([measurement, *(f"{k}={_escape(v)}" for k, v in tags)])

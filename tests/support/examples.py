@@ -14,7 +14,6 @@ FEWEST = 10
 """Fewer would try little beside the simplest examples."""
 
 USUAL = 100
-"""Hypothesis's own number."""
 
 
 def _scale(count: int) -> int:

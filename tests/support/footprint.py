@@ -19,14 +19,8 @@ class Footprint:
     """Monotonic seconds."""
 
     cpu_seconds: float
-    """Processor time since its start, user and system."""
-
     rss_mib: float
-    """Memory that it holds now."""
-
     peak_mib: float
-    """Most memory that it has held."""
-
     threads: int
 
     @classmethod

@@ -41,10 +41,8 @@ class FakeGrafana:
         self.token = token
         self.dashboards: dict[str, dict[str, Any]] = {}
         self.folders: dict[str, str] = {}
-        """Titles by uid."""
         self.writes = 0
         self.page_length = 100
-        """As many are told at once, whatever is asked for."""
         self.may_write = True
 
     def listen(self) -> AbstractContextManager[str]:

@@ -13,7 +13,6 @@ from .watch import wait_until
 __all__ = ["GROUP", "Group", "commit", "open_group"]
 
 GROUP = "efd-loader"
-"""A group that tests commit for."""
 
 
 class Group:

@@ -123,19 +123,12 @@ class Answer:
     body: bytes = b""
     headers: Mapping[str, str] = field(default_factory=dict)
     never: bool = False
-    """Whether it takes the request and says nothing."""
-
     url: str = ""
     """Where the server is, once it runs."""
 
     asked: list[str] = field(default_factory=list)
-    """Paths that were asked for."""
-
     logins: list[str | None] = field(default_factory=list)
-    """What each request said of who asks."""
-
     bodies: list[bytes] = field(default_factory=list)
-    """What each request brought, unzipped."""
 
 
 @contextmanager

@@ -66,7 +66,6 @@ class InfluxServer(ABC):
     """A server that a test can kill and start again on the same data."""
 
     program: str
-    """Name on PATH."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

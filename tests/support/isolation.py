@@ -21,7 +21,6 @@ from .sink_process import FakeOutlet
 __all__ = ["Bench", "BrokenDatabase", "FakeClock", "kept_bytes"]
 
 MOST_STEPS = 1000
-"""More than any test has batches."""
 
 
 @dataclass

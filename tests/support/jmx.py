@@ -53,7 +53,6 @@ __all__ = [
 
 
 Said = dict[tuple[str, frozenset[tuple[str, str]]], Mapping[str, float | str]]
-"""Attributes by domain and properties."""
 
 
 def address(url: str, **more: str | None) -> JmxAddress:
@@ -199,7 +198,6 @@ class Comparison:
 
 
 JMX = f"jmx {FLOW}"
-"""Name of the source of the figures."""
 
 
 def watching(

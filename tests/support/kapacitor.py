@@ -40,8 +40,6 @@ class Told(NamedTuple):
     """One message to a handler."""
 
     at: datetime
-    """Time of the point that it was told for."""
-
     id: str
     level: str
     message: str
@@ -149,7 +147,6 @@ def hurried(alert: Alert) -> Alert:
 
 
 HURRIED = [hurried(a) for a in ALERTS if isinstance(a.when, WhenHealth)]
-"""The alerts on checks."""
 
 
 def reports(

@@ -107,7 +107,6 @@ class LabEnvironment(Environment):
         self._watch.stop()
 
     def _follow(self) -> None:
-        """Take every report: one a second."""
         while not self._stopping.wait(0.02):
             report = self._watch.agent.latest.get()
             if report is not None and report is not self.report:

@@ -43,7 +43,6 @@ __all__ = [
 FLOW = "summit->ldf"
 
 AT = datetime(2026, 11, 21, 2, tzinfo=UTC)
-"""When the tests' plans were frozen."""
 
 BUCKET = timedelta(minutes=10)
 
@@ -60,8 +59,6 @@ class Record:
     headers: tuple[tuple[str, bytes | None], ...] | None = None
     timestamp: int = 0
     appended: bool = field(default=False, compare=False)
-    """Whether the broker put its timestamp on it."""
-
     aborted: bool = field(default=False, compare=False)
     """Whether readers of committed records do not see it; a copy is alike."""
 

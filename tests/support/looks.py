@@ -16,19 +16,10 @@ class Look:
     """What the agent said of itself at one moment."""
 
     at: str | None
-    """When the report was made."""
-
     alive: bool
-    """Whether ``/healthz`` said so."""
-
     health: str
-    """Of the flow."""
-
     checks: dict[str, str]
-    """Health by check."""
-
     amiss: tuple[str, ...]
-    """What was said by checks that were neither ok nor off."""
 
 
 @dataclass(frozen=True, kw_only=True)

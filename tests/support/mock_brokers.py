@@ -8,7 +8,6 @@ from confluent_kafka import cimpl
 __all__ = ["LIST_OFFSETS", "MockBrokers"]
 
 LIST_OFFSETS = 2
-"""Kafka's number of the request."""
 
 PRODUCER = 0
 """librdkafka's number of the kind of client that hosts the brokers."""

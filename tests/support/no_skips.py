@@ -15,7 +15,6 @@ __all__ = ["REQUIRE_ALL", "pytest_make_collect_report"]
 __all__ += ["pytest_runtest_makereport"]
 
 REQUIRE_ALL = "MIRRORWATCH_REQUIRE_ALL"
-"""Environment variable under which nothing may skip."""
 
 MAY_SKIP = ("kapacitor", "chronograf", "linter", "systemd")
 """Markers of the tests whose programs no package registry has, or whose

@@ -29,7 +29,6 @@ class OffsetCopier(RunningCopier):
     """
 
     group = "stand-in"
-    """Its consumer group at the source."""
 
     def __init__(
         self,

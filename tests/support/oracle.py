@@ -38,7 +38,6 @@ def expect(source: Sequence[Record], target: Sequence[Record]) -> Expected:
 def _mates(
     source: Sequence[Record], target: Sequence[Record]
 ) -> dict[int, int]:
-    """Return the copy of each source record that has one."""
     copies: dict[Record, list[int]] = defaultdict(list)
     for offset, record in enumerate(target):
         copies[record].append(offset)

@@ -11,7 +11,6 @@ from .watch import Watch, wait_until
 __all__ = ["expect_overdue_in_time"]
 
 DEADLINE = timedelta(seconds=10)
-"""Of each probe, as `Watch` has it."""
 
 ACKED = timedelta(seconds=5)
 """Longest from the send of a probe to its acknowledgement, from which on its

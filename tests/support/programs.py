@@ -21,7 +21,6 @@ SOURCES = {
     "kapacitor": "build github.com/influxdata/kapacitor/cmd/kapacitor",
     "dashboard-linter": "build github.com/grafana/dashboard-linter",
 }
-"""How each is had."""
 
 
 def program(name: str) -> str:

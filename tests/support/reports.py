@@ -343,7 +343,6 @@ def some_skips(at: datetime) -> SkipsObservation:
 
 
 KEPT = timedelta(hours=72)
-"""What the source keeps."""
 
 MANY = 1172
 """Topics of the first site."""

@@ -70,28 +70,18 @@ class StandInRegistry:
     """A registry that has what a test puts into it, by Confluent's API."""
 
     schemas: dict[int, str] = field(default_factory=dict)
-    """Schemas by their ids."""
-
     kinds: dict[int, str] = field(default_factory=dict)
     """Their types, where that is not Avro."""
 
     contents: dict[str, str] = field(default_factory=dict)
-    """Schemas by the end of their path in Apicurio's own API."""
-
     names: list[str] = field(default_factory=list)
-    """Subjects."""
-
     mode: str | None = "READWRITE"
     modes: dict[str, str] = field(default_factory=dict)
-    """Modes of subjects that have one of their own."""
-
     refused: frozenset[int] = frozenset()
     """Ids of schemas that whoever asks may not know."""
 
     down: bool = False
     path: str = ""
-    """Begins all paths of Confluent's API."""
-
     url: str = ""
     asked: Counter[str] = field(default_factory=Counter)
     """Requests by the first part of their path."""

@@ -19,7 +19,6 @@ __all__ += ["rows_of_tick"]
 Series = dict[tuple[str, Tags], float]
 
 LAST_TICK = "mirrorwatch_last_tick_timestamp_seconds"
-"""Tells which report a figure is of."""
 
 
 def prometheus_series(exposition: str) -> Series:
@@ -33,7 +32,6 @@ def prometheus_series(exposition: str) -> Series:
 
 
 def _labels(labels: Mapping[str, str]) -> Tags:
-    """Return labels with a value: Prometheus takes an empty one for none."""
     return tuple(sorted(item for item in labels.items() if item[1]))
 
 

@@ -56,7 +56,6 @@ class FakeOutlet:
         self.points = points
         self.error: Exception | None = None
         self.bad: set[str] = set()
-        """Points that are refused."""
 
         self.strict = False
         """Whether it takes nothing of a body with a bad point, as InfluxDB
@@ -65,7 +64,6 @@ class FakeOutlet:
 
         self.sent: list[str] = []
         self.requests: list[int] = []
-        """How many points each request had."""
 
         self.timeouts: list[timedelta] = []
         self.closed = 0

@@ -18,7 +18,6 @@ from mirrorwatch.clock import utc_now
 __all__ = ["Stalls"]
 
 PAUSE_SECONDS = 0.2
-"""Between two looks at the clock."""
 
 LONG_SECONDS = 1.0
 """More than this between two of them is a stall."""

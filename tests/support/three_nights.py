@@ -16,7 +16,6 @@ KINDS = ("plain", "odd", "equal", "constant", "stamped", "compacted")
 that never change; timestamps of the target; compacted logs."""
 
 MOST = 24
-"""Most records of a log."""
 
 ODD = (0, -1, 1_764_000_000_000_000, 9_000_000_000_000_000)
 """Timestamps that producers wrote: the first moment, none, microseconds, and
@@ -32,7 +31,6 @@ class ThreeNights:
     target: list[Record] = field(default_factory=list)
     nights: list[dict[str, Any]] = field(default_factory=list)
     removed: dict[str, set[int]] = field(default_factory=dict)
-    """What compaction took away, by side."""
 
     def __repr__(self) -> str:
         def shown(log: Sequence[Record]) -> str:

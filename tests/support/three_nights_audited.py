@@ -16,7 +16,6 @@ from .three_nights import KINDS, ThreeNights, three_nights
 __all__ = ["audited", "failures", "worlds_of", "wrong"]
 
 WORLDS = 20
-"""Of each kind, for one seed."""
 
 
 def worlds_of(
@@ -71,7 +70,6 @@ def failures(
 
 
 def _offsets(nights: list[Audited], topic: str, kinds: set[str]) -> list[int]:
-    """Return the source offsets of some kinds of findings, of all nights."""
     return [
         n
         for night in nights

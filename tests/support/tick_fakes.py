@@ -24,7 +24,6 @@ __all__ = ["FakeSite", "FakeSites", "two_fake_sites"]
 
 Document = dict[str, Any]
 Write = tuple[str, str, Any]
-"""Method, path and body."""
 
 
 @dataclass
@@ -35,8 +34,6 @@ class FakeSite:
     tasks: dict[str, Document] = field(default_factory=dict)
     templates: dict[str, Document] = field(default_factory=dict)
     handlers: dict[tuple[str, str], Document] = field(default_factory=dict)
-    """Handlers by topic and id."""
-
     dashboards: dict[str, Document] = field(default_factory=dict)
     writes: list[Write] = field(default_factory=list)
 
@@ -75,7 +72,6 @@ class FakeSite:
                 return {"dashboards": list(self.dashboards.values())}
 
     def _write(self, method: str, parts: list[str], body: Any) -> int:
-        """Return the status of the answer."""
         match [method, *parts]:
             case ["POST", "tasks" | "templates" as kind]:
                 if body["id"] in self._kept(kind):
@@ -106,7 +102,6 @@ class FakeSite:
         return self.tasks if kind == "tasks" else self.templates
 
     def _told(self, item: Document) -> Document:
-        """Return a task as Kapacitor tells it, or a template."""
         blank = {"script": "", "status": "enabled", "dbrps": [], "vars": {}}
         template = self.templates.get(item.get("template-id", ""), {})
         return {**blank, **template, **item}

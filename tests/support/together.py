@@ -32,7 +32,6 @@ class Together(LoadFileScheduling):  # type: ignore[misc]
 
 
 def _processor_seconds() -> float:
-    """Return what this process used, and its children that have ended."""
     return sum(
         used.ru_utime + used.ru_stime
         for used in map(

@@ -300,7 +300,6 @@ def _forgetful(flow: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _hurry(config: Config, interval: timedelta) -> Config:
-    """Send large probes more often than the configuration would allow."""
     (flow,) = config.flows
     assert flow.canary.sized is not None
     sized = flow.canary.sized.model_copy(update={"interval": interval})

@@ -64,21 +64,17 @@ class Webhook:
     def __init__(self, port: int) -> None:
         self.url = f"http://127.0.0.1:{port}{PATH}"
         self.apprise_url = f"json://127.0.0.1:{port}{PATH}"
-        """The same for Apprise, which names services by the scheme."""
 
         self.port = port
         self.status = 200
         self.words = "ok"
         self.headers: dict[str, str] = {}
         self.bodies: list[dict[str, Any]] = []
-        """What it took."""
 
         self.seen: list[dict[str, str]] = []
-        """Headers of every request."""
 
         self.hangs = False
         self.hanging = Event()
-        """Set while it keeps somebody waiting."""
 
         self.release = Event()
 

@@ -49,7 +49,6 @@ MARKERS = timedelta(seconds=10)
 which follow the positions by milliseconds."""
 
 PAUSE = timedelta(milliseconds=200)
-"""Between two looks for them."""
 
 Key = tuple[str, TopicPartition]
 """A partition, with the alias of its cluster."""
@@ -60,8 +59,6 @@ class Offsets:
     """Offsets of both sides; partitions without a leader are left out."""
 
     starts: Mapping[Key, int]
-    """Log starts of both sides."""
-
     sources: Mapping[tuple[Key, bool], int]
     """Ends of the sources, by whether they were read committed: both, where
     it is not known how the mirror reads."""

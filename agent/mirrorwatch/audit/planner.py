@@ -65,24 +65,15 @@ class AuditedTopics:
     """Which topics an audit is about, and how they are configured."""
 
     pairs: list[PairedLogs]
-    """Target partitions and what feeds them; offsets are yet to be read."""
-
     surplus: list[PairedLogs] = field(default_factory=list)
     """Partitions that exist at the target only."""
 
     configs: Mapping[tuple[str, str], TopicConfigs] = field(
         default_factory=dict
     )
-    """Configuration by alias of the cluster and topic."""
-
     unverifiable: list[Unverifiable] = field(default_factory=list)
-    """What cannot be audited."""
-
     gone: list[tuple[str, str]] = field(default_factory=list)
-    """Flows and source topics that are no more."""
-
     shared: tuple[SharedTopic, ...] = ()
-    """Topics that are reported under another flow than one that feeds them."""
 
 
 def find_topics(
@@ -157,7 +148,6 @@ def find_topics(
 
 
 def _shared(pairs: Iterable[PairedLogs]) -> Iterable[SharedTopic]:
-    """Return under which flow merged topics are reported, and as what."""
     return dict.fromkeys(
         SharedTopic(flow=source.flow, reported_under=pair.flow, topic=topic)
         for pair in pairs
@@ -241,7 +231,6 @@ def _read_configs(sites: AuditedSites, found: AuditedTopics) -> None:
 def _drop(
     found: AuditedTopics, reasons: Mapping[tuple[str, str], str]
 ) -> None:
-    """Leave topics out, and report why, once for each."""
     kept, reported = [], set()
     for pair in found.pairs:
         reason = next(
@@ -256,7 +245,6 @@ def _drop(
 
 
 def _topics_of(pair: PairedLogs) -> Iterable[tuple[str, str]]:
-    """Return cluster and topic of the target and of each source."""
     yield pair.cluster, pair.topic_partition[0]
     for source in pair.sources:
         yield source.log.cluster, source.log.topic_partition[0]
@@ -467,7 +455,6 @@ def _speak_of(
     target: Log | None,
     end: AuditedEnd | None,
 ) -> bool:
-    """Return whether syncs can be of both topics, as they are now."""
     if target is None or not (
         pair[0] < source_end and pair[1] < target.retained.end
     ):
@@ -576,7 +563,6 @@ def freeze(
 def _together(
     pairs: Iterable[PairedLogs],
 ) -> Iterator[tuple[PairedLogs, ...]]:
-    """Yield what is planned together: pairs, or all partitions of a topic."""
     topics: dict[tuple[str, str], list[PairedLogs]] = {}
     for pair in pairs:
         if pair.copies.partitions:
@@ -595,7 +581,6 @@ def _together(
 def _filtered(
     config: Config, pairs: Iterable[PartitionPair]
 ) -> Iterator[FilteredTopic]:
-    """Yield the filtered ones of the topics that are compared."""
     flows = {flow.name: flow.filtered for flow in config.flows}
     topics = {(s.flow, s.topic) for pair in pairs for s in pair.sources}
     for flow, topic in sorted(topics):
@@ -754,7 +739,6 @@ for dead after 9 s, or after 18 s with ZooKeeper, and only then do its
 partitions get other leaders."""
 
 PAUSE = timedelta(seconds=5)
-"""Between two questions for them."""
 
 
 def recheck(
@@ -921,7 +905,6 @@ def _is_overwritten(pair: PartitionPair, sync: Sync, at: datetime) -> bool:
 
 
 def _logs_read(pair: PartitionPair) -> Iterator[Log]:
-    """Yield what was read of each side: nothing of an empty span."""
     for source in pair.sources:
         if len(source.span):
             yield Log(
@@ -974,8 +957,6 @@ class _Loss:
     """Why a log cannot be judged any more."""
 
     reason: str
-    """In words for a person."""
-
     missing: Literal["topic", "leader"] | None = None
     """What was not there, and may come back."""
 

@@ -35,8 +35,6 @@ class Repaired:
     """What became of one range."""
 
     offsets: RepairRange
-    """The range."""
-
     outcome: Outcome
     """`there` where an earlier repair has written it, `late` where the mirror
     has since the audit; `to write` if nothing was to be changed."""
@@ -45,7 +43,6 @@ class Repaired:
     """Why it was refused, or only written in part."""
 
     topic: str = ""
-    """Topic at the target that it goes to."""
 
 
 MERGED = "several source topics feed the target's: its source is not known"
@@ -289,7 +286,6 @@ class Repairer:
     def _read(
         self, flow: FlowConfig, place: TopicPartition, first: int, end: int
     ) -> Iterator[CopiedRecord]:
-        """Yield what a partition of the target has."""
         for message in read_range(
             self._properties(flow.target),
             cluster=flow.target,
@@ -356,7 +352,6 @@ class Repairer:
         offset: int,
         record: CopiedRecord,
     ) -> CopiedRecord:
-        """Return a record with its source, in a topic of its own."""
         if self._to_topic is None:
             return record
         source = {

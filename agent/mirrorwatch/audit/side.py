@@ -157,7 +157,6 @@ def _parts(
 def _names(
     flow: FlowConfig, side: Side, topics: Mapping[str, TopicFacts]
 ) -> Mapping[str, str]:
-    """Return the names at the target of source topics that are carried."""
     replicated = ReplicatedTopics(
         selection=flow.selection,
         naming=flow.topic_naming,

@@ -20,7 +20,6 @@ TOOL = (
     'kafka-acls.sh --bootstrap-server "$BOOTSTRAP" '
     "--command-config admin.properties"
 )
-"""Kafka's own tool, as an administrator."""
 
 
 def find_rights(config: Config) -> dict[str, list[Right]]:

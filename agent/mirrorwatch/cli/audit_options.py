@@ -70,8 +70,6 @@ class NightName:
     """Which run of which day."""
 
     night: date
-    """The day."""
-
     clock: str = ""
     """Time of day, as in `0300`, where a day has several runs."""
 

@@ -227,7 +227,6 @@ def _table(*columns: str) -> Table:
 
 
 def _plain(text: str) -> str:
-    """Return text without what could steer a terminal."""
     return "".join(
         c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text
     )

@@ -250,7 +250,6 @@ def _summarize_canary(
 
 
 def _pick_topic(flow: FlowConfig) -> str:
-    """Return the name of a topic that the flow may carry."""
     if flow.topics.is_hidden("include"):
         return "topic"
     for topic in LIKELY_TOPICS:

@@ -50,7 +50,6 @@ EXIT_UNCOPIED = 3
 """It ran, and there are records to copy, or there may be."""
 
 NAMED = 5
-"""Topics that a sentence names."""
 
 OLD = timedelta(minutes=1)
 """Age of the agent's last reading from which topics may be newer: it reads
@@ -132,8 +131,6 @@ class _Flow:
     """When the ends of the source were read; `None` for never."""
 
     known: bool
-    """Whether all partitions were looked at."""
-
     ranges: Sequence[UncopiedRange]
     problems: Sequence[str]
 
@@ -146,8 +143,6 @@ class _Logs:
     """When the source answered; `None` if it did not."""
 
     places: Collection[TopicPartition] = ()
-    """Partitions of the source that are copied."""
-
     starts: Mapping[TopicPartition, int] = field(default_factory=dict)
     ends: Mapping[TopicPartition, int] = field(default_factory=dict)
     copies: Mapping[TopicPartition, int] | None = None
@@ -333,7 +328,6 @@ class _Topics:
     merged: Selection
 
     remote: Callable[[str], str]
-    """Returns the name of a topic at the target."""
 
 
 def _to_log(

@@ -37,7 +37,6 @@ TOO_LARGE = (
     f"too large: at most {MOST_BYTES // 1024} KiB; take kafkamirrormaker2 and "
     "kafka only, and the agent's own kafkauser"
 )
-"""Said of a file of custom resources."""
 
 SECRETS = "/run/secrets/mirrorwatch"
 """Where containers get theirs."""
@@ -163,7 +162,6 @@ def command(
 
 
 def _read(name: str) -> tuple[str, str]:
-    """Return the name and the text of a file of custom resources."""
     if name == "-":
         data = sys.stdin.buffer.read(MOST_BYTES + 1)
         if len(data) > MOST_BYTES:
@@ -205,7 +203,6 @@ def is_terminal() -> bool:
 
 
 def _ask_people() -> FoundMirror:
-    """Ask on a terminal what is needed."""
     if not is_terminal():
         raise click.UsageError(
             "Give --from-strimzi, --from-properties or --from-connect; "

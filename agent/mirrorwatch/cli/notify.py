@@ -68,7 +68,6 @@ def _message(config: Config) -> NoticeMessage:
 
 
 def _send(receivers: Sequence[Receiver], message: NoticeMessage) -> bool:
-    """Send a message to all; return whether all accepted it."""
     accepted = True
     for receiver in receivers:
         try:

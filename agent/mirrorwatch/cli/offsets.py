@@ -175,7 +175,6 @@ class _Kept:
     """Next source offset that may be copied, as far as it is proved."""
 
     source_ends: Mapping[TopicPartition, int]
-    """Ends of the source."""
 
     @classmethod
     def load(
@@ -221,8 +220,6 @@ class _Flow:
     source: str
     target: str
     remote: Mapping[str, str]
-    """Topics at the target by those at the source."""
-
     groups: Sequence[_Group]
     left: Mapping[TopicPartition, int | None]
     """Source offsets not yet copied, with ``--planned``; `None` where the
@@ -314,11 +311,7 @@ class _Ends:
     target: Mapping[TopicPartition, int] = field(default_factory=dict)
     target_starts: Mapping[TopicPartition, int] = field(default_factory=dict)
     absent: AbstractSet[TopicPartition] = frozenset()
-    """Source partitions that the target answered to have no copy of."""
-
     source_starts: Mapping[TopicPartition, int] = field(default_factory=dict)
-    """Log starts of the source, with ``--planned``."""
-
     at_time: Mapping[TopicPartition, int] = field(default_factory=dict)
     empty: AbstractSet[TopicPartition] = frozenset()
     """Source partitions where no record follows the position: only markers of
@@ -404,13 +397,11 @@ def _cluster(config: Config, alias: str) -> Cluster:
 def _existing(
     cluster: Cluster, places: Iterable[TopicPartition]
 ) -> list[TopicPartition]:
-    """Return the partitions that are there: no other is asked for."""
     listed = list_topics(cluster).partitions
     return [(topic, p) for topic, p in places if p < listed.get(topic, 0)]
 
 
 def _to_csv(flows: Iterable[_Flow], *, with_group: bool) -> str:
-    """Return the lines that ``kafka-consumer-groups`` reads."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     for flow in flows:

@@ -44,7 +44,6 @@ DURATION = _Duration()
 """``--for 90s``: the command gets a `timedelta`."""
 
 EXAMPLE = "2026-11-21T00:00Z"
-"""A time as `TIME` takes it."""
 
 
 class _Time(click.ParamType[datetime]):

@@ -54,7 +54,6 @@ PRIVATE = 0o077
 folders with 0700, those of Spark too, which runs as a child."""
 
 EXIT_FAILED = 1
-"""Something failed at run time."""
 
 EXIT_USAGE = 2
 """The command line or the configuration is wrong; retrying will not help."""

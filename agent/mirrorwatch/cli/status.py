@@ -173,7 +173,6 @@ def plain(text: str) -> str:
 
 
 def _duration(seconds: float | None) -> str:
-    """Return a duration in the unit that suits it."""
     if seconds is None:
         return "-"
     for size, unit in UNITS:

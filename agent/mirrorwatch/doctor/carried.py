@@ -107,7 +107,6 @@ def _add_lacking(
 def _readers(
     flow: FlowConfig, target: ReachedCluster, findings: Findings
 ) -> None:
-    """Ask for the consumer groups whose lag is watched."""
     alias = target.cluster.alias
     named = flow.readers.named
     try:

@@ -63,7 +63,6 @@ ADVERTISED = 30
 """Brokers of a cluster that are connected to."""
 
 CLUSTER = "cluster "
-"""What the subjects of clusters begin with."""
 
 T = TypeVar("T")
 
@@ -76,10 +75,7 @@ class Diagnosis:
     """Errors first."""
 
     checked: tuple[str, ...]
-    """What was looked at."""
-
     seconds: float
-    """How long it took."""
 
     @property
     def failed(self) -> bool:
@@ -345,7 +341,6 @@ class _Examination:
         context: SSLContext | None,
         findings: Findings,
     ) -> bool:
-        """Connect to the bootstrap servers; return whether one answers."""
         key = f"clusters.{alias}.kafka"
         asked = {
             (host, port): self._in_thread(
@@ -479,7 +474,6 @@ class _Examination:
 
 
 def _name_internal(config: Config) -> Iterator[tuple[str, str]]:
-    """Yield the internal topics of all flows, with the cluster of each."""
     for flow in config.flows:
         # What keeps a name from being known is a finding about its flow.
         with suppress(ConfigError):
@@ -489,7 +483,6 @@ def _name_internal(config: Config) -> Iterator[tuple[str, str]]:
 
 
 def _count_partitions(topics: Mapping[str, Any]) -> dict[str, int]:
-    """Return the number of partitions of all topics but Kafka's own."""
     return {
         name: len(topic.partitions)
         for name, topic in topics.items()

@@ -15,8 +15,6 @@ class Connectors:
     """The connectors of a Connect cluster, or of a dedicated mirror."""
 
     properties: Mapping[str, Mapping[str, str]]
-    """What each is configured by, by its name."""
-
     version: tuple[int, ...] | None = None
     """Version of Kafka that runs them, if that is known."""
 
@@ -27,8 +25,6 @@ class ReachedCluster:
 
     cluster: Cluster
     topics: Mapping[str, int]
-    """Number of partitions by topic, as far as they are shown."""
-
     brokers: int
     id: str
 

@@ -152,7 +152,6 @@ def _is_another(
     others: Mapping[tuple[str, str], Sequence[str]],
     findings: Findings,
 ) -> bool:
-    """Return whether another mirror was found than the configured one."""
     carried = {t for t in source.topics if carriage_of(flow).carries(t)}
     if flow.mirror.traits.in_zookeeper:
         examine_zookeeper(flow, carried, findings)
@@ -232,7 +231,6 @@ def _clock(
     present: Mapping[tuple[str, str], str],
     findings: Findings,
 ) -> bool:
-    """Look for a heartbeat from the future; return whether there is one."""
     cluster = reached.cluster
     side = "source" if cluster.alias == flow.source else "target"
     beats = ("beats", "heartbeats", "carried")
@@ -304,7 +302,6 @@ def _read_configs(
     properties: Mapping[str, str],
     present: Mapping[tuple[str, str], str],
 ) -> Connectors | None:
-    """Return the connectors that the configs topic knows."""
     topic = next((n for (_, n), k in present.items() if k == "configs"), None)
     if target is None or topic is None:
         return None
@@ -357,7 +354,6 @@ def _setup(
 
 
 def _try_to_create(cluster: Cluster, name: str) -> None:
-    """Ask whether a topic may be created; nothing is."""
     new = NewTopic(name, 1, replication_factor=-1)
     (future,) = cluster.call(
         lambda admin: admin.create_topics(

@@ -40,7 +40,6 @@ _OF_POLICY = {"syncs", "checkpoints", "carried"}
 """Kinds whose names follow from aliases and the replication policy."""
 
 SHOWN = 4
-"""Topics that a remedy names."""
 
 Sides = Mapping[str, ReachedCluster | None]
 
@@ -59,8 +58,6 @@ class FoundTopics:
     """The internal topics of a flow, as the clusters show them."""
 
     present: Mapping[tuple[str, str], str]
-    """Kinds of those that may be read, by side and name."""
-
     unseen: tuple[Unseen, ...]
 
     def may_be_renamed(self, flow: FlowConfig, topic: InternalTopic) -> bool:
@@ -205,7 +202,6 @@ def _add_other_names(
     findings: Findings,
     others: Mapping[tuple[str, str], Sequence[str]],
 ) -> None:
-    """Name topics of the same kinds that are there under another name."""
     needed = [one for one in renamed if not one.topic.optional]
     shown = needed or renamed
     there = [name for one in shown for name in others[side, one.topic.kind]]
@@ -225,7 +221,6 @@ def _add_other_names(
 
 
 def _keys(topics: Sequence[InternalTopic]) -> str:
-    """Return the keys of the configuration that such names follow from."""
     kinds = {topic.kind for topic in topics}
     if len(kinds) == 1:
         (kind,) = kinds

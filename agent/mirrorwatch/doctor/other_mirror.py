@@ -26,7 +26,6 @@ ASKED = 50
 named like a mirror's first."""
 
 SHOWN = 3
-"""Groups and topics that a finding names."""
 
 _LIKELY = re.compile(
     "|".join(

@@ -19,7 +19,6 @@ HEARTBEATS = "heartbeats"
 """Topic that MirrorMaker 2 writes heartbeats to, at every cluster."""
 
 Side = Literal["source", "target"]
-"""Cluster of the flow."""
 
 Operation = Literal["READ", "WRITE", "CREATE", "DESCRIBE", "DESCRIBE_CONFIGS"]
 """Kafka's own word. READ and WRITE imply DESCRIBE."""
@@ -31,7 +30,6 @@ ACL_WORDS: Mapping[str, str] = {
     "DESCRIBE": "Describe",
     "DESCRIBE_CONFIGS": "DescribeConfigs",
 }
-"""Operations as `kafka-acls.sh` and Strimzi write them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,26 +37,15 @@ class Right:
     """One operation on one resource of one cluster, as Kafka's ACLs say."""
 
     side: Side
-    """Cluster of the flow."""
-
     operation: Operation
-    """Operation, in Kafka's own word. READ and WRITE imply DESCRIBE."""
-
     topic: str
-    """Name of the topic, or of the consumer group; ``*`` for all."""
-
     purpose: str
-    """What cannot be done without it."""
-
     check: str = "canary"
     """Check that is unknown without it; no other one suffers, unless it is
     the canary's, whose topics all of them need."""
 
     kind: Literal["topic", "group"] = "topic"
-    """Kind of the resource."""
-
     prefixed: bool = False
-    """Whether the name is the beginning of names."""
 
     def __str__(self) -> str:
         return f"{self.operation} on {self.kind} {self.topic}"

@@ -15,8 +15,6 @@ class CarriedTopics:
     """The topics at the source, divided by whether the flow carries them."""
 
     names: Mapping[str, str] = field(default_factory=dict)
-    """Those that it carries, with their names at the target."""
-
     unwanted: tuple[str, ...] = ()
     """Those that the mirror's own filter leaves out, where nobody else said
     what the flow carries."""
@@ -26,7 +24,6 @@ class CarriedTopics:
     end of their names, and that no task was given."""
 
     by: str = ""
-    """Who says so."""
 
 
 class Carriage:

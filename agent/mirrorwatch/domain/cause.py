@@ -37,17 +37,9 @@ class ReachabilityObservation:
     """Whether both clusters of a flow answer, and whether copies arrive."""
 
     flow: str
-    """Name of the flow."""
-
     at: datetime
-    """When the survey began (UTC)."""
-
     source: ClusterAnswer
-    """Whether the source answers."""
-
     target: ClusterAnswer
-    """Whether the target answers."""
-
     compared_since: datetime | None = None
     """When the ends of the copies were read before they were last read."""
 
@@ -56,11 +48,7 @@ class ReachabilityObservation:
     that never was."""
 
     grew: bool = False
-    """Whether any of them had grown by then."""
-
     still_since: datetime | None = None
-    """Since when none of them was seen to grow."""
-
     grew_after: datetime | None = None
     """A time after which one grew for certain; `None` for never."""
 
@@ -131,23 +119,11 @@ class Row:
     """One line of the table."""
 
     code: str
-    """Stable code of the condition; rows may share it."""
-
     part: FaultyPart
-    """What is at fault."""
-
     must: tuple[Sign, ...]
-    """Signs that must all be seen; they are the evidence, in this order."""
-
     never: tuple[Sign, ...] = ()
-    """Signs of which none may be seen."""
-
     reason: str
-    """A sentence for a person on call, with the names of the clusters."""
-
     slow: bool = False
-    """Whether records arrive, but late."""
-
     stops: bool = True
     """Whether it is known that nothing is copied because of it."""
 
@@ -326,8 +302,6 @@ class Seen:
     """What was seen of one sign."""
 
     text: str
-    """The fact, as evidence."""
-
     since: datetime | None = None
     """Since when it is so, if that is known."""
 
@@ -690,7 +664,6 @@ def _signs_of_tasks(facts: _Facts) -> Iterator[tuple[Sign, Seen]]:
 
 
 def _others_stopped(facts: _Facts) -> bool:
-    """Return whether partitions have stopped that no failed task had."""
     lag, tasks = facts.lag, facts.tasks
     if lag is None or tasks is None or not tasks.stopped:
         return False

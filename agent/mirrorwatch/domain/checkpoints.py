@@ -27,7 +27,6 @@ stay behind the group: the worst that the invariants of ``OffsetSyncStore``
 allow since Kafka 3.5."""
 
 GroupPartition = tuple[str, str, int]
-"""Consumer group, source topic, partition."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,11 +37,7 @@ class GroupOffsets:
     """Which group, where."""
 
     committed: int
-    """The group's offset at the source."""
-
     checkpoint: int
-    """The source offset that its checkpoint says."""
-
     sync: int | None
     """Source offset of the partition's newest sync."""
 
@@ -55,13 +50,8 @@ class StaleCheckpoint:
     """Which group, where."""
 
     committed: int
-    """The group's offset at the source."""
-
     checkpoint: int
-    """The source offset that its checkpoint says."""
-
     since: datetime
-    """Since when a newer checkpoint is due."""
 
     def __str__(self) -> str:
         group, topic, partition = self.place
@@ -76,17 +66,11 @@ class CheckpointsObservation:
     """Checkpoints of one flow."""
 
     flow: str
-    """Name of the flow."""
-
     at: datetime
-    """When the groups were asked for (UTC)."""
-
     interval: timedelta | None = None
     """How often the mirror emits checkpoints; `None` if it emits none."""
 
     groups: int = 0
-    """Groups whose checkpoints were held to their offsets at the source."""
-
     unasked: int = 0
     """More groups with checkpoints, which were not asked for."""
 
@@ -94,17 +78,12 @@ class CheckpointsObservation:
     """More groups with checkpoints, which mirrorwatch may not describe."""
 
     overdue: tuple[StaleCheckpoint, ...] = ()
-    """Those whose checkpoints are stale."""
-
     missing_since: datetime | None = None
     """Since when the checkpoints topic has been missing, though the mirror is
     configured to emit checkpoints; `None` if it is there, or not for long."""
 
     absent: str | None = None
-    """Why nothing of this is to be had here."""
-
     problems: tuple[str, ...] = ()
-    """What keeps it from being known, in sentences."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -115,11 +94,7 @@ class DueCheckpoint:
     """Which group, where."""
 
     checkpoint: int
-    """The source offset that it says."""
-
     since: datetime
-    """Since when a newer one is due."""
-
     committed: int
     """Where the group was then."""
 
@@ -129,10 +104,7 @@ class CheckpointsState:
     """What is kept over restarts of the agent."""
 
     due: tuple[DueCheckpoint, ...] = ()
-    """Checkpoints that have been due for long."""
-
     missing_since: datetime | None = None
-    """Since when the checkpoints topic has been missing."""
 
 
 KEPT_AFTER = timedelta(minutes=2)
@@ -217,7 +189,6 @@ class CheckpointTracker:
 
 
 def _translated(found: GroupOffsets) -> int:
-    """Return the least source offset that a checkpoint must stand for now."""
     if found.sync is None:
         return found.checkpoint
     if found.sync <= found.committed:
@@ -230,7 +201,6 @@ STALE = timedelta(minutes=5)
 and each of a hundred groups may take a while to answer."""
 
 SHOWN = 20
-"""Stale checkpoints that the evidence names."""
 
 
 def judge_checkpoints(

@@ -157,7 +157,6 @@ class Check:
 
 
 def _fill_in_mirror(verdict: Verdict, mirror: str) -> Verdict:
-    """Replace the placeholder of the mirror's name in all titles."""
 
     def filled(text: str) -> str:
         named = text.replace("{mirror}", mirror)
@@ -454,7 +453,6 @@ CODES: Mapping[str, Code] = {
     for code in vars(check.texts or object).values()
     if isinstance(code, Code)
 }
-"""The catalogue: every code by its name."""
 
 
 def judge(

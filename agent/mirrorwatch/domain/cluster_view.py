@@ -51,8 +51,6 @@ class TopicFacts:
     """Topic id (KIP-516): another one is another topic of the same name."""
 
     partitions: int
-    """Number of partitions."""
-
     replication_factor: int
     """Replicas of the first partition."""
 
@@ -62,17 +60,9 @@ class ClusterView:
     """What one cluster answered in one survey."""
 
     alias: str
-    """Our alias of the cluster."""
-
     id: str
-    """Id that the cluster was formatted with."""
-
     at: datetime
-    """When the ends were asked for: none of them is older."""
-
     topics: Mapping[str, TopicFacts]
-    """All topics but Kafka's own, by name."""
-
     ends: Mapping[TopicPartition, int]
     """End of each partition asked for, as the mirror's consumer sees it at
     the source, the high watermark at the target; absent without a leader."""
@@ -90,8 +80,6 @@ class ClusterAnswer:
     """Whether a cluster answers the agent, and how fast."""
 
     alias: str
-    """Our alias of the cluster."""
-
     answered_at: datetime | None = None
     """When it last answered; `None` if it never did."""
 
@@ -114,7 +102,6 @@ class PositionSource(StrEnum):
     """What a position is known from."""
 
     COMMITTED = "committed"
-    """The committed offset: up to one flush interval old."""
 
     SYNC = "sync"
     """The last offset sync: up to a hundred records old."""
@@ -124,7 +111,6 @@ class PositionSource(StrEnum):
     but no proof, as others may write there."""
 
     START = "start"
-    """The log start: nothing was ever copied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +121,6 @@ class Position:
     """Next source offset to copy."""
 
     origin: PositionSource
-    """What says so."""
 
 
 def prove(committed: Committed | None, sync: Sync | None) -> Position | None:
@@ -157,17 +142,11 @@ class PartitionView:
     """
 
     remote: str
-    """Name of the topic at the target."""
-
     source_id: str
-    """Id of the topic at the source."""
-
     source_start: int | None
     """Log start at the source; `None` where it was not asked."""
 
     source_end: int
-    """End at the source, as the mirror's consumer sees it."""
-
     target_id: str | None
     """Id of the topic at the target; `None` if it does not exist, or the
     target did not answer."""
@@ -177,8 +156,6 @@ class PartitionView:
     known, or there is no such partition."""
 
     uncopied: bool
-    """Whether the target answered and has no such partition."""
-
     committed: Committed | None
     """Committed offset, read before both ends."""
 
@@ -190,7 +167,6 @@ class PartitionView:
     not say."""
 
     marked: bool = False
-    """Whether markers of the mirror's transactions are in the copies."""
 
     @property
     def log_start(self) -> int:
@@ -245,20 +221,14 @@ class FlowView:
     """
 
     flow: str
-    """Name of the flow."""
-
     at: datetime
     """When the survey began, just before the positions were read."""
 
     committed: Mapping[TopicPartition, Committed]
-    """Committed position of each source partition."""
-
     syncs: Mapping[TopicPartition, Sync]
     """Newest sync of each source partition."""
 
     caught_up: bool
-    """Whether the mirror's internal topics were read to their ends."""
-
     target: ClusterView | None
     """The target, `None` if it did not answer."""
 
@@ -270,24 +240,14 @@ class FlowView:
     target; empty if the source did not answer."""
 
     exactly_once: bool = False
-    """Whether the mirror writes in transactions."""
-
     carried: CarriedTopics = field(default_factory=CarriedTopics)
-    """Who says so, and what is left out."""
-
     conflicts: tuple[Conflict, ...] = ()
-    """Topics that another flow copies, too."""
-
     problems: tuple[str, ...] = ()
-    """What kept facts from being read, in sentences."""
-
     new_syncs: tuple[Sync, ...] = ()
     """Every sync that was read since the view before, in the topic's order.
     The last of them may have been read after the ends: see `SyncBuffer`."""
 
     answers: tuple[ClusterAnswer, ...] = ()
-    """Whether source and target, in this order, answer the agent."""
-
     before: Mapping[TopicPartition, PartitionView | None] = field(
         default_factory=dict, repr=False
     )
@@ -447,25 +407,14 @@ class TopicConfigs:
     """``segment.bytes``: records are deleted by whole segments."""
 
     segment_ms: int | None = None
-    """``segment.ms``: age from which a segment is closed."""
-
     cleanup_policy: frozenset[str] | None = None
-    """``cleanup.policy``: ``delete``, ``compact``, both or neither."""
-
     max_message_bytes: int | None = None
     """``max.message.bytes``: the largest batch that the topic takes."""
 
     timestamp_type: str | None = None
-    """``message.timestamp.type``: ``CreateTime`` or ``LogAppendTime``."""
-
     min_insync_replicas: int | None = None
-    """``min.insync.replicas``."""
-
     compression_type: str | None = None
-    """``compression.type``; ``producer`` keeps what was sent."""
-
     own: frozenset[str] = frozenset()
-    """Properties that the topic sets itself; others are its broker's."""
 
     @property
     def compacted(self) -> bool:
@@ -529,7 +478,6 @@ FIELDS: Mapping[str, str] = {
     "min.insync.replicas": "min_insync_replicas",
     "compression.type": "compression_type",
 }
-"""Fields by Kafka's names."""
 
 
 def _number(values: Mapping[str, str | None], name: str) -> int | None:

@@ -15,10 +15,7 @@ class FlowTopics:
 
     flow: Flow
     names: Mapping[str, str]
-    """Their names at the target, by those at the source."""
-
     is_merged: Callable[[str], bool]
-    """Whether a source topic is declared to share its target topic."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,14 +23,11 @@ class Conflict:
     """What a flow and another one do to the same topics."""
 
     other: str
-    """Name of the other flow."""
-
     loop: bool
     """Whether it copies them back under the names that they had, and does not
     write to the same topics of the target."""
 
     topics: tuple[str, ...]
-    """Names at the source of the flow, sorted."""
 
     @property
     def cause(self) -> str:

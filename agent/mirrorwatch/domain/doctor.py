@@ -33,7 +33,6 @@ class FindingSeverity(IntEnum):
     """How bad a finding is."""
 
     WARNING = 1
-    """It works, and something may go wrong."""
 
     ERROR = 2
     """Something does not work until this is corrected."""
@@ -50,17 +49,9 @@ class DoctorFinding:
 
     severity: FindingSeverity
     subject: str
-    """What it is about: ``cluster summit``, ``flow summit->ldf``."""
-
     check: str
-    """What was checked, in a word: ``tcp``, ``tls``, ``rights``."""
-
     cause: str
-    """What is wrong."""
-
     remedy: str
-    """What to do about it."""
-
     reference: str = ""
     """Where more is said about it."""
 
@@ -71,8 +62,6 @@ class SetupConnector:
 
     name: str
     fact: Connector | Companion
-    """What it means."""
-
     properties: Mapping[str, str]
     """Its configuration. It may hold passwords: a rule quotes no value but
     those that cannot be one."""
@@ -91,45 +80,20 @@ class MirrorSetup:
 
     flow: str
     source: str
-    """Our alias of the source."""
-
     target: str
-    """Our alias of the target."""
-
     topics: ReplicatedTopics
-    """What the flow carries, as we are configured."""
-
     policy: Literal["identity", "default", "format"]
-    """Our `naming.policy`."""
-
     separator: str = "."
-    """Our `mirror.separator`."""
-
     syncs_location: Literal["source", "target"] = "source"
-    """Our `mirror.syncs_location`."""
-
     canary: str | None = None
     """Canary topic at the source; `None` if there is none."""
 
     counts_errors: bool = False
-    """Whether somebody counts failed records: JMX is configured."""
-
     connectors: tuple[SetupConnector, ...] = ()
-    """Connectors of this flow."""
-
     source_topics: frozenset[str] = frozenset()
-    """Topics that the agent sees at the source."""
-
     target_topics: frozenset[str] = frozenset()
-    """Topics that the agent sees at the target."""
-
     brokers: Mapping[str, int] = field(default_factory=dict)
-    """Number of brokers by side."""
-
     replication: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    """Replication factor of the mirror's internal topics, by side and
-    name."""
-
     largest: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """``max.message.bytes`` at the source and at the target by source topic,
     where both are known."""
@@ -149,7 +113,6 @@ class MirrorSetup:
 
 
 Found = Iterator[tuple[str, str]]
-"""Cause and remedy of each finding."""
 
 
 def _single_replica(setup: MirrorSetup) -> Found:
@@ -179,7 +142,6 @@ def _single_replica(setup: MirrorSetup) -> Found:
 def _by_value(
     found: Iterable[tuple[str, str | None]],
 ) -> list[tuple[str, list[str]]]:
-    """Return who has each value, as one cause is told once."""
     names: dict[str, list[str]] = {}
     for name, value in found:
         if value is not None:
@@ -592,7 +554,6 @@ def find_traps(setup: MirrorSetup) -> list[DoctorFinding]:
 
 
 SHOWN = 3
-"""Names that a sentence lists."""
 
 
 def _list(names: Iterable[str]) -> str:

@@ -22,7 +22,6 @@ class Health(IntEnum):
     """Not configured, or known to be absent there. Outside flow health."""
 
     OK = 0
-    """Within its limits."""
 
     UNKNOWN = 1
     """Not enough was seen to say. Never treated as healthy."""
@@ -54,12 +53,8 @@ class Finding:
     """One condition that a check found, identified by code and subject."""
 
     code: str
-    """Name of a catalogue entry, ``check.condition``."""
-
     health: Health
     title: str
-    """Sentence rendered from the entry; ``{mirror}`` stands for the mirror."""
-
     subject: Subject = field(default_factory=dict)
     numbers: Numbers = field(default_factory=dict)
 

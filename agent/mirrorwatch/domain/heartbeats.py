@@ -28,8 +28,6 @@ class LastHeartbeat:
     """The newest heartbeat of one pair in one topic."""
 
     beat_at: datetime
-    """When it was made, by the clock of who made it."""
-
     seen_at: datetime
     """When it was first seen, by our clock."""
 
@@ -39,8 +37,6 @@ class HeartbeatLatency:
     """Heartbeats that wait at the source, and their copies."""
 
     pair: tuple[str, str]
-    """Aliases that they name."""
-
     source: LastHeartbeat
     """The newest one at the source."""
 
@@ -79,11 +75,7 @@ class HeartbeatsObservation:
     """Heartbeats of one flow."""
 
     flow: str
-    """Name of the flow."""
-
     at: datetime
-    """When they were put together (UTC)."""
-
     interval: timedelta | None = None
     """How often a worker of this mirror writes one at the target; `None` if
     it writes none."""
@@ -92,13 +84,8 @@ class HeartbeatsObservation:
     """The newest one that it wrote."""
 
     expected_since: datetime | None = None
-    """Since when it is known to write them."""
-
     carried: tuple[HeartbeatLatency, ...] = ()
-    """Those that are copied from the source."""
-
     problems: tuple[str, ...] = ()
-    """What keeps them from being known, in sentences."""
 
 
 class HeartbeatTracker:
@@ -115,7 +102,6 @@ class HeartbeatTracker:
         self._beats: dict[Pair, LastHeartbeat] = {}
         self._waits: dict[tuple[str, str], datetime] = {}
         self._followed: set[tuple[str, str]] = set()
-        """Pairs of which all were copied once."""
 
     def note(self, beats: Iterable[Heartbeat], now: datetime) -> None:
         """Take the newest heartbeat of each pair."""

@@ -19,10 +19,7 @@ class LatencyObservation:
     """How long the probes of one flow took, and what is usual."""
 
     flow: str
-    """Name of the flow."""
-
     at: datetime
-    """When it was worked out (UTC)."""
 
     p99: timedelta | None
     """99th percentile of the last five minutes, `None` without arrivals."""

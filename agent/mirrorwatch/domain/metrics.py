@@ -19,7 +19,6 @@ __all__ = [
 
 
 PREFIX = "mirrorwatch_"
-"""Begins every name that leaves the process."""
 
 
 class MetricType(StrEnum):
@@ -32,7 +31,6 @@ class MetricType(StrEnum):
     """True at one moment; absent when it is not known."""
 
     HISTOGRAM = "histogram"
-    """Durations. In InfluxDB each one is a point of its own."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -131,7 +129,6 @@ class Histogram:
     A negative duration falls into the first."""
 
     total: timedelta = timedelta()
-    """Sum of all observed durations."""
 
     def observe(self, duration: timedelta) -> None:
         """Count one duration."""
@@ -164,10 +161,5 @@ class Sample(NamedTuple):
     """
 
     metric: Metric
-    """What it is a value of."""
-
     labels: tuple[str, ...]
-    """Values of the metric's labels, in their order."""
-
     value: float | Histogram
-    """The value; a histogram for metrics of that type."""

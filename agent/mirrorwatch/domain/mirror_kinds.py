@@ -41,4 +41,3 @@ KINDS: Mapping[str, MirrorTraits] = {
     "opaque": without_positions("the mirror"),
     **PRESETS,
 }
-"""By ``mirror.kind`` of the configuration."""

@@ -40,7 +40,6 @@ __all__ = [
 ]
 
 KAFKA_4 = (4, 0)
-"""Version from which `BLACKLISTS` are ignored."""
 
 BLACKLISTS = {
     "topics.blacklist": "topics.exclude",
@@ -56,19 +55,12 @@ class Committed:
     """A source offset that the mirror committed."""
 
     topic: str
-    """Source topic."""
-
     partition: int
-    """Source partition."""
-
     position: int | None
     """Next source offset to copy; `None` if the offset was deleted."""
 
     written_at: datetime
-    """When the mirror wrote it, by the earlier of its clock and ours."""
-
     connector: str = ""
-    """Connector that committed it; empty for a mirror that is none."""
 
     @property
     def key(self) -> tuple[str, int]:
@@ -81,19 +73,10 @@ class Sync:
     """One record's offsets on both sides."""
 
     topic: str
-    """Source topic."""
-
     partition: int
-    """Source partition."""
-
     upstream: int
-    """Source offset of the record."""
-
     downstream: int
-    """Target offset of the record."""
-
     written_at: datetime
-    """When the mirror wrote it, by the earlier of its clock and ours."""
 
     @property
     def key(self) -> tuple[str, int]:
@@ -111,18 +94,12 @@ class Connector:
     """How the mirror's source connector is configured."""
 
     name: str
-    """Name of the connector."""
-
     selection: Selection
-    """Topics that it replicates, by its patterns."""
-
     filter_unknown: bool = False
     """Whether the patterns do not say what it replicates: a class of the
     site's own chooses topics, or only the worker knows the patterns."""
 
     refresh: timedelta
-    """How often it looks for new topics and partitions."""
-
     refreshes: bool = True
     """Whether it does so while it runs, and not at its start alone."""
 
@@ -161,8 +138,6 @@ class Connector:
     others, too; `None` if it does not."""
 
     tolerates_errors: bool = False
-    """Whether records that fail are dropped (``errors.tolerance``)."""
-
     transforms: bool = True
     """Whether it has transforms, which may drop records that were read; true
     where that is not said."""
@@ -174,8 +149,6 @@ class Connector:
     """Whether it writes in transactions; false where that is not said."""
 
     emits_syncs: bool = True
-    """Whether it writes offset syncs (``emit.offset-syncs.enabled``)."""
-
     heartbeats_after: str | None = None
     """Separator of names: topics whose last part is ``heartbeats`` are
     replicated whatever the selection says. Empty if what stands before it is
@@ -206,11 +179,7 @@ class Companion:
     """A connector that does not copy records of this flow."""
 
     name: str
-    """Name of the connector."""
-
     role: Literal["checkpoints", "heartbeats", "neighbour", "removed"]
-    """What it does: for this flow, for others, or nothing any more."""
-
     interval: timedelta | None = None
     """How often it emits; `None` if it does not, or not for this flow."""
 
@@ -219,7 +188,6 @@ class Companion:
     known, or its patterns are none that Python reads as Java does."""
 
     since_kafka_4: "Companion | None" = None
-    """As with `Connector`."""
 
 
 Configured = TypeVar("Configured", Connector, Companion)
@@ -247,10 +215,7 @@ class TaskCount:
     """How many tasks a connector has: those beyond it are left over."""
 
     connector: str
-    """Name of the connector."""
-
     tasks: int
-    """Number of its tasks."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -258,16 +223,9 @@ class Assignment:
     """The partitions that one task of a connector was given."""
 
     connector: str
-    """Name of the connector."""
-
     task: int
-    """Number of the task."""
-
     partitions: frozenset[tuple[str, int]]
-    """Source topics and partitions."""
-
     written_at: datetime
-    """When it was given them, by the earlier of its clock and ours."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -275,8 +233,6 @@ class TaskState:
     """What Connect says of a connector, or of one of its tasks."""
 
     connector: str
-    """Name of the connector."""
-
     task: int | None
     """Number of the task; `None` for the connector itself."""
 
@@ -285,16 +241,11 @@ class TaskState:
     ``UNASSIGNED``; `None` if it was removed."""
 
     worker: str
-    """Who runs it, as Connect names it."""
-
     trace: str
     """Stack trace of what failed; empty if nothing did."""
 
     generation: int
-    """Grows with every rebalance."""
-
     written_at: datetime
-    """When it was written, by the earlier of its clock and ours."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -302,20 +253,13 @@ class Heartbeat:
     """A sign of life that the mirror carries."""
 
     source: str
-    """Alias of the cluster that it names as its source."""
-
     target: str
-    """Alias of the cluster that it names as its target."""
-
     place: Literal["source", "carried", "target"]
     """Where it was read: at the source, where the mirror copied it to, or at
     the target, where a worker of the mirror wrote it without copying."""
 
     beat_at: datetime
-    """When it was made, by the clock of who made it."""
-
     written_at: datetime
-    """When it was written, by the earlier of its clock and ours."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -323,28 +267,16 @@ class Checkpoint:
     """Where a consumer group would go on at the target."""
 
     group: str
-    """Name of the consumer group."""
-
     topic: str
-    """Topic, by its name at the target."""
-
     partition: int
-    """Partition."""
-
     upstream: int
-    """The group's offset at the source."""
-
     downstream: int
-    """The same at the target."""
-
     written_at: datetime
-    """When it was written, by the earlier of its clock and ours."""
 
 
 MirrorFact = (
     Committed | Sync | Connector | Companion | TaskCount | Assignment
 ) | (TaskState | Heartbeat | Checkpoint)
-"""Anything read from an internal topic."""
 
 
 REFRESH = timedelta(minutes=10)
@@ -352,7 +284,6 @@ REFRESH = timedelta(minutes=10)
 ``sync.topic.configs.interval.seconds``."""
 
 FLUSH = timedelta(minutes=1)
-"""Connect's default of ``offset.flush.interval.ms``."""
 
 TARGET_ALIAS = "target"
 """``target.cluster.alias`` of MirrorMaker 2's connectors where it is not set
@@ -367,11 +298,7 @@ class ConnectorSettings:
     """
 
     refresh: timedelta = REFRESH
-    """How often the slowest looks for new topics and partitions."""
-
     refreshes: bool = True
-    """Whether all look for them while they run."""
-
     config_sync: timedelta | None = REFRESH
     """How often the slowest copies topic configs; `None` if none does."""
 
@@ -386,7 +313,6 @@ class ConnectorSettings:
     whatever the selections say."""
 
     known: bool = False
-    """Whether a connector was seen at all."""
 
     @classmethod
     def of(cls, connectors: Iterable[Connector]) -> "ConnectorSettings":
@@ -428,7 +354,6 @@ class ConnectorSettings:
         return known
 
     def _is_heartbeats(self, topic: str) -> bool:
-        """Return whether a topic is taken whatever the filter says."""
         before = topic.removesuffix(HEARTBEATS)
         return before != topic and any(
             not before or before.endswith(separator)
@@ -441,7 +366,6 @@ class ConnectorSettings:
 
     @cached_property
     def _wanted(self) -> dict[str, bool]:
-        """What was answered: asked for each topic at each tick."""
         return {}
 
     @cached_property

@@ -30,26 +30,17 @@ class MirrorTraits:
     """
 
     title: str = "MirrorMaker 2"
-    """Its name in reasons."""
-
     in_group: bool = False
     """Whether its positions are offsets of a consumer group at the source,
     and not records of internal topics."""
 
     in_zookeeper: bool = False
-    """Whether its positions are offsets in ZooKeeper."""
-
     keeps_offsets: bool = False
     """Whether a record has the same offset on both sides: then the target's
     end is the position, and there is no other."""
 
     in_connect: bool = False
-    """Whether its positions are records of Connect's offsets topic, without
-    offset-syncs beside them."""
-
     has_positions: bool = True
-    """Whether its positions can be read anywhere."""
-
     naming: Literal["default", "identity"] = "default"
     """How it names topics where the configuration does not say it."""
 
@@ -63,30 +54,19 @@ class MirrorTraits:
     that runs never expire."""
 
     keeps_partitions: bool = True
-    """Whether a record goes to the partition of its number."""
-
     keeps_timestamps: bool = True
-    """Whether a copy has the timestamp of its record."""
-
     keeps_tombstones: bool = True
-    """Whether the copy of a record without a value has none either."""
-
     added_headers: tuple[str, ...] = ()
-    """Headers that it adds to copies: no audit compares them."""
-
     starts_at_end: bool | None = None
     """Whether it skips what a partition held when it found it; `None` if its
     configuration decides, and no topic of its own shows that."""
 
     creates_topics: bool = True
-    """Whether it creates topics at the target as they are at the source."""
-
     unflushed: timedelta = timedelta()
     """How long after a commit records that it covers may still be sent; zero
     where only what was acknowledged is committed."""
 
     off: Mapping[str, str] = field(default_factory=dict)
-    """Reasons of the checks that cannot be verified, by check."""
 
     @property
     def only_commits(self) -> bool:

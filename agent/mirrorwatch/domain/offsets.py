@@ -220,7 +220,6 @@ RUNS_KEPT = 64
 each transaction marker, drop or rewind begins another."""
 
 UNKNOWN = 1 << 62
-"""More records than a partition ever has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +233,6 @@ class OffsetRun:
     """Target offset of the first record."""
 
     length: int = 1
-    """Records."""
 
     @property
     def last_upstream(self) -> int:
@@ -257,15 +255,12 @@ class SafeStart:
     """The last target offset from which a consumer surely misses nothing."""
 
     offset: int
-    """The offset."""
-
     repeated: int
     """Records at most that it reads twice from there: those that it had read
     at the source, and those that the mirror wrote more than once. `UNKNOWN`
     where only the target's end would show it."""
 
     exact: bool
-    """Whether it reads just so many twice."""
 
 
 class OffsetMap:
@@ -604,7 +599,6 @@ class OffsetMap:
 
 
 def _to_runs(copies: Mapping[int, int]) -> list[OffsetRun]:
-    """Return source offsets by target offset as runs without a gap."""
     runs: list[OffsetRun] = []
     for downstream, upstream in sorted(copies.items()):
         last = runs[-1] if runs else None
@@ -632,7 +626,6 @@ def _finest_at_the_end(runs: Sequence[OffsetRun]) -> list[OffsetRun]:
 def _pieces(
     run: OffsetRun, strangers: Sequence[int], known: Mapping[int, int]
 ) -> list[OffsetRun]:
-    """Return what is left of a run over strangers, by known copies."""
     alike = [
         downstream
         for downstream, upstream in known.items()

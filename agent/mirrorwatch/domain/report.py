@@ -47,13 +47,8 @@ class Flow:
     """One-way replication of a set of topics by one mirror."""
 
     name: str
-    """Name, by default ``source->target``."""
-
     source: str
-    """Alias of the cluster that is read."""
-
     target: str
-    """Alias of the cluster that is written."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,23 +56,13 @@ class Verdict:
     """Judgement of one check on one flow."""
 
     flow: str
-    """Name of the flow that was judged."""
-
     check: str
-    """Stable name of the check, used as a label in every sink."""
-
     health: Health
-    """Outcome of the check."""
-
     reason: str
-    """One sentence that a person on call can act on."""
-
     since: datetime
     """When the check first had this health without a break (UTC)."""
 
     evidence: Evidence = field(default_factory=dict)
-    """Facts that led to the outcome."""
-
     findings: tuple[Finding, ...] = ()
     """Everything that was found, worst first."""
 
@@ -127,24 +112,16 @@ class Cause:
     """Which part is at fault where checks of one flow are bad."""
 
     flow: str
-    """Name of the flow."""
-
     code: str
-    """Stable code of the condition, for example ``cluster.silent``."""
-
     part: str
     """``source``, ``link``, ``mirror``, ``target``, ``monitor``, or two of
     them where the agent cannot tell which."""
 
     reason: str
-    """One sentence that a person on call can act on."""
-
     since: datetime
     """When the first sign of it was seen (UTC)."""
 
     evidence: tuple[str, ...]
-    """What was seen, each in a few words."""
-
     symptoms: tuple[str, ...]
     """Checks that are bad because of it, in the order of the checks."""
 
@@ -157,16 +134,9 @@ class MaintenanceWindow:
     """A stretch of time in which nobody is to be notified of a flow."""
 
     flow: str
-    """Name of the flow."""
-
     since: datetime
-    """When it began (UTC)."""
-
     until: datetime
-    """When notices are sent again (UTC)."""
-
     reason: str
-    """What is done, in the words of who announced it."""
 
     def holds(self, at: datetime) -> bool:
         """Return whether notices are held at a time."""
@@ -199,11 +169,7 @@ class AgentState:
     queues reports, whether the last attempt to send succeeded."""
 
     spooled_points: Mapping[str, int] = field(default_factory=dict)
-    """By sink that keeps a backlog: points that wait to be written."""
-
     lost_points: Mapping[str, int] = field(default_factory=dict)
-    """By sink: points given up so far."""
-
     last_tick: timedelta | None = None
     """How long the tick before this one took; `None` on the first."""
 
@@ -215,11 +181,7 @@ class AgentState:
     agent's own time: zero unless it was stepped."""
 
     clock_steps: int = 0
-    """How often the wall clock was stepped since the start."""
-
     internal_errors: Mapping[str, int] = field(default_factory=dict)
-    """By part of mirrorwatch: how often it crashed since the start."""
-
     problems: tuple[str, ...] = ()
     """Why what it knows may not outlast it: problems of its state file."""
 
@@ -229,25 +191,14 @@ class Report:
     """Everything learned in one tick. The only thing sinks ever see."""
 
     at: datetime
-    """When the tick started (UTC)."""
-
     flows: tuple[Flow, ...]
-    """Every configured flow."""
-
     observations: tuple[Observation, ...]
-    """What was seen."""
-
     verdicts: tuple[Verdict, ...]
-    """What it means: one for each flow and check."""
-
     agent: AgentState = field(default_factory=AgentState)
-    """How the agent itself is doing."""
-
     causes: tuple[Cause, ...] = ()
     """Which part is at fault: of each flow at most one."""
 
     maintenance: tuple[MaintenanceWindow, ...] = ()
-    """Windows in force: notices of these flows are held, verdicts go on."""
 
     @property
     def own_at(self) -> datetime:
@@ -272,10 +223,7 @@ class Problem:
     """How bad it is; `Health.UNKNOWN` if it keeps the agent from knowing."""
 
     text: str
-    """One sentence that names the place and the remedy."""
-
     condition: str = "unreadable"
-    """Second part of the finding's code."""
 
     @classmethod
     def unknown(cls, text: str, condition: str = "unreadable") -> "Problem":

@@ -35,7 +35,6 @@ def _entry(code: Code) -> str:
 
 
 def _pattern(title: str) -> str:
-    """Return a title with ``…`` for its placeholders."""
     named = title.replace("{mirror}", "MirrorMaker")
     plural = re.sub(r"\{\w+:([a-z ]+)\|([a-z ]+)\}", r"… \2", named)
     nouns = re.sub(r"\{\w+:(?!duration\})([a-z][a-z ]+)\}", r"… \1s", plural)

@@ -118,7 +118,6 @@ AGENT_METRICS = (
 
 
 def _agent_samples(agent: AgentState, at: datetime) -> Iterator[Sample]:
-    """Yield how the agent itself is doing."""
     for name, up in sorted(agent.sources_up.items()):
         source, _, flow = name.partition(" ")
         yield Sample(SOURCE_UP, (flow, source), int(up))
@@ -194,7 +193,6 @@ def _health_samples(
     causes: Iterable[Cause],
     page: str,
 ) -> Iterator[Sample]:
-    """Yield what every flow is, its health and its checks', and why."""
     judged, named = list(verdicts), list(flows)
     for flow in named:
         own = [v for v in judged if v.flow == flow.name]
@@ -236,7 +234,6 @@ def _writable(make: Callable[[], Iterable[Sample]]) -> Iterator[Sample]:
 
 
 Sampler = Callable[[Report], Iterable[Sample]]
-"""Returns the samples of a report."""
 
 
 def samples(

@@ -45,7 +45,6 @@ class _Counted:
     """What the counters were, in the report before."""
 
     rest: int = 0
-    """What was counted without a series of its own."""
 
 
 class TopicBound:

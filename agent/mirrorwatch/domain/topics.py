@@ -55,10 +55,7 @@ class DefaultNaming:
     """
 
     alias: str
-    """The mirror's alias of the source; may be empty."""
-
     separator: str = "."
-    """What stands between alias and topic; may be empty."""
 
     @property
     def prefix(self) -> str:
@@ -93,10 +90,7 @@ class IdentityNaming:
     """
 
     alias: str
-    """The mirror's alias of the source; may be empty."""
-
     separator: str = "."
-    """What stands between alias and a heartbeats topic; may be empty."""
 
     @property
     def prefix(self) -> str:
@@ -132,7 +126,6 @@ class FormatNaming:
     """Names follow a format that holds ``${topic}`` once."""
 
     format: str
-    """For example ``summit.${topic}``."""
 
     def __post_init__(self) -> None:
         if self.format.count(TOPIC_PLACEHOLDER) != 1:
@@ -170,7 +163,6 @@ class FormatNaming:
 
 
 Naming = DefaultNaming | IdentityNaming | FormatNaming
-"""Any naming policy: ``remote(topic)`` and ``origin(remote)``."""
 
 
 MM2_EXCLUDED = (r"mm2.*\.internal", r".*\.replica", r"__.*")
@@ -292,10 +284,7 @@ class Selection:
     """
 
     include: tuple[str, ...] = (".*",)
-    """Patterns of topics to carry."""
-
     exclude: tuple[str, ...] = ()
-    """Patterns of topics to leave out; they win."""
 
     def matches(self, topic: str) -> bool:
         """Return whether a source topic is carried."""
@@ -339,13 +328,8 @@ class ReplicatedTopics:
     """The topics of one flow."""
 
     selection: Selection
-    """The flow's topic filter."""
-
     naming: Naming
-    """The mirror's replication policy."""
-
     target_alias: str
-    """The mirror's alias of the target."""
 
     def carries(self, topic: str) -> bool:
         """Return whether a source topic is carried."""
@@ -388,7 +372,6 @@ class ReplicatedTopics:
 
     @cached_property
     def _known(self) -> dict[str, str | None]:
-        """Names that were worked out: they are asked for at every tick."""
         return {}
 
     def _origins(self, topic: str) -> tuple[str, ...]:
@@ -417,8 +400,6 @@ class FilteredRule:
     """Which topics a transform filters, and how much of them."""
 
     pattern: str
-    """Regex of the source topics' whole names."""
-
     at_most: float | None = None
     """Share of a topic's records that may be missing; `None` for all."""
 

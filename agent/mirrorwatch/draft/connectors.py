@@ -81,7 +81,6 @@ def find_connector_mirrors(
 
 
 def _ends(values: Mapping[str, str]) -> tuple[str | None, ...]:
-    """Return between which clusters a connector works, by their aliases."""
     return tuple(
         values.get(f"{side}.cluster.alias") for side in ("source", "target")
     )

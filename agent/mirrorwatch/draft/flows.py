@@ -58,14 +58,12 @@ MECHANISMS = {"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"}
 `MSK_IAM` the agent makes OAUTHBEARER."""
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-"""Values of ``security.protocol``."""
 
 USERS = {
     "scram-sha-512": "SASL",
     "tls": "SSL",
     "tls-external": "SSL",
 }
-"""How a `KafkaUser` logs in."""
 
 EXCLUDED_BEFORE_4 = (r".*[\-\.]internal", r".*\.replica", r"__.*")
 """``topics.exclude`` of MirrorMaker 2 before Kafka 4.0 (KIP-1074)."""
@@ -75,7 +73,6 @@ SEPARATOR_SINCE = (3, 1)
 (KIP-690)."""
 
 POLICY = "replication.policy."
-"""Prefix of the settings of naming."""
 
 POLICIES = {
     "DefaultReplicationPolicy": "default",
@@ -84,7 +81,6 @@ POLICIES = {
 """MirrorMaker 2's own, and Strimzi's of before Kafka 3.0."""
 
 FILTER = "DefaultTopicFilter"
-"""``topic.filter.class`` that regexes configure."""
 
 
 def draft_configuration(
@@ -126,7 +122,6 @@ def draft_configuration(
 
 
 def _variable(*parts: str) -> str:
-    """Name an environment variable."""
     return re.sub(r"\W+", "_", "_".join(parts), flags=re.ASCII).upper()
 
 
@@ -249,7 +244,6 @@ class _Clusters:
     def _need(
         self, alias: str, name: str, purpose: str, found: FoundCluster
     ) -> str:
-        """Return the path of a file that has to be put there."""
         safe = re.sub(r"[^\w.-]", "_", f"{alias}-{name}", flags=re.ASCII)
         self._draft.secrets[safe] = SecretFile(
             name=safe,
@@ -395,10 +389,7 @@ class _Naming:
     """How topics are named, as far as settings say it."""
 
     block: Any
-    """For the key `naming`."""
-
     separator: str
-    """The mirror's."""
 
 
 class _Flow:
@@ -604,7 +595,6 @@ class _Flow:
         )
 
     def _describe_filter(self, value: str) -> Iterator[str]:
-        """Yield what to write in the mirror's own configuration."""
         where = self._mirror.filter
         file, line, key = where.place
         at = f"{file}:{line}" if line else file
@@ -665,7 +655,6 @@ class _Flow:
         return block
 
     def _find_topics(self) -> dict[str, str | None]:
-        """Return internal topics whose names cannot be derived."""
         path = (*self._path, "mirror", "topics")
         topics = {
             kind: self._topics.take(kind, (*path, kind), f"{kind} topic")
@@ -701,7 +690,6 @@ class _Flow:
         return block
 
     def _name_internal(self) -> dict[str, str]:
-        """Name internal topics that have another separator than topics."""
         version = self._mirror.version
         off = self._get(f"{POLICY}internal.topic.separator.enabled")
         dotted = (off or "true").lower() == "false" or (
@@ -763,7 +751,6 @@ class _RefusedError(ConfigError):
     """A draft is no configuration."""
 
     found: Sequence[ConfigProblem] = ()
-    """Why."""
 
 
 class _Drafted(Document):
@@ -776,7 +763,6 @@ class _Drafted(Document):
 
 
 def _find_problems(draft: Draft) -> Sequence[ConfigProblem]:
-    """Return what `check-config` would say, once all secrets are there."""
     known = _without_references(draft.data)
     try:
         load_mapping(_Drafted(name="draft", data=known))
@@ -830,7 +816,6 @@ ADDRESSES = {"url", "sasl.oauthbearer.token.endpoint.url"}
 
 
 def _find_unquotable(value: Any, path: YamlPath) -> Iterator[YamlPath]:
-    """Yield keys and values that may be secret by their form."""
     match value:
         case dict():
             for key, part in value.items():

@@ -27,13 +27,10 @@ class Place(NamedTuple):
     """Where something stands in what was read."""
 
     file: str
-    """Name of the file, or address of the REST API."""
-
     line: int
     """Line, counted from 1; 0 where there are none."""
 
     key: str
-    """The key there."""
 
     def __str__(self) -> str:
         where = f"{self.file}:{self.line}" if self.line else self.file
@@ -45,8 +42,6 @@ class Setting:
     """One setting of a mirror."""
 
     value: str
-    """As the mirror takes it."""
-
     place: Place
     """Where it was read."""
 
@@ -61,11 +56,7 @@ class SecretFile:
     """A file that somebody has to put there before the agent starts."""
 
     name: str
-    """Name of the file in the folder of secrets."""
-
     purpose: str
-    """What it holds."""
-
     command: str = ""
     """What writes it to stdout, if that is known."""
 
@@ -78,14 +69,8 @@ class FoundCluster:
     """Its id, if that is written somewhere."""
 
     secret_commands: Mapping[str, str] = field(default_factory=dict)
-    """What prints its ``ca.crt``, ``user.crt``, ``user.key`` and
-    ``password``."""
-
     authentication: str | None = None
-    """How the agent's own user logs in, as a `KafkaUser` says it."""
-
     remark: str = ""
-    """What to know about its addresses."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -96,17 +81,11 @@ class SourceFilter:
     """Where it stands today."""
 
     kind: Literal["strimzi", "property", "connector"]
-    """How a line of it is written."""
-
     key: str
     """The last part of its key."""
 
     patch: tuple[str, ...] = ()
-    """Path in the custom resource, for `kubectl patch`."""
-
     resource: str = ""
-    """``RESOURCE NAME``, with its namespace, for `kubectl patch`, or the name
-    of the connector."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -117,21 +96,12 @@ class FoundMirror:
     """Where it was read."""
 
     settings: Settings
-    """All settings of its source connector."""
-
     dedicated: bool
-    """Whether it runs without a Connect cluster."""
-
     filter: SourceFilter
     """Where its topics are chosen."""
 
     name: str = ""
-    """Name of the source connector on a Connect cluster."""
-
     companions: Sequence[str] = ()
-    """Names of the connectors beside it that write its checkpoints and
-    heartbeats."""
-
     version: tuple[int, ...] | None = None
     """Version of Kafka that it runs with, if that is written."""
 
@@ -146,16 +116,9 @@ class FoundMirror:
     """User of the REST API, if it wants one."""
 
     ca: str | None = None
-    """File with the CA of the REST API."""
-
     hints: Sequence[str] = ()
-    """Lines of YAML for the block `mirror` that may be of use, as comments."""
-
     source: FoundCluster = FoundCluster()
-    """What else is known of the source."""
-
     target: FoundCluster = FoundCluster()
-    """What else is known of the target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +126,6 @@ class Unknown:
     """Something that nobody can know from what was read."""
 
     path: YamlPath
-    """The key of the configuration that it is about."""
-
     text: str
     """What is not known, and what to do."""
 
@@ -176,8 +137,6 @@ class Draft:
     data: dict[str, Any] = field(
         default_factory=lambda: {"clusters": {}, "flows": []}
     )
-    """What the YAML will hold."""
-
     comments: dict[YamlPath, list[str]] = field(default_factory=dict)
     """Comments above a key."""
 
@@ -191,13 +150,8 @@ class Draft:
     """Where what a key holds was read."""
 
     secrets: dict[str, SecretFile] = field(default_factory=dict)
-    """Files to put there, by their names."""
-
     variables: list[str] = field(default_factory=list)
-    """Environment variables to set."""
-
     filters: list[str] = field(default_factory=list)
-    """What to change in the mirror's filter for the canary, in lines."""
 
     @property
     def carries_canary(self) -> bool:

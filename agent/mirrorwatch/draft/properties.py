@@ -17,7 +17,6 @@ __all__ = [
 ]
 
 SPACE = " \t\f"
-"""What Java's `Properties` takes for white space."""
 
 ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
@@ -33,7 +32,6 @@ STORAGE = {
     "configs": "config.storage.topic",
     "status": "status.storage.topic",
 }
-"""The worker's settings for Connect's own topics."""
 
 
 def parse_properties(text: str, name: str) -> dict[str, Setting]:
@@ -61,7 +59,6 @@ def parse_properties(text: str, name: str) -> dict[str, Setting]:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield lines that say something, continued ones as one."""
     gathered, begin = "", 0
     for number, line in enumerate(re.split(r"\r\n|\r|\n", text), start=1):
         part = line.lstrip(SPACE)
@@ -186,7 +183,6 @@ def _below(
 def _of_cluster(
     properties: Mapping[str, Setting], alias: str
 ) -> dict[str, Setting]:
-    """Return a cluster's settings (``MirrorMakerConfig.clusterProps``)."""
     common = {k: v for k, v in properties.items() if SECURITY.fullmatch(k)}
     return common | _below(properties, f"{alias}.")
 
@@ -194,7 +190,6 @@ def _of_cluster(
 def _to_mirror(
     properties: Mapping[str, Setting], source: str, target: str
 ) -> FoundMirror:
-    """Merge settings as MirrorMaker does (``connectorBaseConfig``)."""
     place = properties["clusters"].place
     worker = _of_cluster(properties, target)
     merged = dict(properties)

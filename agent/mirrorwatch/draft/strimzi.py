@@ -38,7 +38,6 @@ MECHANISMS = {
     "plain": "PLAIN",
     "oauth": "OAUTHBEARER",
 }
-"""SASL mechanisms by ``authentication.type``."""
 
 COMPANIONS = {
     "checkpointConnector": "MirrorCheckpointConnector",
@@ -65,7 +64,6 @@ class _Node:
     """Where its resource begins."""
 
     def __getitem__(self, key: str | int) -> "_Node":
-        """Return what is below a key; of nothing if there is none."""
         value = None
         if isinstance(self.value, dict):
             value = self.value.get(key)
@@ -174,7 +172,6 @@ def find_strimzi_mirrors(
 
 
 def _find_resources(document: Document) -> Iterator[_Node]:
-    """Yield Strimzi's resources of a document, those of a list too."""
     if document.problems:
         raise document.to_error(document.problems)
     top = _Node(document, (), document.data)
@@ -247,7 +244,6 @@ class _Others:
 
 
 def _has(kafka: _Node, servers: str) -> bool:
-    """Return whether these are the addresses of a `Kafka` resource."""
     name = kafka["metadata"]["name"].text()
     listeners = kafka["status"]["listeners"].items()
     known = {each["bootstrapServers"].text() for each in listeners}
@@ -333,7 +329,6 @@ def _find_topics(target: _Node) -> dict[str, Setting]:
 def _read_settings(
     mirror: _Node, source: _Node, target: _Node
 ) -> dict[str, Setting]:
-    """Merge settings as Strimzi does."""
     found: dict[str, Setting] = {}
     for prefix, cluster in (("source", source), ("target", target)):
         found |= {
@@ -355,7 +350,6 @@ def _setting(key: str, node: _Node) -> dict[str, Setting]:
 
 
 def _read_cluster(cluster: _Node) -> dict[str, Setting]:
-    """Return a cluster's settings by the names of Kafka's clients."""
     alias, servers = cluster["alias"], cluster["bootstrapServers"]
     alias.needed()
     servers.needed()
@@ -413,7 +407,6 @@ def _find_filter(
 
 
 def _suggest(resource: _Node, namespace: str | None) -> list[str]:
-    """Return what the mirror offers, and init cannot know to be reachable."""
     name = resource["metadata"]["name"].text() or "NAME"
     host = f"{name}-mirrormaker2-api" + (f".{namespace}" if namespace else "")
     lines = [

@@ -106,7 +106,6 @@ def _write_comments(
 
 
 def _scalar(value: Any) -> str:
-    """Return a value in one line."""
     plain = not isinstance(value, str) or value.isprintable()
     text: str = yaml.safe_dump(
         value,

@@ -63,7 +63,6 @@ T = TypeVar("T")
 ABSENT = KafkaError.UNKNOWN_TOPIC_OR_PART
 
 RIGHT = "DESCRIBE (READ includes it) on topic {topic}"
-"""What it takes to read offsets."""
 
 MOST_FAILURES = 5
 """Questions in a row to which no broker answers until the client that asks is
@@ -87,8 +86,6 @@ class Topic:
     """A topic as its cluster describes it."""
 
     name: str
-    """Name on that cluster."""
-
     id: str
     """Topic id (KIP-516): another one is another topic of the same name."""
 
@@ -111,10 +108,7 @@ class Brokers:
     """The members of a cluster."""
 
     cluster_id: str
-    """Id that the cluster was formatted with."""
-
     ids: frozenset[int]
-    """Ids of the brokers that are up."""
 
 
 class Cluster:
@@ -509,7 +503,6 @@ def _to_spec(time: int) -> Any:
 
 
 def _is_led(place: TopicPartition, listed: ClusterMetadata) -> bool:
-    """Whether a client that has listed this knows the leader."""
     topic, partition = place
     known = listed.topics.get(topic)
     if known is None or known.error is not None:
@@ -549,10 +542,7 @@ class Described:
     """A cluster and its topics."""
 
     id: str
-    """Id that the cluster was formatted with."""
-
     topics: Mapping[str, TopicFacts]
-    """All topics that the agent may see but Kafka's own, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -560,10 +550,7 @@ class Listed:
     """A cluster and what it lists of its topics."""
 
     id: str
-    """Id that the cluster was formatted with."""
-
     partitions: Mapping[str, int]
-    """How many all topics have that the agent may see but Kafka's own."""
 
 
 def describe(cluster: Cluster) -> Described:

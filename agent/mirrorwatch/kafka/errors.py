@@ -42,7 +42,6 @@ QUIET = {
     # A broker that comes back is found within a second.
     "reconnect.backoff.max.ms": 1000,
 }
-"""Properties of every client. librdkafka's own names."""
 
 FRUGAL = {
     # Each client would measure itself, for brokers that want to know: with

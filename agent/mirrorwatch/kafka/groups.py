@@ -127,13 +127,8 @@ class SourceGroup:
     """The consumer group with which a mirror reads its source."""
 
     state: str
-    """Kafka's name of its state, for example ``stable`` or ``empty``."""
-
     members: tuple[tuple[str, str], ...]
-    """Client id and host of each member."""
-
     offsets: Mapping[tuple[str, int], int]
-    """Offsets that it committed, by topic and partition."""
 
 
 def read_source_group(cluster: Cluster, group: str) -> SourceGroup:

@@ -102,7 +102,6 @@ class OffsetLookup:
 
     @property
     def _knows_leaders(self) -> bool:
-        """Whether leaders were listed so lately that they may be asked."""
         return self._listed_at is not None and (
             self._clock() < self._listed_at + LEADERS_MS / 1000
         )
@@ -232,7 +231,6 @@ def _answered(
     answers: Sequence[Requested],
     wanted: Mapping[TopicPartition, int],
 ) -> tuple[Sequence[TopicPartition], Sequence[Requested]]:
-    """Return the partitions that have an answer, and these answers."""
     if not any(map(_ERROR, answers)) and min(map(_OFFSET, answers)) >= 0:
         return batch, answers  # nearly always
     # Ends and starts are not negative.
@@ -248,7 +246,6 @@ def _ask_at_once(
     ask: Callable[[Sequence[TopicPartition]], Sequence[Requested]],
     batches: Sequence[Sequence[TopicPartition]],
 ) -> Iterator[Sequence[Requested]]:
-    """Yield the answers in the order of the batches."""
     # A small site needs no threads.
     if len(batches) < 2:
         yield from map(ask, batches)

@@ -53,7 +53,6 @@ __all__ = [
 
 
 BATCH = 1000
-"""Records taken at once."""
 
 POLL = 0.25
 """Seconds to wait for records that are known to be there."""
@@ -84,7 +83,6 @@ class PartitionEnd:
     topic: str
     partition: int
     offset: int
-    """The end: of what may be read at this isolation level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -704,13 +702,10 @@ class RecordFingerprint:
     """One record."""
 
     content: int
-    """Of key and value."""
-
     timestamp: int
     """Milliseconds; a copy has that of its record."""
 
     by_broker: bool
-    """Whether the broker set it when it stored the record."""
 
     def number(self, *, timed: bool) -> int:
         """Return one number; two records are alike if theirs are equal.

@@ -46,10 +46,7 @@ class ZooKeeperAccess:
     """Name for the scheme ``digest``, where znodes are not for everybody."""
 
     password: str | None = field(default=None, repr=False)
-    """Password for it."""
-
     ca: str | None = None
-    """PEM file of the authority of the servers' certificates: with TLS."""
 
 
 class OffsetNodes:

@@ -21,8 +21,6 @@ class MirrorAdapter:
     """How one kind of mirror is read."""
 
     topics: Callable[[MirrorSettings], Mirror]
-    """Makes what reads its internal topics."""
-
     jmx: Callable[[MirrorSettings], MirrorJmx] | None = None
     """Makes what reads its JMX metrics; `None` if nothing does."""
 
@@ -36,7 +34,6 @@ class MirrorWithoutTopics:
     """
 
     group: str | None
-    """Consumer group at the source that holds its positions."""
 
     @classmethod
     def in_group(cls, settings: MirrorSettings) -> Mirror:
@@ -84,4 +81,3 @@ MIRRORS: Mapping[str, MirrorAdapter] = {
     kind: WITH_TOPICS.get(kind) or _without_topics(traits)
     for kind, traits in KINDS.items()
 }
-"""By ``mirror.kind`` of the configuration."""

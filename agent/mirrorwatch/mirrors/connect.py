@@ -43,7 +43,6 @@ __all__ = [
 ]
 
 Properties = Mapping[str, Any]
-"""Configuration of a connector or a task."""
 
 T = TypeVar("T")
 
@@ -174,11 +173,7 @@ class ConnectMirror(ABC):
     """
 
     source_class: ClassVar[str]
-    """Class of its source connector."""
-
     isolation_key: ClassVar[str]
-    """Setting of its consumers' isolation level."""
-
     settings: MirrorSettings
 
     @property

@@ -426,32 +426,19 @@ class MirrorMaker2:
     """
 
     source_alias: str
-    """``source.cluster.alias``."""
-
     target_alias: str
-    """``target.cluster.alias``."""
-
     separator: str = "."
-    """``replication.policy.separator``."""
-
     dedicated: bool = True
     """Whether it runs on its own and not on a Connect cluster."""
 
     connectors: tuple[str, ...] = ()
-    """Connectors of this flow; empty for all that read the source alias."""
-
     syncs_location: Literal["source", "target"] = "source"
-    """``offset-syncs.topic.location``."""
-
     carried_heartbeats: str | None = None
     """Name at the target of the source's heartbeats topic, where it is not
     prefixed as by MirrorMaker 2's own policies."""
 
     topics: Mapping[str, str | None]
-    """Configured names of internal topics, by kind."""
-
     max_in_flight: int | None = None
-    """Overrides what the connector's configuration says."""
 
     @classmethod
     def of(cls, settings: MirrorSettings) -> "MirrorMaker2":

@@ -53,14 +53,9 @@ class Rule:
     """Where a metric comes from, and how several values become one."""
 
     attribute: str
-    """Attribute of the MBeans."""
-
     how: _How
     weight: str | None = None
-    """Attribute by which a mean is weighted."""
-
     scale: float = 1
-    """What the attribute is multiplied by to have the metric's unit."""
 
 
 def total(attribute: str) -> Rule:
@@ -306,22 +301,13 @@ class Ownership:
     """What is of one flow."""
 
     source_alias: str
-    """``source.cluster.alias``."""
-
     target_alias: str
-    """``target.cluster.alias``."""
-
     naming: Naming
-    """The mirror's replication policy."""
-
     selection: Selection
-    """Source topics that the flow carries."""
-
     connectors: tuple[str, ...] = ()
     """The flow's connectors, where they are configured."""
 
     dedicated: bool = True
-    """Whether the mirror runs on its own."""
 
     def of_mirror(self, mbeans: Iterable[MBean]) -> Iterator[MBean]:
         """Yield the mirror's own MBeans of this flow."""
@@ -428,7 +414,6 @@ class Ownership:
         )
 
     def _task(self, mbean: MBean) -> tuple[str, int] | None:
-        """Return connector and task of a consumer of this flow."""
         match = self._client_id.fullmatch(_client(mbean))
         if match is None:
             return None
@@ -540,7 +525,6 @@ TASK = {
 
 
 OTHER = "other"
-"""Class of topics that have none."""
 
 _ERRORS = {
     "record_failures": "total-record-failures",
@@ -559,8 +543,6 @@ class MirrorMaker2Jmx:
     """Reads the metrics of one flow out of MBeans."""
 
     own: Ownership
-    """Which MBeans are the flow's."""
-
     classes: Mapping[str, TopicPattern]
     """Pattern of the source topics in each class; the first one counts."""
 

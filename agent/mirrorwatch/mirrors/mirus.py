@@ -82,7 +82,6 @@ class Mirus(ConnectMirror):
 
 
 def _to_selection(properties: Properties) -> Selection:
-    """Return the topics that it copies: all three settings add to them."""
     named = split_patterns(properties.get("topics.whitelist") or "")
     regex = properties.get("topics.regex")
     return Selection(

@@ -216,7 +216,6 @@ class _Listener(logging.Handler):
 
 @contextmanager
 def _heard() -> Iterator[list[str]]:
-    """Give what Apprise logs, which is shown nowhere as it is."""
     lines: list[str] = []
     listener = _Listener(lines)
     LOGGER.addHandler(listener)

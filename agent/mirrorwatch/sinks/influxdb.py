@@ -46,23 +46,15 @@ class InfluxDbAccess:
     """How to reach one bucket (2.x), or one retention policy (1.8+)."""
 
     url: str
-    """Address of the server, without anything secret."""
-
     org: str
     """Organisation; ``-`` where the server knows none."""
 
     bucket: str
-    """Bucket, or ``database/retention policy``."""
-
     secret: str = field(repr=False)
     """Token, or ``user:password``; empty if none is asked for."""
 
     basic: bool
-    """Whether the secret is a user and a password."""
-
     login_keys: str
-    """Which keys of the configuration say who we are."""
-
     bucket_keys: str
     """Which keys of the configuration say where the data goes."""
 
@@ -162,7 +154,6 @@ def _without_user(url: str) -> str:
 TIMEOUT_SECONDS = 30.0
 
 NAME = "influxdb"
-"""Name of the sink."""
 
 REFUSED_DATA = (400, 413, 422)
 """Malformed, too large, a field of another type or too old for the retention
@@ -291,7 +282,6 @@ class InfluxDbOutlet:
 
 
 def _read_error(text: str) -> tuple[str, bool]:
-    """Return the server's own words, and whether InfluxDB wrote them."""
     try:
         body = from_json(text)
     except ValueError:
@@ -319,7 +309,6 @@ def _advice(status: int, words: str, access: InfluxDbAccess) -> str:
 
 
 def _plainly(error: httpx.TransportError | httpx.InvalidURL) -> str:
-    """Return an error of the connection in words that stay the same."""
     causes = [error.__cause__, error.__context__]
     while causes[-1] is not None:
         causes += [causes[-1].__cause__ or causes[-1].__context__]

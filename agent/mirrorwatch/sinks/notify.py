@@ -88,7 +88,6 @@ def _linked(line: Line) -> str:
 
 
 def _grouped(lines: list[str]) -> list[str]:
-    """Return lines in as few blocks as hold them."""
     groups: list[str] = []
     for line in lines:
         joined = f"{groups[-1]}\n{line}" if groups else line
@@ -100,7 +99,6 @@ def _grouped(lines: list[str]) -> list[str]:
 
 
 def _escape(text: str) -> str:
-    """Keep names such as ``a->b`` from being read as Slack's own marks."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
@@ -126,10 +124,7 @@ class Receiver(Protocol):
     """Sends messages to one service."""
 
     name: str
-    """What the log calls it."""
-
     receiver: str
-    """What the configuration calls it."""
 
     def send(self, batch: Batch, timeout: timedelta) -> None:
         """Send a message of the outbox.
@@ -265,7 +260,6 @@ class WebhookReceiver:
         self._client.close()
 
     def _hide(self, text: str) -> str:
-        """Return an answer's words without anything of the address."""
         for secret in sorted(self._secrets, key=len, reverse=True):
             if len(secret) >= SHORTEST_SECRET:
                 text = text.replace(secret, "***")
@@ -284,7 +278,6 @@ def _plainly(error: httpx.RequestError) -> str:
 
 
 def _cause(error: BaseException) -> str:
-    """Return what the system said, which names no address."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ssl.SSLCertVerificationError):

@@ -61,7 +61,6 @@ class _Format(NamedTuple):
 
     content_type: str
     packed: bool
-    """Whether compressed by gzip."""
 
 
 class PrometheusSink(Collector):

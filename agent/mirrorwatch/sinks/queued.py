@@ -39,7 +39,6 @@ class Outlet(Protocol):
     """Sends batches to one server."""
 
     name: str
-    """What logs call the server."""
 
     def send(self, batch: Batch, timeout: timedelta) -> None:
         """Send a batch, and return when the server has it.
@@ -205,13 +204,10 @@ class RefusedPoints:
     """Points that a server will never take."""
 
     points: int
-    """How many."""
-
     name: str
     """The first of them."""
 
     error: SinkRejectedError
-    """Why."""
 
 
 def split_and_retry(
@@ -411,7 +407,6 @@ class DeliveryWorker:
     """
 
     interval = timedelta()
-    """`step` waits by itself."""
 
     def __init__(
         self,

@@ -405,7 +405,6 @@ class ConnectWorker:
     def _take(
         self, found: Mapping[str, Mapping[str, Any]], at: datetime
     ) -> str | None:
-        """Note what was answered; return what the answer lacks."""
         status_is_read = self._positions.optional.get("status").readable
         states = {(s.connector, s.task): s for s in self._positions.tasks()}
         for name, said in found.items():
@@ -453,7 +452,6 @@ class ConnectWorker:
         return stateless
 
     def _ours(self) -> AbstractSet[str]:
-        """Return the connectors of this flow."""
         return {c.name for c in self._positions.connectors()} | {
             c.name
             for c in self._positions.companions()

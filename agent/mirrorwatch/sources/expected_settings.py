@@ -14,7 +14,6 @@ EXAMPLE = "x"
 """Name of a topic by which two ways of naming are compared."""
 
 SETTINGS = "connector-settings"
-"""Under which problems are noted."""
 
 
 class ExpectedSettings:

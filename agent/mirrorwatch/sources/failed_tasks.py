@@ -155,7 +155,6 @@ TOO_LARGE = "RecordTooLargeException"
 """What refused it, the producer or the broker."""
 
 MAX_REQUEST = 1024 * 1024
-"""Default of a Java producer's ``max.request.size``."""
 
 Key = tuple[str, int, datetime]
 

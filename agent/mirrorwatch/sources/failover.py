@@ -48,7 +48,6 @@ UNLISTED = (
 )
 
 Offsets = Mapping[str, tuple[GroupOffset, ...]]
-"""Offsets of groups, by name."""
 
 Copied = Callable[
     [Iterable[TopicPartition]], Mapping[TopicPartition, CopiedPartition]
@@ -151,7 +150,6 @@ class FailoverSource:
         self._kept = {name: found.offsets for name, found in kept.items()}
         self._read_at = next((g.read_at for g in kept.values()), None)
         self._whole_at: datetime | None = None
-        """When every broker of the source listed its groups."""
 
         self._deleted: AbstractSet[str] = store.deleted()
         """Groups without offsets at the source, by the last answer."""
@@ -383,7 +381,6 @@ class FailoverSource:
         }
 
     def _excluded(self, group: str) -> bool:
-        """Return whether the mirror emits no checkpoints of a group."""
         filters = [
             found.groups
             for found in self._positions.companions()
@@ -465,7 +462,6 @@ def _find_unknown(
 
 
 def _select(reading: GroupReading, names: Mapping[str, str]) -> Offsets:
-    """Return how far groups are in the topics that are carried."""
     found: defaultdict[str, tuple[GroupOffset, ...]] = defaultdict(tuple)
     for (group, topic, partition), committed in reading.offsets.items():
         if topic in names:

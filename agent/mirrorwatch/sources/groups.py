@@ -29,17 +29,11 @@ class GroupReading:
     """What one round said of the consumer groups of one cluster."""
 
     at: datetime
-    """When it began."""
-
     ended: datetime | None = None
     """When all was read; `None` if nothing was."""
 
     listed: AbstractSet[str] = frozenset()
-    """Groups that the agent may see."""
-
     is_whole: bool = False
-    """Whether every broker listed its groups."""
-
     asked: AbstractSet[str] = frozenset()
     """Groups whose offsets were asked for, also such as are not listed."""
 
@@ -47,13 +41,10 @@ class GroupReading:
     """Those of them that the agent may not describe."""
 
     offsets: Mapping[GroupPartition, int] = field(default_factory=dict)
-    """Offsets that they committed."""
-
     facts: Mapping[str, GroupFacts] = field(default_factory=dict)
     """State and members of the groups, where that is asked for."""
 
     problem: str | None = None
-    """Why nothing was read."""
 
     @property
     def is_full(self) -> bool:
@@ -65,7 +56,6 @@ class GroupListener(Protocol):
     """Takes every reading of the groups at one side of one flow."""
 
     name: str
-    """What it judges, and of which flow."""
 
     def named(self) -> Iterable[str]:
         """Return groups to ask for whether or not they are listed: what the

@@ -36,7 +36,6 @@ LOOK_AGAIN = timedelta(seconds=30)
 """How often to look: rights are granted by people."""
 
 AT_ONCE = 100
-"""Topics that are asked for at once."""
 
 
 class HiddenTopics:
@@ -113,7 +112,6 @@ class HiddenTopics:
         )
 
     def _find(self, unseen: Sequence[str]) -> list[str]:
-        """Return those that are refused, as soon as any are."""
         denied: list[str] = []
         for names in batched(unseen, AT_ONCE):
             futures = self._cluster.call(

@@ -447,11 +447,7 @@ class Route:
     """Who wants to know what an internal topic says."""
 
     topic: InternalTopic
-    """The topic."""
-
     mirror: Mirror
-    """Knows what its records mean."""
-
     positions: MirrorState
     """Where facts go."""
 

@@ -54,8 +54,6 @@ class TopicsOnBothSides:
     """The newest view in which both sides answered."""
 
     names: Mapping[str, str]
-    """Names at the target of the topics that the flow carries."""
-
     target: ClusterView
 
 
@@ -287,7 +285,6 @@ class FlowConfigs:
     source: Mapping[str, TopicConfigs] = field(default_factory=dict)
     target: Mapping[str, TopicConfigs] = field(default_factory=dict)
     refused: AbstractSet[str] = frozenset()
-    """Source topics that were asked for in vain."""
 
 
 MISSED = 3
@@ -390,7 +387,6 @@ class ConfigsWorker:
         """Do nothing: what is known is written down."""
 
     def _read_new(self, here: list[str], there: list[str]) -> bool:
-        """Read what came since; return whether something did."""
         known, denied = self._configs.get(), self._denied
         ours = {*known.source, *denied.get("source", ())}
         theirs = {*known.target, *denied.get("target", ())}

@@ -56,7 +56,6 @@ class PositionWorker:
     """
 
     interval = timedelta(minutes=1)
-    """Doubts of a survey end the rest."""
 
     def __init__(
         self,

@@ -26,10 +26,8 @@ class CopyWatch:
         """When they were last read, and compared with those before."""
 
         self.grew = False
-        """Whether any had grown by then."""
 
         self.still_since: datetime | None = None
-        """Since when none was seen to grow."""
 
         self.grew_after: datetime | None = None
         """A time after which one grew for certain."""

@@ -175,7 +175,6 @@ class ReadersSource:
         self._seen = replace(seen, problems=problems)
 
     def _read_heads(self) -> None:
-        """Read the records that show whether data waits, and since when."""
         problem = None
         for _ in range(ROUNDS):
             with self._lock:

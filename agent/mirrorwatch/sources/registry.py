@@ -53,14 +53,11 @@ class RegisteredSchema:
     """A schema as a registry holds it."""
 
     text: str
-    """The schema itself."""
-
     kind: str | None = "AVRO"
     """``AVRO``, ``JSON`` or ``PROTOBUF``; `None` if the registry does not
     say."""
 
     references: tuple[str, ...] = ()
-    """Names of the schemas that it refers to, in their order."""
 
 
 class Registry:
@@ -239,7 +236,6 @@ class Registry:
             raise self._strange(type(e).__name__) from e
 
     def _look_up_content(self, url: str) -> RegisteredSchema | None:
-        """Ask Apicurio's own API, which answers with the schema alone."""
         answer = self._send("GET", url)
         if answer.is_success:
             kind = answer.headers.get("X-Registry-ArtifactType")

@@ -94,7 +94,6 @@ class _Sample:
     at: datetime
 
     ids: tuple[str, str]
-    """Ids of the topic at the source and at the target."""
 
 
 class SchemasWorker:
@@ -360,7 +359,6 @@ class SchemasWorker:
         )
 
     def _count_unsampled(self, view: FlowView, now: datetime) -> int:
-        """Return how many topics have records, and no sample for too long."""
         sampled = {
             (side, place[0])
             for (side, place), sample in self._samples.items()
@@ -384,7 +382,6 @@ class SchemasWorker:
         return sum(now - at > GRACE for at in self._noticed.values())
 
     def _look_up(self) -> list[str]:
-        """Ask both registries for schema ids; return what failed."""
         until, failures = self._monotonic() + LOOKUP_SECONDS, 0
         wanted = self._tracker.wanted(self._clock())
         self._refused = {
@@ -410,7 +407,6 @@ class SchemasWorker:
         return list(self._refused.values())
 
     def _read_modes(self, problems: list[str]) -> dict[str, str]:
-        """Ask for the modes, which shows that both registries answer, too."""
         found = {}
         for side, registry in self._registries.items():
             try:
@@ -461,7 +457,6 @@ class SchemasWorker:
                 self._subject_modes[one] = mode
 
     def _pair_subjects(self, view: FlowView) -> None:
-        """Learn which subjects of both sides belong together."""
         here, there = self._aliases["source"], self._aliases["target"]
         pairs = {
             (here, f"{topic}-{part}"): (there, f"{view.names[topic]}-{part}")
@@ -489,7 +484,6 @@ class SchemasWorker:
     def _compare_subjects(
         self, view: FlowView, modes: Mapping[str, str], problems: list[str]
     ) -> tuple[str, ...]:
-        """Return the subjects that the target lacks, seen twice."""
         self._subjects_at = self._monotonic() + SUBJECTS_EVERY
         try:
             here = self._registries["source"].subjects()
@@ -612,7 +606,6 @@ def _parse(text: str) -> Any:
 
 
 def _squeeze(text: str) -> str:
-    """Return a Protobuf schema without comments and white space."""
     plain = re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL)
     return " ".join(plain.split())
 
@@ -636,7 +629,6 @@ def _compare_avro(ours: Any, theirs: Any) -> Resolution:
 
 
 def _logical_types(schema: Any) -> Iterator[tuple[Any, ...]]:
-    """Yield logical types in the order of a schema's parts."""
     if isinstance(schema, list):
         for each in schema:
             yield from _logical_types(each)

@@ -540,7 +540,6 @@ class SkipsWorker:
         self._seen: SkipsObservation | None = None
         self._missing = MissingCopies()
         self._tallies: dict[str, SkipCounters] = {}
-        """Copies that were reported, by topic."""
 
     def take(self, view: FlowView) -> None:
         """Keep a survey."""
@@ -661,7 +660,6 @@ class SkipsWorker:
         ]
 
     def _read(self) -> bool:
-        """Read one batch of ranges; return whether anything was learned."""
         wanted = [*self._tracker.requests(), *self._suspects.wanted()]
         self.interval = _BUSY if wanted else _IDLE
         now = self._clock()

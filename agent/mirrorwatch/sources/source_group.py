@@ -28,7 +28,6 @@ __all__ = ["SourceGroupWorker"]
 
 
 WINDOW = timedelta(hours=1)
-"""In which changes of members are counted."""
 
 
 class SourceGroupWorker:

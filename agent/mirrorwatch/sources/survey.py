@@ -79,7 +79,6 @@ class TopicCatalogue:
         self._described_at: datetime | None = None
         self._all_described_at: datetime | None = None
         self.took = timedelta()
-        """How long the cluster took to list its topics."""
 
         self.described = Described("", {})
         """What is known. It is replaced, never changed."""
@@ -192,7 +191,6 @@ class AnswerTracker:
 
     def __init__(self, alias: str) -> None:
         self.answer = ClusterAnswer(alias=alias)
-        """What is known now."""
 
         self._took: deque[timedelta] = deque(maxlen=ROUND_TRIPS)
 
@@ -229,11 +227,7 @@ class _Starts:
 
     at: datetime
     whole_at: datetime
-    """When they were read of all partitions."""
-
     topics: Mapping[str, tuple[str, int]]
-    """Ids and numbers of partitions."""
-
     starts: Mapping[TopicPartition, int]
 
     @property
@@ -440,7 +434,6 @@ class ClusterSurvey:
 
 
 def _places(topics: Mapping[str, int]) -> Sequence[TopicPartition]:
-    """Return all partitions of topics."""
     return [
         (topic, partition)
         for topic, partitions in topics.items()
@@ -480,15 +473,11 @@ class SurveyedFlow:
     carriage: Carriage
     positions: MirrorState
     listeners: Sequence[ViewListener]
-    """Who learns from the views, in this order."""
-
     exactly_once: bool | None = None
     """Whether the mirror writes in transactions; `None` for what its
     configuration says."""
 
     is_merged: Callable[[str], bool] = lambda _: False
-    """Whether a source topic is declared to share its target topic."""
-
     ends: Callable[[Mapping[str, str], ClusterView | None], None] | None = None
     """Takes positions from the ends at the target; `None` where the mirror
     says its positions itself."""
@@ -662,7 +651,6 @@ class SurveyWorker:
     def _carry(
         self, mirrors: Iterable[_Said], described: Mapping[str, Described]
     ) -> list[CarriedTopics]:
-        """Return of each flow which topics it carries."""
         found = []
         for flow, said in zip(self._flows, mirrors, strict=True):
             positions, here = flow.positions, described.get(flow.flow.source)
@@ -677,7 +665,6 @@ class SurveyWorker:
     def _translate(
         self, mirrors: Iterable[_Said], carried: Iterable[CarriedTopics]
     ) -> dict[str, set[str]]:
-        """Return by cluster of which topics mirrors said something new."""
         reported: dict[str, set[str]] = {alias: set() for alias in self._sides}
         for flow, said, known, topics in zip(
             self._flows, mirrors, self._known, carried, strict=True
@@ -695,7 +682,6 @@ class SurveyWorker:
     def _want(
         self, described: Mapping[str, Described]
     ) -> dict[str, dict[bool, dict[str, int]]]:
-        """Return by cluster and isolation which ends are needed."""
         wanted: dict[str, dict[bool, dict[str, int]]] = {
             alias: {} for alias in described
         }

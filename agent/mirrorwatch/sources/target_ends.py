@@ -80,7 +80,6 @@ class TargetEnds:
         before: int | None,
         at: datetime,
     ) -> bool:
-        """Return whether an end is a new position."""
         replaced = self._ids.setdefault(key, topic_id) != topic_id
         self._ids[key] = topic_id
         if before is None:

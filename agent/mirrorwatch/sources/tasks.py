@@ -43,7 +43,6 @@ class ConnectAnswer:
     """Why it said nothing since, if it did not."""
 
     version: str | None = None
-    """Of the worker that answered."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,13 +52,9 @@ class TasksState:
     stopped: Latest[Mapping[TaskKey, Stopped]] = field(
         default_factory=lambda: Latest({})
     )
-    """What failed tasks no longer copy."""
-
     unassigned: Latest[frozenset[TopicPartition]] = field(
         default_factory=lambda: Latest(frozenset())
     )
-    """Partitions that have had no task for long."""
-
     answer: Latest[ConnectAnswer | None] = field(
         default_factory=lambda: Latest(None)
     )
@@ -88,16 +83,11 @@ class KnownTasks:
     """What is known of all connectors and tasks."""
 
     states: tuple[TaskState, ...] = ()
-    """The state of each."""
-
     origin: str = ""
     """Where it was read, in words."""
 
     absent: str | None = None
-    """Why nothing is to be known here."""
-
     problems: tuple[str, ...] = ()
-    """What keeps it from being known."""
 
 
 class TaskFacts:
@@ -223,7 +213,6 @@ class TasksSource:
         self._aliases = aliases
         self._beats = HeartbeatTracker()
         self.up = False
-        """Whether nothing keeps the states from being known."""
         self._flow = flow
         self._positions = positions
         self._facts = facts

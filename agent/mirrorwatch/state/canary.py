@@ -63,16 +63,13 @@ class CanaryStore:
             Probe,
         )
         self._saved: _CanaryDocument | None = None
-        """What is in the file, as far as that is known."""
 
         with database.transaction() as sql:
             sql.execute(_LOSSES)
             kept = self._document.load()
             self.run = kept.run or uuid4().hex[:12]
-            """Identity of this state file, carried by every probe."""
 
             self.identity = kept.identity
-            """What the topics were; stored with the ledgers."""
 
             if not kept.run:
                 self._save_document()

@@ -24,7 +24,6 @@ LAYOUT = 4
 change of a table or document: a file of another version is set aside."""
 
 APPLICATION = 0x4D697257
-"""``PRAGMA application_id`` of a state file."""
 
 TABLES = (
     """

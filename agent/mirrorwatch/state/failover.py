@@ -113,7 +113,6 @@ class SourceEnds:
     """When they were asked for; `None` for never."""
 
     ends: Mapping[TopicPartition, int] = field(default_factory=dict)
-    """Ends by partition."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -157,20 +157,12 @@ class Bucket:
     arrival."""
 
     worst: timedelta | None = None
-    """Longest of them, exactly."""
-
     delivered: int = 0
-    """Probes that arrived in time."""
-
     late: int = 0
     """Probes that arrived after the deadline."""
 
     lost: int = 0
-    """Probes proved lost."""
-
     duplicates: int = 0
-    """Further arrivals."""
-
     outstanding: int | None = None
     """Most probes that were on their way at once, `None` if not seen."""
 
@@ -228,7 +220,6 @@ class Bucket:
 
 
 def _highest(a: _Ordered | None, b: _Ordered | None) -> _Ordered | None:
-    """Return the higher of two, of which either may be missing."""
     return a if b is None else b if a is None else max(a, b)
 
 
@@ -252,7 +243,6 @@ class BucketTable:
     """Seconds in a bucket."""
 
     kept: timedelta
-    """How far back buckets are kept."""
 
     def make(self, db: Connection) -> None:
         """Make the table if it is not there."""
@@ -340,7 +330,6 @@ class _SeenDocument:
 
     at: datetime | None = None
     counts: dict[str, list[int]] = field(default_factory=dict)
-    """`COUNTERS` by partition."""
 
 
 def change_of(database: Database, report: Report, flow: str) -> Bucket:
@@ -435,10 +424,7 @@ class HistoryPoint:
     """One stretch of time on a chart."""
 
     at: datetime
-    """Its start (UTC)."""
-
     bucket: Bucket
-    """What happened in it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -446,8 +432,6 @@ class Series:
     """A part of a flow's history."""
 
     step: timedelta
-    """Width of a point."""
-
     points: tuple[HistoryPoint, ...]
     """Every point without a break, also where nothing was seen."""
 
@@ -598,7 +582,6 @@ class History:
 
 
 def _step(least: float) -> int:
-    """Return the narrowest width of a point that is wide enough."""
     for step in STEPS:
         if step >= least:
             return step

@@ -67,7 +67,6 @@ def _use(database: Database, use: Callable[[Database], T]) -> T:
 
 
 def _set_aside(path: Path) -> Path:
-    """Rename a file, with what SQLite keeps beside it."""
     aside = path.with_name(f"{path.name}.unusable-{utc_now():%Y%m%dT%H%M%SZ}")
     for end in ("", "-wal", "-shm"):
         file = path.with_name(path.name + end)

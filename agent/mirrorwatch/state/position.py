@@ -42,8 +42,6 @@ CREATE TABLE IF NOT EXISTS position_end (
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _PositionDocument:
     pins: tuple[tuple[str, str, str], ...] = ()
-    """Kind, name and id."""
-
     resets: tuple[Reset, ...] = ()
     counts: dict[str, int] = field(default_factory=dict)
 
@@ -155,7 +153,6 @@ class PositionStore:
     def _load_ends(
         self, places: Mapping[TopicPartition, PartitionPosition]
     ) -> None:
-        """Read the ends of known positions into these."""
         with self._database.transaction() as sql:
             rows = sql.execute(
                 "SELECT topic, number, source_end, target_end, "

@@ -32,10 +32,7 @@ class Batch:
     """
 
     body: bytes
-    """What is sent."""
-
     points: int
-    """How many points that is: the unit in which loss is counted."""
 
     @property
     def name(self) -> str:
@@ -121,8 +118,6 @@ class DurableQueue:
         most_batches: int = NO_LIMIT,
     ) -> None:
         self.changed = Condition()
-        """Notified when batches were added. Anyone who holds it waits for
-        nothing else."""
 
         self._database = database
         self._name = name
@@ -576,7 +571,6 @@ class DeliveryQueue:
         return not self._tries
 
     def _suspect_of(self, failed: Rows) -> int:
-        """Note that others were taken; return the points that are skipped."""
         if failed.first != self._suspect:
             self._suspect, self._tries = failed.first, 0
         self._tries += 1
@@ -591,7 +585,6 @@ class DeliveryQueue:
         self._unremoved = None
 
     def _save(self) -> None:
-        """Move what is in memory to the state file, in order."""
         if not self._fresh or self._closed:
             return
         taken_is_fresh = self._taken is not None and self._rows is None
@@ -646,7 +639,6 @@ class Outbox:
             receiver: DurableQueue(database, name, most_batches=MOST_WAITING)
             for receiver, name in names.items()
         }
-        """By receiver."""
 
     @property
     def waiting(self) -> int:

@@ -34,7 +34,6 @@ __all__ = ["LatestReport", "MetricsRenderer", "create_app"]
 STATIC = Path(__file__).parent / "static"
 
 RECENT = timedelta(minutes=5)
-"""The stretch that the latency check judges."""
 
 
 class MetricsRenderer(Protocol):

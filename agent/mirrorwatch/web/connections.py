@@ -59,7 +59,6 @@ MOST_WAITING_TLS = 128
 each."""
 
 MOST_BUSY_TLS = 64
-"""Requests that are being answered there."""
 
 TLS_RECORD = b"\x16"
 """First byte of a handshake of TLS; no HTTP begins with it."""
@@ -78,7 +77,6 @@ class Bounded(Protocol):
     """A connection that may be closed to make room."""
 
     address: str
-    """Of the client, without its port."""
 
     @property
     def is_unread(self) -> bool:
@@ -103,7 +101,6 @@ class Kept:
         self._of: dict[str, dict[Bounded, None]] = {}
 
     def __iter__(self) -> Iterator[Bounded]:
-        """Go through them, the oldest of each address first."""
         return chain.from_iterable(self._of.values())
 
     def __len__(self) -> int:

@@ -37,10 +37,7 @@ class Phrase:
     """A sentence of a verdict, with ``…`` where names and numbers stand."""
 
     text: str
-    """As it is written."""
-
     pieces: tuple[str, ...]
-    """What stands between the gaps, as `plain` makes it."""
 
     @classmethod
     def of(cls, text: str) -> Self | None:
@@ -96,10 +93,7 @@ class Heading:
     """2 for that of a check."""
 
     text: str
-    """Its words."""
-
     anchor: str
-    """What a link to it ends with."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -107,13 +101,8 @@ class RunbookAnchor:
     """A paragraph or a row that says what to do about a reason."""
 
     section: str
-    """Anchor of the section that it stands in: the name of a check."""
-
     anchor: str
-    """What a link to it ends with."""
-
     phrase: Phrase
-    """The reason."""
 
 
 def make_parser() -> MarkdownIt:
@@ -220,7 +209,6 @@ class Runbook:
                 "<table>", '<div class="table" tabindex="0"><table>'
             ).replace("</table>", "</table></div>"),
         )
-        """The page, in HTML."""
 
     @classmethod
     @cache

@@ -85,7 +85,6 @@ class Server:
         self._tls = tls
         self._sockets: list[socket.socket] = []
         self.connections = Connections(tls=tls is not None)
-        """Those that are open now."""
 
         self._uvicorn = _CalmServer(
             uvicorn.Config(
@@ -268,7 +267,6 @@ class _CalmServer(uvicorn.Server):
     def _hand_over(
         self, address: str, connection: socket.socket, said: bytes
     ) -> None:
-        """Have uvicorn serve a connection."""
         loop = asyncio.get_running_loop()
         protocol = partial(
             BoundedConnection,

@@ -45,7 +45,6 @@ class Freshness:
     """Time since the last report, `None` before the first."""
 
     limit: timedelta
-    """Age from which a report is too old."""
 
     @classmethod
     def of(

@@ -104,7 +104,6 @@ class ServerTLS:
         return self._context
 
     def _stamp(self) -> Stamp:
-        """Return what changes when a file is written or replaced."""
         return tuple(
             _stamp_of(path)
             for path in (self._cert, self._key, self._client_ca)
@@ -122,7 +121,6 @@ def _stamp_of(path: Path) -> tuple[int, int, int] | None:
 
 
 def _reason(error: Exception) -> str:
-    """Return what OpenSSL or the system says, without the path."""
     if isinstance(error, ssl.SSLError):
         return (
             (error.reason or "no PEM of that kind").replace("_", " ").lower()

@@ -30,7 +30,6 @@ __all__ = [
 
 
 Facts = Mapping[str, Mapping[str, int]]
-"""Counts by topic and name."""
 
 NAMES = (
     "skipped_records",
@@ -153,11 +152,7 @@ class TopicsQuery:
     """Status of the topics that are wanted, `None` for every one."""
 
     search: str = ""
-    """What a topic's name must contain, in any case."""
-
     sort: str = SORTS[0]
-    """One of `SORTS`."""
-
     descending: bool = False
     """Whether the largest come first; without effect on ``worst``."""
 

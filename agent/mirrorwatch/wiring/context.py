@@ -64,34 +64,21 @@ class WiringContext:
     """What all flows of an agent share."""
 
     clusters: Mapping[str, Cluster]
-    """Clusters by alias."""
-
     properties: Mapping[str, Mapping[str, str]]
-    """librdkafka properties of the clusters, by alias."""
-
     database: Database
     history: History
     interval: timedelta
-    """How often workers look."""
-
     clock: Clock
     logger: FilteringBoundLogger
     registries: Mapping[str, SchemaRegistryConfig] = field(
         default_factory=dict
     )
-    """Schema registries of the clusters that have one, by alias."""
-
     cluster_ids: Mapping[str, str] = field(default_factory=dict)
     """Ids that clusters must have, by alias, where that is configured."""
 
     headers: Headers = no_headers
-    """Headers of each probe."""
-
     sampler: Sampler = samples
-    """Makes the samples of a report."""
-
     guard: Guard = unguarded
-    """Lets pieces of work crash alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,21 +88,12 @@ class FlowParts:
     config: FlowConfig
     mirror: Mirror
     positions: MirrorState
-    """What the mirror's internal topics said; the tails write it."""
-
     configs: Latest[FlowConfigs] = field(
         default_factory=lambda: Latest(FlowConfigs())
     )
-    """How the topics are configured on both sides."""
-
     listeners: list[ViewListener] = field(default_factory=list)
-    """Who learns from the surveys of both sides; each area adds its own."""
-
     group_listeners: list[GroupListener] = field(default_factory=list)
-    """Who learns from the readings of the source's consumer groups."""
-
     target_group_listeners: list[ReadersSource] = field(default_factory=list)
-    """Who learns from the readings of the target's consumer groups."""
 
     @property
     def chosen(self) -> bool:
@@ -191,7 +169,6 @@ def to_offset_nodes(flow: FlowConfig) -> OffsetNodes:
 
 
 UREPLICATOR = "ureplicator"
-"""The group of uReplicator's example configuration."""
 
 
 def to_mirror_jmx(flow: FlowConfig) -> MirrorJmx:

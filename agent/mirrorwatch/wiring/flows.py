@@ -111,7 +111,6 @@ def wire_lag(parts: FlowParts, around: WiringContext) -> WiredParts:
 
 
 def _find_dropped(parts: FlowParts) -> dict[TopicPartition, tuple[int, int]]:
-    """Return what a filter drops of what waits, as the skips found."""
     return {
         place: span
         for watch in parts.listeners
@@ -563,7 +562,6 @@ AREAS: tuple[Callable[[FlowParts, WiringContext], WiredParts], ...] = (
     wire_schemas,
     wire_reachability,
 )
-"""Everything that watches one flow by itself."""
 
 
 NEEDED: Mapping[Callable[[FlowParts, WiringContext], WiredParts], str] = {

@@ -34,10 +34,7 @@ class WiredSinks:
     """Where reports go."""
 
     sinks: tuple[Sink, ...]
-    """In the order in which they get each report."""
-
     workers: tuple[Worker, ...]
-    """Those that send, in threads of their own. The sinks close them."""
 
 
 def wire_sinks(

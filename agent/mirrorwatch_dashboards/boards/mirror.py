@@ -174,7 +174,6 @@ def _of(
 
 
 def _both(group: dict[str, Metric], name: str, unit: str) -> tuple[Query, ...]:
-    """Return average and maximum of a metric."""
     return (
         _of(group[f"{name}_average_{unit}"], "average", Function.MEAN),
         _of(group[f"{name}_max_{unit}"], "max"),

@@ -41,7 +41,6 @@ def _by_topic(
     check: str = "lag",
     colours: Limits | None = None,
 ) -> Panel:
-    """Return a gauge of each topic over time."""
     return Panel(
         title=title,
         description=description,
@@ -54,7 +53,6 @@ def _by_topic(
 
 
 def _throughput(title: str, description: str, name: str, unit: Unit) -> Panel:
-    """Return the throughput of each class."""
     reading = Gauge(metric=CLASSES[name], by=BY_CLASS, over=Function.MEAN)
     return Panel(
         title=title,
@@ -67,7 +65,6 @@ def _throughput(title: str, description: str, name: str, unit: Unit) -> Panel:
 
 
 def _age(title: str, description: str, name: str) -> Panel:
-    """Return least, average and largest age of each class."""
     return Panel(
         title=title,
         description=description,

@@ -92,19 +92,12 @@ class Sides:
     """Digests of both sides of pairs that are hashed alike."""
 
     group: Group
-    """The pairs."""
-
     source: DataFrame
-    """What was read at the source."""
-
     target: DataFrame
-    """What was read at the target."""
-
     carry: DataFrame
     """What the night before left."""
 
     bucket: timedelta
-    """Length of a bucket."""
 
     def whole(self, side: Side) -> DataFrame:
         """Return the digest of a side with what the night before left to it.
@@ -437,14 +430,8 @@ class JudgedAudit:
     """What two digests say."""
 
     plan: Plan
-    """What was compared: without what has no leader any more."""
-
     audit: FinishedAudit
-    """What was found."""
-
     hours: Hours
-    """Records by topic and hour."""
-
     carry: DataFrame
     """What the next night compares in place of this one."""
 
@@ -571,7 +558,6 @@ def _result(
 def _covered(
     plan: Plan, before: AuditedEnds, readings: Sequence[DigestSummary]
 ) -> timedelta:
-    """Return in how much time the records that were read were written."""
     if plan.window is not None:
         return plan.window.end - plan.window.start
     end = max((pair.cut_at or plan.at for pair in plan.pairs), default=plan.at)

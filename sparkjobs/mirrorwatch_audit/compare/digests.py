@@ -43,7 +43,6 @@ __all__ = [
 
 
 _TOLD = ("records", "bytes", *SUMS)
-"""What must be equal on both sides."""
 
 _ANY_LENGTH = timedelta(hours=1)
 """Where nothing was read on either side."""
@@ -382,28 +381,19 @@ class DigestComparison:
     """What comparing both sides gave."""
 
     topics: tuple[TopicCount, ...]
-    """Every topic that was compared."""
-
     fed: Mapping[tuple[str, str], int]
     """Records that were read of each source of merged topics, by flow and
     source topic."""
 
     findings: tuple[AuditFinding, ...]
-    """What is proved to be wrong."""
-
     stated: tuple[Stated, ...]
     """What differs and is not wrong."""
 
     unverifiable: tuple[Unverifiable, ...]
-    """What is missing, and may be lost or in flight."""
-
     carry: DataFrame
     """Records that the next night compares in place of this one (columns as
     in `CARRY`). Store it before the session ends; an ad hoc audit has no use
     for it."""
 
     source: DataFrame
-    """Digest of the source (columns as in `DIGEST`)."""
-
     target: DataFrame
-    """Digest of the target."""

@@ -155,7 +155,6 @@ def _login(given: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _jaas(module: str, **options: str | None) -> tuple[str, str]:
-    """Return the property of Java that says how to log in."""
     words = [
         f"{name}={_quote(value)}"
         for name, value in options.items()
@@ -320,4 +319,3 @@ _LOGINS: Mapping[str, _Login] = {
     "GSSAPI": _by_kerberos,
     "OAUTHBEARER": _by_token,
 }
-"""How to log in, by mechanism."""

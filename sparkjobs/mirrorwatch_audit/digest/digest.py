@@ -367,8 +367,6 @@ class DigestSummary:
     """What was read to make a digest."""
 
     records: int
-    """Records."""
-
     bytes: int
     """Bytes of keys, values and headers."""
 

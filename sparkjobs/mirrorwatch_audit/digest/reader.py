@@ -52,7 +52,6 @@ The driver holds a kilobyte or two of each."""
 
 
 _APPENDED = 1
-"""Spark's number for `LogAppendTime`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,7 +74,6 @@ class _Stretch:
 
 
 _Log = tuple[str, str, int]
-"""Cluster, topic and partition."""
 
 
 _NO_PROPERTIES: Mapping[str, str] = MappingProxyType({})

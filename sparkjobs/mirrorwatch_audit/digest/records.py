@@ -112,7 +112,6 @@ def split_log(log: str) -> tuple[str, int | None]:
 
 
 PairName = tuple[str, str, int]
-"""Flow, target topic and partition."""
 
 Times = Mapping[PairName, int]
 """Milliseconds since 1970, by pair."""
@@ -169,10 +168,7 @@ class Stream:
     all."""
 
     topics: tuple[str, ...]
-    """Topics that are read, each once."""
-
     pairs: tuple[PartitionPair, ...]
-    """The pairs, without what other flows copy into them."""
 
 
 def streams(pairs: Sequence[PartitionPair], side: Side) -> list[Stream]:
@@ -294,16 +290,9 @@ class Group:
     """Pairs whose records are hashed and counted alike."""
 
     timestamps: bool
-    """As in `PartitionPair`."""
-
     compacted: bool
-    """As in `PartitionPair`."""
-
     copies: CopyProfile = AS_THEY_ARE
-    """As in `PartitionPair`."""
-
     pairs: tuple[PartitionPair, ...]
-    """The pairs."""
 
 
 def groups(pairs: Sequence[PartitionPair]) -> list[Group]:

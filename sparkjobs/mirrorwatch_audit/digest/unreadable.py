@@ -96,14 +96,8 @@ class UnreadLog:
     """What cannot be read of one side of a pair."""
 
     pair: PartitionPair
-    """The pair, with the spans that were tried."""
-
     side: Side
-    """Which side."""
-
     error: str
-    """Why."""
-
     offsets: tuple[int, ...] = ()
     """Records that alone cannot be read; none where nothing can be."""
 

@@ -64,29 +64,18 @@ class SuspectBuckets:
     """What is to be looked into, of pairs that are hashed alike."""
 
     pairs: tuple[PartitionPair, ...]
-    """Pairs with buckets that differ, as they are in the plan."""
-
     narrowed: tuple[PartitionPair, ...]
     """The same with the stretches in which these buckets' records are, one of
     each log: a pair is there as often as a log of it has some."""
 
     buckets: DataFrame
-    """The buckets, as `PAIR` and `bucket`."""
-
     ends: DataFrame
-    """What equal buckets prove to be copied, as `matched_ends` returns it."""
-
     carry: DataFrame
     """What the night before left."""
 
     timestamps: bool
-    """Whether timestamps count."""
-
     window: TimeWindow | None
-    """Which timestamps are asked for."""
-
     bucket: timedelta
-    """Length of a bucket."""
 
 
 def drill(read: Read, case: SuspectBuckets) -> DataFrame:
@@ -167,14 +156,8 @@ class Unmatched:
     """Records without a counterpart, and the pairs that have some."""
 
     pairs: tuple[PartitionPair, ...]
-    """The pairs."""
-
     with_surplus: tuple[PartitionPair, ...]
-    """Those that have some at the target."""
-
     hashes: DataFrame
-    """Checksums of the records, as `HASH`."""
-
     times: Times
     """Timestamp of the earliest one of each pair, where all have one that
     their copies have too."""
@@ -292,7 +275,6 @@ def _is_passed(pair: PartitionPair) -> bool:
 
 
 _SourceName = tuple[str, str, int, str, str]
-"""`SOURCE` of one source."""
 
 
 def is_isolation_unknown(source: SourceRange) -> bool:
@@ -364,7 +346,6 @@ def _source_name(pair: PartitionPair, source: SourceRange) -> _SourceName:
 def _hulls(
     records: DataFrame, names: Collection[_SourceName]
 ) -> Mapping[_SourceName, AuditSpan]:
-    """Return between which offsets the records of some sources are."""
     first, last = sf.min("offset"), sf.max("offset") + 1
     rows = records.groupBy(*SOURCE).agg(first, last).collect()
     return {

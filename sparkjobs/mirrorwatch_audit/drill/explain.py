@@ -439,7 +439,6 @@ def explained_surplus(
 
 
 def _blurred() -> Column:
-    """Return whether copies around the spans may be of aborted records."""
     return sf.col("aborted") > 0
 
 
@@ -464,7 +463,6 @@ def no_outcomes(session: SparkSession) -> DataFrame:
 
 
 def _ranked(rows: DataFrame, counts: DataFrame) -> DataFrame:
-    """Count rows of one checksum from both ends, and add the copies."""
     same = Window.partitionBy(*HASH)
     from_first = sf.row_number().over(same.orderBy("copy"))
     rows = rows.withColumns(

@@ -61,19 +61,12 @@ class OutcomeCounts:
     """Where, and what."""
 
     side: Side
-    """Which side they were found on."""
-
     count: int
-    """Records."""
-
     bytes: int
-    """Their keys, values and headers."""
-
     start: datetime | None
     """Earliest timestamp, if they have any."""
 
     end: datetime | None
-    """Latest timestamp."""
 
 
 def tallied(outcomes: DataFrame) -> list[OutcomeCounts]:
@@ -177,7 +170,6 @@ def offset_ranges(
 
 FINDINGS: tuple[FindingKind, ...]
 FINDINGS = ("dropped", "duplicated", "extra", "corrupted")
-"""Outcomes that are wrong."""
 
 _STATED: Mapping[str, StatedKind] = {
     "carried": "carried",
@@ -217,7 +209,6 @@ _REASONS = {
         "whose topic is merged into this one, and does not exist, or no longer"
     ),
 }
-"""Why outcomes cannot be judged."""
 
 
 def findings_of(
@@ -345,7 +336,6 @@ _SampledRecord = tuple[PairName, str, str, int]
 """Pair, flow, topic and offset of a record."""
 
 _MOST = 200
-"""Characters of a key that are shown."""
 
 
 def with_keys(

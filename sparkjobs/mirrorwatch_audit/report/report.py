@@ -47,19 +47,12 @@ class HeatCell:
     """One topic in one step of time."""
 
     at: datetime
-    """Begin of the step."""
-
     source_count: int = 0
-    """Records at the source."""
-
     target_count: int = 0
-    """Records at the target."""
-
     level: int = 0
     """Shade: 0 without records, then 1 to `LEVELS`."""
 
     differs: bool = False
-    """Whether both sides differ."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,19 +60,10 @@ class HeatMap:
     """Topics by hours."""
 
     step: timedelta
-    """Length of time of a column."""
-
     columns: tuple[datetime, ...]
-    """Begin of each column, in UTC."""
-
     rows: tuple[tuple[_TopicKey, tuple[HeatCell, ...]], ...]
-    """Flows and topics, each with a cell for each column."""
-
     left_out: int
-    """Topics without a line."""
-
     without_time: int
-    """Records without a timestamp, at the source."""
 
 
 def heat_map(
@@ -129,7 +113,6 @@ def _chosen(
     result: AuditResult,
     timed: Mapping[_TopicKey, Mapping[datetime, HourCount]],
 ) -> list[_TopicKey]:
-    """Return the topics that get a line: wrong ones, then the largest."""
     wrong = {(f.flow, f.topic) for f in result.findings}
     unsure = {(gap.flow, gap.topic) for gap in result.unverifiable}
 
@@ -182,7 +165,6 @@ KINDS = {
     "extra": "at the target and never at the source",
     "filtered": "at the source and not at the target, as topics.filtered says",
 }
-"""What was found, in words."""
 
 _pages = Environment(
     loader=PackageLoader(__package__, "."),

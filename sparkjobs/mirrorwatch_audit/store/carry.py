@@ -181,7 +181,6 @@ def carried(
 
 
 PartitionKey = tuple[str, str, int]
-"""Flow, source topic and partition."""
 
 BROKEN = (
     "records that the night before left to this one: their copies may lie in "
@@ -368,7 +367,6 @@ def _at(
     side: Side,
     spans: Mapping[tuple[object, ...], AuditSpan],
 ) -> PartitionPair:
-    """Return the pair with the spans in which something was left."""
 
     def chosen(x: PartitionPair | SourceRange) -> AuditSpan:
         topic = x.topic if isinstance(x, SourceRange) else x.target_topic

@@ -28,7 +28,6 @@ StillHeld = Callable[[], None]
 LOCK = "audit.lock"
 
 RENEW_SECONDS = 60.0
-"""How often a lease is renewed."""
 
 LEASE = timedelta(minutes=10)
 """How old a lease is of which the holder was killed: many renewals may fail
@@ -135,7 +134,6 @@ class _Lease:
         self._own = own
         self._late = False
         self._whole = Lock()
-        """Held while the file is written: it may be empty meanwhile."""
 
     def still_held(self) -> None:
         with self._whole:

@@ -247,7 +247,6 @@ class HadoopFolder:
             return datetime.fromtimestamp(at / 1000, tz=UTC)
 
     def _hadoop(self, name: str) -> tuple[Any, Any]:
-        """Return Hadoop's file system of a folder, and its path there."""
         context = self._session.sparkContext
         java: Any = context._jsc.sc()  # noqa: SLF001 - no other way
         jvm: Any = context._jvm  # noqa: SLF001
@@ -272,8 +271,6 @@ class FrozenRun:
     """What one run compares, and from where it goes on."""
 
     plan: Plan
-    """What is compared."""
-
     before: AuditedEnds
     """Up to where partitions were audited before it."""
 
@@ -287,19 +284,10 @@ class EndedRun:
     """A run that came to its end, without what it found."""
 
     id: str
-    """Its name."""
-
     nightly: bool
-    """As in `AuditResult`."""
-
     end: datetime
-    """As in `AuditResult`."""
-
     ended_at: datetime
-    """As in `AuditResult`."""
-
     partial: bool = False
-    """As in `AuditResult`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -311,7 +299,6 @@ _ENDED = (
     "schema_version int, value struct<result: struct<id: string, "
     "nightly: boolean, end: string, ended_at: string, partial: boolean>>"
 )
-"""What of a result is of `_Ended`."""
 
 
 class RunStore:
@@ -559,7 +546,6 @@ class RunStore:
     def _forget_digests(
         self, results: Sequence[EndedRun], before: datetime
     ) -> None:
-        """Delete digests of runs that ended: no later run reads them."""
         stored = self._folder.folders("runs")
         for result in results:
             if result.id in stored and result.ended_at < before:

@@ -41,7 +41,6 @@ class Site:
         self.copied = {PLACE: 100}
         self.ids = {"t": ("s1", "d1")}
         self.partitions = 1
-        """Of each topic."""
 
         self.syncs: dict[TopicPartition, tuple[int, int]] = {PLACE: (99, 99)}
         self.committed: dict[TopicPartition, int] = {}

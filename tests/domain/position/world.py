@@ -40,7 +40,6 @@ class Log:
     """Leader epoch of all partitions; `None` if the brokers do not say."""
 
     leaderless: int = 0
-    """Partitions without a leader, beside those with an end."""
 
 
 class World:

@@ -242,7 +242,6 @@ def test_to_pass_over_what_looks_as_before_changes_nothing(
 
 
 def _known(books: SkipTracker) -> dict[str, object]:
-    """Return all that was kept of what was seen."""
     return vars(books) | {"_settled": None, "_syncs": None}
 
 

@@ -590,7 +590,6 @@ class Stale(Told):
 
     low: str | None = None
     is_cut: bool = False
-    """Whether it is the end."""
 
     def has(self, end: int) -> bool:
         return not self.is_cut and super().has(end)

@@ -18,7 +18,6 @@ class CutWorld(World):
 
     found: list[SkipEvent] = field(default_factory=list)
     start_here: int = 0
-    """Log start of the target."""
     hidden: int = 0
     """Records at the end of the source that a new leader does not know."""
     is_away: bool = False

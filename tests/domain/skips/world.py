@@ -36,7 +36,6 @@ __all__ = [
 ]
 
 SURVEYED_EACH = timedelta(seconds=15)
-"""As the agent does by default."""
 
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -268,11 +267,7 @@ class World(Mirror):
     """Whether a survey has every partition as a new one, moved or not."""
 
     was_late: bool = False
-    """Whether syncs were lost."""
-
     looked: set[int] = field(default_factory=set)
-    """Target offsets that were read."""
-
     _seen: Mapping[TopicPartition, PartitionView | None] = field(
         default_factory=dict
     )
@@ -362,7 +357,6 @@ class World(Mirror):
         )
 
     def _commits(self) -> dict[TopicPartition, Committed]:
-        """Return what the mirror wrote: the same as long as it stands."""
         position, known = self.committed, self._commit
         if position is None:
             return {}
@@ -455,7 +449,6 @@ class World(Mirror):
         return {*self.target} - seen
 
     def _shows(self, down: int) -> bool:
-        """Return whether a copy that was read tells what it is of."""
         return True
 
     def finish(self) -> None:
@@ -486,11 +479,7 @@ class HarshWorld(World):
     """Retries, records out of order, and logs that shrink while read."""
 
     gone_here: set[int] = field(default_factory=set)
-    """Target offsets that compaction emptied."""
-
     start_here: int = 0
-    """Log start of the target."""
-
     looked_at: str = ""
     """Id of the topic at the target when it was last looked at."""
 
@@ -609,7 +598,6 @@ class AlikeWorld(World):
     """Few records differ, as where the target sets timestamps itself."""
 
     looks: list[int] = field(default_factory=list)
-    """Of the records of the source, whatever became of them."""
 
     def write(self) -> None:
         look = 1000 + len(self.source) * len(self.source) % 7 % 3

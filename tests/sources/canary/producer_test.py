@@ -77,7 +77,6 @@ class FakeProducer:
         self.refusal: Exception | None = None
         self.polls: list[Callable[[], None]] = []
         self.waits: list[float] = []
-        """How long each poll was to wait."""
 
         self.purged: list[int] = []
 

@@ -49,8 +49,6 @@ class Record:
 
     at: datetime
     place: tuple[int, int]
-    """Partition and offset."""
-
     message: ProbeMessage
 
     def error(self) -> None:

@@ -138,7 +138,6 @@ WORDS = {
     "extra": "are at the target but not at the source",
     "duplicated": "are duplicated at the target",
 }
-"""What is wrong with records, by kind."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -258,7 +257,6 @@ def _judge_night(night: FlowResult) -> Iterator[Finding]:
 def _find_errors(
     night: FlowResult, topic: TopicTally, kind: FindingKind, by: str
 ) -> Finding:
-    """Return one kind of discrepancy of one topic, with its largest range."""
     total = topic.found[kind]
     largest = next(
         (

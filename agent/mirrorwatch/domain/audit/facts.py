@@ -58,7 +58,6 @@ class Retention:
     """Age before which none does; `None` if that is not known."""
 
     by_size: bool = True
-    """Whether they may expire at any age."""
 
     @classmethod
     def of(cls, by_time_ms: int | None, by_bytes: int | None) -> "Retention":
@@ -86,24 +85,15 @@ class Log:
     """A partition of one side, frozen."""
 
     side: Side
-    """Which cluster of the flow holds it."""
-
     cluster: str
-    """Alias of the cluster."""
-
     topic_partition: TopicPartition
-    """Topic and partition."""
-
     topic_id: str
-    """Id of the topic."""
-
     retained: AuditSpan = NOTHING
     """Log start and end, once they were read: at the source the end is as the
     mirror's consumer sees it, at the target it was read after all positions.
     """
 
     retention: Retention = Retention()
-    """When its records expire."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -113,11 +103,7 @@ class SourceLog:
     """
 
     flow: str
-    """Name of the flow that copies it."""
-
     log: Log
-    """The partition."""
-
     steady: bool = False
     """Whether the end was the same after the target's end was read: then the
     target's end covers no record above it."""
@@ -126,8 +112,6 @@ class SourceLog:
     """Next offset proved copied or passed, read before the target's end."""
 
     syncs: tuple[tuple[int, int], ...] = ()
-    """Source and target offsets of records, both ascending."""
-
     read_committed: bool | None = False
     """Whether the mirror leaves out aborted records; `None` if that is not
     known: then `log` ends as for one that does not."""
@@ -161,14 +145,8 @@ class PairedLogs:
     """Name of the first flow that writes the target topic."""
 
     topic: str
-    """Its source topic."""
-
     cluster: str
-    """Alias of the target cluster."""
-
     topic_partition: TopicPartition
-    """Target topic and partition."""
-
     sources: tuple[SourceLog, ...]
     """What feeds it; none if the partition exists at the target only."""
 
@@ -176,18 +154,12 @@ class PairedLogs:
     """What is there; `None` if it does not exist."""
 
     timestamps: bool = True
-    """Whether the target keeps the records' timestamps."""
-
     compacted: bool = False
-    """Whether either side is compacted."""
-
     starts_at_end: bool | None = False
     """Whether the mirror skips what a partition held when it found it; `None`
     if that is not known."""
 
     copies: CopyProfile = AS_THEY_ARE
-    """What its copies have in common with the records."""
-
     absent: tuple[tuple[str, str], ...] = ()
     """Other flows that are to write the target topic, and their source
     topics, which do not exist."""
@@ -201,7 +173,6 @@ class FirstSince:
     """Where to look."""
 
     time: datetime
-    """The time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,10 +183,7 @@ class RecordAt:
     """Where to look: at the source."""
 
     offset: int
-    """The offset."""
-
     read_committed: bool
-    """Whether records of aborted transactions are skipped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,16 +230,9 @@ class FlowTopics:
     """Which topics one flow carries."""
 
     flow: Flow
-    """The flow."""
-
     replicated: ReplicatedTopics
-    """Which topics it carries, and their names at the target."""
-
     merged: Callable[[str], bool]
-    """Returns whether other flows write to the target of a source topic."""
-
     copies: CopyProfile = AS_THEY_ARE
-    """What copies of its mirror have in common with the records."""
 
 
 def pair_partitions(

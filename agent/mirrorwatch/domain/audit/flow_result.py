@@ -53,20 +53,12 @@ class TopicTally:
     """What the audit found in one topic."""
 
     topic: str
-    """Source topic."""
-
     source_records: int = 0
-    """Records compared at the source."""
-
     target_records: int = 0
-    """Records compared at the target."""
-
     usual_records: int | None = None
     """Records at the source that were usual in as much time, if known."""
 
     found: dict[str, int] = field(default_factory=dict)
-    """Records by kind of finding."""
-
     unverifiable: int = 0
     """Source offsets that could not be judged; a range of unknown length, or
     of the target alone, counts as one."""
@@ -80,20 +72,12 @@ class FlowResult:
     """Names of the runs, the newest last."""
 
     start: datetime
-    """Begin of what was compared."""
-
     end: datetime
-    """End of what was compared."""
-
     began_at: datetime
     """When the newest run began."""
 
     ended_at: datetime
-    """When it ended."""
-
     topics: tuple[TopicTally, ...] = ()
-    """Every topic that was compared or should have been, in order."""
-
     findings: tuple[AuditFinding, ...] = ()
     """What is wrong, the worst first; see `MOST_FINDINGS`."""
 
@@ -104,11 +88,7 @@ class FlowResult:
     """What could not be judged; see `MOST_FINDINGS`."""
 
     gaps_total: int = 0
-    """How many of them there were."""
-
     more: bool = False
-    """Whether another run is to compare the rest."""
-
     shown: str = ""
     """The run whose report is worth reading first."""
 
@@ -344,20 +324,12 @@ class Attempt:
     """An audit that this agent started."""
 
     due: datetime
-    """When it was due."""
-
     began_at: datetime
-    """When it was started."""
-
     outcome: Outcome = "running"
-    """How it went."""
-
     ended_at: datetime | None = None
     """When it was over, or was found to be; `None` while it runs."""
 
     error: str = ""
-    """Why it failed, in one line of its own."""
-
     output: tuple[str, ...] = ()
     """The last lines that it logged."""
 
@@ -367,8 +339,6 @@ class AuditObservation:
     """The last audit of one flow, and what became of the next ones."""
 
     flow: str
-    """Name of the flow."""
-
     at: datetime
     """When the folder of the results was last looked into."""
 
@@ -389,7 +359,4 @@ class AuditObservation:
     """When the next one is due."""
 
     report: str | None = None
-    """The run whose report the agent can show."""
-
     problems: tuple[str, ...] = ()
-    """What keeps it from starting audits, or from reading their results."""

@@ -14,7 +14,6 @@ NIGHTS = 7
 """Nights that are looked back on: a week, so that a weekend is one of them."""
 
 LEAST_NIGHTS = 3
-"""Fewer nights show no habit."""
 
 LEAST_COVERED = timedelta(minutes=30)
 """Of a run over less time, as one that was repeated at once, no rate is

@@ -38,7 +38,6 @@ FOUND = {
     )
     for kind in KINDS
 }
-"""By the kind of finding."""
 
 UNVERIFIABLE = gauge(
     "audit_unverifiable_records",

@@ -128,14 +128,8 @@ class NightlyInputs:
     """What is the same for all pairs of a night."""
 
     now: datetime
-    """When it is planned."""
-
     settle: timedelta
-    """Age from which records are settled."""
-
     slack: timedelta
-    """By how much records may be out of time order."""
-
     ends: Mapping[tuple[str, str, int], AuditedEnd]
     """Up to where partitions were audited."""
 

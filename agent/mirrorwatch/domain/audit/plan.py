@@ -34,7 +34,6 @@ __all__ = [
 
 
 Side = Literal["source", "target"]
-"""Which cluster of a flow."""
 
 Cut = Literal["idle", "sync", "offset", "timestamp", "position", "window"]
 """How ends of both sides are made to agree: nothing more was written, the last
@@ -71,12 +70,7 @@ class CopyProfile:
     are compared."""
 
     offsets: bool = False
-    """Whether a copy has the offset of its record, which is then compared
-    too."""
-
     timestamps: bool = True
-    """Whether it has the timestamp."""
-
     tombstones: bool = True
     """Whether it has no value where the record has none; if not it has an
     empty one, and both are taken for equal."""
@@ -115,8 +109,6 @@ class TimeWindow:
     """Record timestamps that an ad hoc audit is about: [start, end)."""
 
     start: datetime
-    """Earliest timestamp."""
-
     end: datetime
     """Timestamp after the last one."""
 
@@ -126,20 +118,10 @@ class SourceRange:
     """Source offsets whose copies are looked for at the target."""
 
     flow: str
-    """Name of the flow that copies them."""
-
     cluster: str
-    """Alias of the cluster."""
-
     topic: str
-    """Source topic."""
-
     partition: int
-    """Source partition, which is the target's too."""
-
     span: AuditSpan
-    """Offsets to compare."""
-
     retained: AuditSpan
     """Offsets that were there when the audit froze them: how far a second,
     wider reading may go."""
@@ -150,8 +132,6 @@ class SourceRange:
     target was dropped below it, and may be in flight at or above it."""
 
     topic_id: str = ""
-    """Id of the topic: another one is another topic of the same name."""
-
     read_committed: bool | None = False
     """Whether the mirror leaves out aborted records: it is read as the mirror
     reads. `None` if that is not known: then all is read, and what is missing
@@ -181,23 +161,11 @@ class PartitionPair:
     """Name of the flow, of the first one for a merged topic."""
 
     cluster: str
-    """Alias of the target cluster."""
-
     target_topic: str
-    """Topic at the target."""
-
     partition: int
-    """Its partition."""
-
     sources: tuple[SourceRange, ...]
-    """What feeds it; more than one for a merged topic."""
-
     span: AuditSpan
-    """Target offsets to compare."""
-
     retained: AuditSpan
-    """Target offsets that were there when the audit froze them."""
-
     timestamps: bool = True
     """Whether the target keeps the records' timestamps; where it does not
     (`LogAppendTime` there) they are left out of buckets and checksums, and of
@@ -209,15 +177,11 @@ class PartitionPair:
     the newest value of each key is compared."""
 
     cut: Cut = "window"
-    """How the two ends were made to agree."""
-
     topic_id: str = ""
     """Id of the target topic; empty if there is none, and then the span is
     empty too and nothing must be read there."""
 
     cut_at: datetime | None = None
-    """Time at which a nightly range was cut."""
-
     exact_start: bool = False
     """Whether the spans of both sides begin at the same record, with what the
     audit before left: then no copy of a record lies before them. An audit
@@ -251,17 +215,11 @@ class Unverifiable:
     """What could not be judged."""
 
     flow: str
-    """Name of the flow."""
-
     topic: str
-    """Source topic."""
-
     partition: int | None
     """Partition; `None` for a whole topic."""
 
     reason: str
-    """Why, in words for a person."""
-
     records: int | None = None
     """How many source offsets that is, where it is known."""
 
@@ -271,19 +229,10 @@ class Stated:
     """Records that differ for a known reason: no finding."""
 
     flow: str
-    """Name of the flow."""
-
     topic: str
-    """Source topic."""
-
     partition: int
-    """Partition."""
-
     kind: StatedKind
-    """Why they differ."""
-
     count: int
-    """How many records."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -291,13 +240,10 @@ class SharedTopic:
     """A topic of a merged pair, which is reported under one of its flows."""
 
     flow: str
-    """Name of a flow that feeds it."""
-
     reported_under: str
     """Name of the flow under which it is reported: the first that feeds it."""
 
     topic: str
-    """What it is called there."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -305,11 +251,7 @@ class FilteredTopic:
     """A topic of which a transform drops records on purpose."""
 
     flow: str
-    """Name of the flow."""
-
     topic: str
-    """Source topic."""
-
     at_most: float | None = None
     """Share of its records that may be missing; `None` for all."""
 
@@ -322,18 +264,12 @@ class Plan:
     """Name of the run: `nightly-2026-11-21`, or `adhoc-` and its window."""
 
     at: datetime
-    """When the offsets were frozen."""
-
     window: TimeWindow | None
     """For an ad hoc audit; `None` for a nightly one, which takes all records
     since the last audited end, whatever their timestamps."""
 
     pairs: tuple[PartitionPair, ...]
-    """What is compared."""
-
     unverifiable: tuple[Unverifiable, ...] = ()
-    """What cannot be."""
-
     stated: tuple[Stated, ...] = ()
     """What is left to the next night, such as records in flight."""
 
@@ -342,17 +278,11 @@ class Plan:
     in pieces, of which this is one."""
 
     filtered: tuple[FilteredTopic, ...] = ()
-    """Topics of which records are missing on purpose."""
-
     gone: tuple[tuple[str, str], ...] = ()
-    """Flows and source topics that are no more."""
-
     partial: bool = False
     """Whether it is of named topics only."""
 
     shared: tuple[SharedTopic, ...] = ()
-    """Topics that are reported under another flow than one that feeds them."""
-
     of_flow: str | None = None
     """The only flow that was asked for: of others it has no more than what
     they feed together with it."""
@@ -363,14 +293,8 @@ class AuditedEnd:
     """Up to where one source partition was audited."""
 
     flow: str
-    """Name of the flow."""
-
     topic: str
-    """Source topic."""
-
     partition: int
-    """Source partition, which is the target's too."""
-
     source_end: int
     """Next source offset to audit."""
 
@@ -385,8 +309,6 @@ class AuditedEnd:
     """Id of the target topic; empty if there was none."""
 
     cut_at: datetime
-    """Time at which the audited range was cut: what was settled then."""
-
     position: int | None = None
     """The mirror's position then, if it was known."""
 
@@ -544,7 +466,6 @@ def earlier_pieces(run: str) -> list[str]:
 
 
 def _compact(time: datetime) -> str:
-    """Return a time without colons, which Hadoop's paths cannot have."""
     time = time.astimezone(UTC)
     seconds = f"{time:%Y%m%dT%H%M%S}"
     return seconds + (f".{time:%f}" if time.microsecond else "") + "Z"

@@ -61,10 +61,7 @@ class AlignedOffsets:
     """
 
     sources: tuple[int, ...]
-    """A source offset of each source."""
-
     target: int
-    """The target offset."""
 
 
 def align(
@@ -179,13 +176,8 @@ class PlanningOutcome:
     """What is compared, if anything is."""
 
     unverifiable: tuple[Unverifiable, ...] = ()
-    """What cannot be."""
-
     stated: tuple[Stated, ...] = ()
-    """What is left to later."""
-
     more: bool = False
-    """Whether settled records are left for another piece."""
 
 
 def to_pair(
@@ -322,7 +314,6 @@ class RangeStarts:
     """Time of what begins there; `None` if that is not known."""
 
     lost: tuple[Unverifiable, ...] = ()
-    """What can no longer be audited."""
 
 
 def start_of(
@@ -564,7 +555,6 @@ class Settled:
     """Timestamp of the record at the position, if it is below `end`."""
 
     blocked: bool = False
-    """Whether a record from the future hides which ones are settled."""
 
     @property
     def copied(self) -> int:
@@ -663,8 +653,6 @@ class RangeEnds:
     """Offsets after the last ones."""
 
     kind: Cut
-    """How they were found."""
-
     at: datetime
     """Time of what comes after."""
 
@@ -752,7 +740,6 @@ def cut_of(
 def _rests(
     pair: PairedLogs, start: AlignedOffsets, settled: Sequence[Settled]
 ) -> bool:
-    """Return whether nothing was written lately and all of it was copied."""
     return all(
         source.steady
         and found.end == source.log.retained.end

@@ -33,14 +33,8 @@ class RepairRange:
     """Source offsets of records that the target lacks."""
 
     flow: str
-    """Name of the flow."""
-
     topic: str
-    """Source topic."""
-
     partition: int
-    """Its partition."""
-
     first: int
     """First offset."""
 
@@ -52,7 +46,6 @@ class RepairRange:
     """Earliest timestamp of the finding's records; `None` if not known."""
 
     end: datetime | None = field(default=None, compare=False)
-    """Latest timestamp of the finding's records."""
 
     def __len__(self) -> int:
         return self.last - self.first + 1
@@ -70,19 +63,12 @@ class WrittenRange:
     """A range that was written, or began to be."""
 
     offsets: RepairRange
-    """What."""
-
     topic: str
-    """Topic at the target that it was written to."""
-
     partition: int
-    """Its partition."""
-
     begun_at: int
     """End of that partition before the first record was written."""
 
     done: bool = False
-    """Whether all of it was acknowledged."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -52,20 +52,12 @@ class AuditFinding:
     """One kind of discrepancy on one partition."""
 
     flow: str
-    """Name of the flow."""
-
     topic: str
     """Source topic (the target's where several feed one)."""
 
     partition: int
-    """Partition."""
-
     kind: FindingKind
-    """What is wrong."""
-
     count: int
-    """Records: missing ones, or surplus copies."""
-
     source_offsets: OffsetRanges = ()
     """Where they are at the source."""
 
@@ -76,8 +68,6 @@ class AuditFinding:
     """Earliest timestamp of these records; `None` if they have none."""
 
     end: datetime | None = None
-    """Latest timestamp of these records."""
-
     keys: tuple[str, ...] = ()
     """A sample of their keys, only where that is configured."""
 
@@ -87,23 +77,13 @@ class TopicCount:
     """How many records of a topic were compared."""
 
     flow: str
-    """Name of the flow."""
-
     topic: str
-    """Source topic."""
-
     source_count: int
-    """Records at the source."""
-
     target_count: int
-    """Records at the target."""
-
     source_bytes: int = 0
     """Bytes of keys, values and headers at the source."""
 
     target_bytes: int = 0
-    """The same at the target."""
-
     usual_count: int | None = None
     """Records at the source that were usual in as much time, by the nights
     before; `None` if too few are known."""
@@ -121,7 +101,6 @@ SHRUNK = 0.8
 doubles and halves for many reasons."""
 
 LEAST_USUAL = 1000
-"""Fewer records come and go by chance."""
 
 
 def shrunk_percent(records: int, usual: int | None) -> int | None:
@@ -140,29 +119,13 @@ class AuditResult:
     """What one audit found."""
 
     id: str
-    """Name of the run, as in its plan."""
-
     nightly: bool
-    """Whether it moved the audited end."""
-
     start: datetime
-    """Begin of the window; of a nightly run, the earliest timestamp read."""
-
     end: datetime
-    """End of the window; of a nightly run, when its offsets were frozen."""
-
     began_at: datetime
-    """When the audit began."""
-
     ended_at: datetime
-    """When it ended."""
-
     topics: tuple[TopicCount, ...]
-    """Every topic that was compared, clean ones too."""
-
     findings: tuple[AuditFinding, ...] = ()
-    """What is proved to be wrong."""
-
     stated: tuple[Stated, ...] = ()
     """What differs and is not wrong."""
 
@@ -170,14 +133,10 @@ class AuditResult:
     """What could not be judged."""
 
     more: bool = False
-    """Whether it is one piece of a night, and others follow."""
-
     partial: bool = False
     """Whether it is of named topics only."""
 
     shared: tuple[SharedTopic, ...] = ()
-    """Topics that are reported under another flow than one that feeds them."""
-
     of_flow: str | None = None
     """The only flow that was asked for: of others it has no more than what
     they feed together with it."""
@@ -441,19 +400,12 @@ class Speed:
     """What an audit cost."""
 
     records: int
-    """Records read, of both sides."""
-
     bytes: int
     """Bytes of keys, values and headers of these."""
 
     reading: timedelta
-    """How long reading both sides took."""
-
     total: timedelta
-    """How long the whole run took."""
-
     covered: timedelta
-    """Time in which the records that were read had been written."""
 
     @property
     def records_per_second(self) -> float | None:
@@ -484,21 +436,13 @@ class HourCount:
     """Records of one topic with timestamps of one hour."""
 
     flow: str
-    """Name of the flow."""
-
     topic: str
-    """Source topic."""
-
     hour: datetime | None
     """Begin of the hour, in UTC; `None` for records without timestamps, or
     where timestamps are not compared."""
 
     source_count: int
-    """Records at the source."""
-
     target_count: int
-    """Records at the target."""
-
     differs: bool = False
     """Whether counts or checksums of the hour differ. That is where the audit
     looked closer; it need not be a finding."""
@@ -522,10 +466,7 @@ class FinishedAudit:
     """An audit's result with what it cost."""
 
     result: AuditResult
-    """What was found."""
-
     speed: Speed
-    """What it cost."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -533,11 +474,7 @@ class Crossing:
     """What a digest saves on the way to the other site."""
 
     side: Side
-    """Which side was read."""
-
     records: int
-    """Records read."""
-
     read_bytes: int
     """Bytes of keys, values and headers of these."""
 

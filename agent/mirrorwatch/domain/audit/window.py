@@ -51,13 +51,8 @@ class AdHoc:
     """What is the same for all pairs of an ad hoc audit."""
 
     now: datetime
-    """When it is planned."""
-
     window: TimeWindow
-    """What it is about."""
-
     slack: timedelta
-    """By how much records may be out of time order."""
 
 
 def plan_window(pair: PairedLogs, adhoc: AdHoc) -> PlanSteps[PlanningOutcome]:
@@ -175,7 +170,6 @@ def has_expired(log: Log, adhoc: AdHoc) -> PlanSteps[bool]:
 def _by_syncs(
     pair: PairedLogs, target: Log, span: AuditSpan
 ) -> tuple[AuditSpan, AuditSpan] | None:
-    """Return the ranges between two syncs around a span of the source."""
     if len(pair.sources) != 1:
         return None
     source, end = pair.sources[0], target.retained.end

@@ -70,14 +70,8 @@ class Slowness:
     """From when something is slow."""
 
     queue_time: timedelta
-    """How long batches may wait to be sent, on average."""
-
     fetch_latency: timedelta
-    """How long fetches may take, on average, while records wait."""
-
     waiting_records: int
-    """Records that may wait on a partition."""
-
     full_batch: float
     """Bytes from which batches are full, on average."""
 

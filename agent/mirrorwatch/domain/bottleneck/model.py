@@ -38,7 +38,6 @@ __all__ = [
 
 
 def _metric(unit: str, text: str) -> Any:
-    """Return a field that is absent by default, and what it means."""
     return field(default=None, metadata={"unit": unit, "help": text})
 
 
@@ -259,8 +258,6 @@ class TaskErrors:
     """Errors that a task, or all of them, counted since its start."""
 
     record_failures: int = 0
-    """Attempts that failed, those that were retried included."""
-
     records_skipped: int = 0
     """Records that a transform or a converter failed at, and that were left
     out (``errors.tolerance=all``)."""
@@ -270,7 +267,6 @@ class TaskErrors:
     tolerated the task fails then, and reads the record again."""
 
     retries: int = 0
-    """Operations tried again."""
 
     @property
     def not_produced(self) -> int:
@@ -293,13 +289,10 @@ class Rebalances:
     """How often a worker of Connect was rebalanced."""
 
     completed: int | None = None
-    """Since its start."""
-
     last: timedelta | None = None
     """How long ago the last one was."""
 
     longest: timedelta | None = None
-    """The longest one, of a window."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -311,7 +304,6 @@ class WorkerTask:
     """Its number; `None` for the connector itself."""
 
     state: str
-    """As ``running``, ``paused``, ``failed``, in small letters."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -322,11 +314,7 @@ class MirrorMetrics:
     producer: ProducerMetrics = field(default_factory=ProducerMetrics)
 
     io: Mapping[str, IoMetrics] = field(default_factory=dict)
-    """By client: ``consumer`` or ``producer``."""
-
     classes: Mapping[str, ClassMetrics] = field(default_factory=dict)
-    """By class of topics; ``other`` for what has none."""
-
     tasks: TaskMetrics = field(default_factory=TaskMetrics)
 
     lags: Mapping[tuple[str, int], float] = field(default_factory=dict)
@@ -344,13 +332,9 @@ class MirrorMetrics:
     they are not exported, or all tasks are paused."""
 
     fetches: Mapping[str, float] = field(default_factory=dict)
-    """Fetches that were answered since its start, by consumer."""
-
     errors: Mapping[tuple[str, str, int], TaskErrors] = field(
         default_factory=dict
     )
-    """By address of the worker, connector and task."""
-
     last_errors: Mapping[tuple[str, str, int], datetime | None] = field(
         default_factory=dict
     )
@@ -358,10 +342,7 @@ class MirrorMetrics:
     `None` for never since its start."""
 
     states: tuple[WorkerTask, ...] = ()
-    """Of the flow's connectors and tasks, one entry for each."""
-
     rebalances: Mapping[str, Rebalances] = field(default_factory=dict)
-    """By address of the worker."""
 
     @property
     def blank(self) -> bool:
@@ -374,11 +355,7 @@ class UnreachableProcess:
     """A process of the mirror whose metrics do not arrive."""
 
     url: str
-    """Its address."""
-
     reason: str
-    """Why, and what would fix it."""
-
     since: datetime | None
     """When its metrics were last read; `None` if never."""
 
@@ -393,11 +370,7 @@ class FetchProgress:
     """Those answered up to the last reading, by consumer."""
 
     read_at: datetime
-    """When that began."""
-
     still_since: datetime
-    """Since when no more are counted than now."""
-
     answered_after: datetime | None = None
     """A time after which one was answered for certain; `None` for never."""
 
@@ -432,24 +405,13 @@ class MirrorObservation:
     """What the mirror of one flow says of itself."""
 
     flow: str
-    """Name of the flow."""
-
     at: datetime
-    """When it was put together (UTC); none of it is older than three
-    readings."""
-
     metrics: MirrorMetrics
-    """Of all processes that answer."""
-
     answering: tuple[str, ...] = ()
-    """Addresses of the processes whose metrics are fresh."""
-
     unread: tuple[UnreachableProcess, ...] = ()
     """Processes whose metrics do not arrive."""
 
     counted: TaskErrors = field(default_factory=TaskErrors)
-    """Errors counted since the state file was made."""
-
     last_lost: datetime | None = None
     """When records were last seen to be given up."""
 
@@ -472,8 +434,6 @@ class MBean:
     """What stands before the colon of its name."""
 
     properties: Mapping[str, str]
-    """What stands behind it, without quotes."""
-
     attributes: Mapping[str, float | str]
     """What it says. What is not a number (NaN), or without end, is absent:
     nothing happened in the window, or ever, which is not zero."""
@@ -485,7 +445,6 @@ class MBean:
 
 
 _NUMBERED = {"partition", "task"}
-"""Properties that are numbers."""
 
 _NUMBER = re.compile(r"[0-9]{1,9}")
 
@@ -498,17 +457,12 @@ class MBeanQuery:
     """What stands before the colon of their names."""
 
     type: str
-    """Their property ``type``."""
-
     keys: Mapping[str, str] = field(default_factory=dict)
     """Their other properties, exactly these, each with a pattern of values
     as in the names of MBeans: ``*`` is anything."""
 
     numbers: tuple[str, ...] = ()
-    """Attributes that are numbers."""
-
     texts: tuple[str, ...] = ()
-    """Attributes that are words."""
 
     @property
     def pattern(self) -> str:
@@ -601,8 +555,6 @@ class ErrorCounters:
     """What was counted so far."""
 
     counted: TaskErrors = field(default_factory=TaskErrors)
-    """Of all tasks, through all their starts that were seen."""
-
     seen: Mapping[str, TaskErrors] = field(default_factory=dict)
     """What each task last said."""
 

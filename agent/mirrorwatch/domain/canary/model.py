@@ -64,11 +64,7 @@ class ProbeMessage:
     from the state file, so another run's numbers mean nothing here."""
 
     flow: str
-    """Name of the flow: several may share one canary topic."""
-
     partition: int
-    """Partition that it was sent to."""
-
     sequence: int
     """Number on that partition, from 1, without gaps."""
 
@@ -86,8 +82,6 @@ class Probe:
     """A probe that is under way: sent, and neither arrived nor given up."""
 
     sequence: int
-    """Number on its partition."""
-
     sent_at: datetime
     """T0."""
 
@@ -100,8 +94,6 @@ class Probe:
     deadline."""
 
     floor: int = 0
-    """Lowest source offset that it can have."""
-
     doubtful: bool = False
     """The producer does not know whether it was written."""
 
@@ -167,8 +159,6 @@ class Proof:
     """The mirror copied or gave up everything below this source offset."""
 
     seen_at: datetime
-    """When the position was read."""
-
     counts_at: datetime
     """From when it counts. A committed Connect offset does at once; an offset
     sync proves only that one record arrived, so it waits for the grace."""
@@ -256,10 +246,7 @@ class TopicState:
     """The canary topic on one side."""
 
     id: str
-    """Topic id; another one is another topic of the same name."""
-
     partitions: frozenset[int]
-    """Partitions that it has."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -269,11 +256,8 @@ class IndeterminateProbe:
     partition: int
     sequence: int
     floor: int
-    """Lowest source offset that it can have."""
-
     sent_at: datetime
     current: bool
-    """Whether it was sent to the present incarnation of the topic."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -300,10 +284,7 @@ class MirrorPosition:
     """Next source offset to copy."""
 
     seen_at: datetime
-    """When the mirror wrote it."""
-
     counts_at: datetime
-    """From when it counts."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -316,19 +297,13 @@ class CanarySurvey:
     """
 
     at: datetime
-    """When it was begun."""
-
     positions: Mapping[int, tuple[MirrorPosition, ...]] = field(
         default_factory=dict
     )
-    """What the mirror says of itself, by partition."""
-
     target: TopicState | None = None
     """The topic at the target; `None` if it is absent or not known."""
 
     target_absent: bool = False
-    """Whether the target said that it has no such topic."""
-
     ends: Mapping[int, int] = field(default_factory=dict)
     """Ends of the target's partitions, read after the positions."""
 
@@ -336,8 +311,6 @@ class CanarySurvey:
     """The topic at the source; `None` if it is absent or not known."""
 
     settlements: tuple[SettledProbe, ...] = ()
-    """Doubts that were resolved."""
-
     source_cluster: str | None = None
     """Cluster id of the source, if it answered."""
 
@@ -352,10 +325,7 @@ class CanarySurvey:
     that was asked for."""
 
     ordered: bool = False
-    """Whether the mirror is known to keep the order within a partition."""
-
     problems: tuple[Problem, ...] = ()
-    """What a person can fix."""
 
     @property
     def grace(self) -> timedelta | None:
@@ -382,8 +352,6 @@ class OffsetGap:
     """Source offsets that somebody else wrote, or a send in doubt did."""
 
     partition: int
-    """Partition number."""
-
     first: int
     """First offset."""
 
@@ -407,8 +375,6 @@ class Incidents:
     """A probe arrived after its deadline."""
 
     duplicate: datetime | None = None
-    """A probe arrived again."""
-
     failed: datetime | None = None
     """A probe was not written at the source."""
 
@@ -426,11 +392,7 @@ class CanaryCounts:
     """
 
     sent: int = 0
-    """Probes handed to the producer."""
-
     acked: int = 0
-    """Probes whose source offset is known."""
-
     failed: int = 0
     """Probes that were never written at the source."""
 
@@ -454,8 +416,6 @@ class CanaryCounts:
     """Probes given up that arrived after all."""
 
     duplicates: int = 0
-    """Further arrivals of a probe that had arrived."""
-
     reordered: int = 0
     """First arrivals behind a probe that was sent later."""
 
@@ -473,11 +433,7 @@ class CanaryPartition:
     """State of the canary on one partition."""
 
     partition: int
-    """Partition number, the same on both clusters."""
-
     counts: CanaryCounts
-    """Counters since the state file was made."""
-
     latency: Histogram
     """Durations from send to arrival (T3 - T0)."""
 
@@ -518,14 +474,8 @@ class ProbeArrival:
     """First arrival of one probe, seen live."""
 
     flow: str
-    """Name of the flow."""
-
     partition: int
-    """Partition number."""
-
     sequence: int
-    """Sequence number of the probe on that partition."""
-
     sent_at: datetime
     """T0: handed to the producer."""
 
@@ -561,25 +511,14 @@ class Loss:
     """One probe that was proved lost."""
 
     flow: str
-    """Name of the flow."""
-
     partition: int
-    """Partition number."""
-
     sequence: int
-    """Sequence number of the probe on that partition."""
-
     source_offset: int
     """Where the probe was written at the source."""
 
     sent_at: datetime
-    """When it was sent."""
-
     proved_at: datetime
-    """When the proof was complete."""
-
     proof: str
-    """What proved it, in words, with the offsets."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -587,23 +526,11 @@ class CanaryObservation:
     """State of the canary of one flow."""
 
     flow: str
-    """Name of the flow."""
-
     at: datetime
-    """When the state was read (UTC)."""
-
     topic: str
-    """Canary topic at the source."""
-
     remote_topic: str
-    """Its name at the target."""
-
     partitions: tuple[CanaryPartition, ...] = ()
-    """One entry for each partition that is covered."""
-
     good: int = 0
-    """Probes that arrived within the bound of the service level."""
-
     bad: int = 0
     """Probes that did not: late beyond it, or lost."""
 
@@ -614,8 +541,6 @@ class CanaryObservation:
     """Probes proved lost recently, the newest last."""
 
     problems: tuple[Problem, ...] = ()
-    """What is wrong beside the probes, or keeps the canary from knowing."""
-
     unread: frozenset[int] = frozenset()
     """Partitions that have not been read to their end at the target: what is
     outstanding there may have arrived."""

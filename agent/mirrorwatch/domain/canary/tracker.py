@@ -51,18 +51,12 @@ class Ledger:
     """Every probe of one partition of one flow."""
 
     flow: str
-    """Name of the flow."""
-
     partition: int
-    """Partition number."""
-
     started_at: datetime | None = None
     """When the mirror could first know of the partition; `None` if it did
     before the agent."""
 
     missed: int = 0
-    """Surveys in a row that saw the source topic without this partition."""
-
     next_sequence: int = 1
     """Number of the next probe. Never restarts."""
 
@@ -70,8 +64,6 @@ class Ledger:
     """Target offset to read next; everything below has been accounted for."""
 
     incarnation: int = 1
-    """Incarnation of the source topic that probes are sent to."""
-
     first_arrival: datetime | None = None
     """When a probe of this incarnation first arrived; until then the mirror
     is not known to read this incarnation."""
@@ -80,14 +72,8 @@ class Ledger:
     """When a probe last arrived."""
 
     newest_arrived: int = 0
-    """Highest sequence that has arrived."""
-
     last_source_offset: int = -1
-    """Highest source offset acknowledged in this incarnation."""
-
     newest_acked: int = 0
-    """Highest sequence that was acknowledged."""
-
     keyed_from: int = 0
     """First probe whose key was chosen for the partitions that the target has
     by now, if the mirror chooses by key: those before may be in any."""
@@ -96,20 +82,12 @@ class Ledger:
     """Counters; they never go back."""
 
     latency: Histogram = field(default_factory=Histogram)
-    """Durations from send to arrival."""
-
     replication: Histogram = field(default_factory=Histogram)
-    """Durations from acknowledgement to arrival."""
-
     produce: Histogram = field(default_factory=Histogram)
-    """Durations from send to acknowledgement."""
-
     incidents: Incidents = field(default_factory=Incidents)
     """When trouble last happened."""
 
     arrived: RangeSet = field(default_factory=RangeSet)
-    """Sequences that arrived."""
-
     lost: RangeSet = field(default_factory=RangeSet)
     """Sequences proved lost that have not arrived since."""
 
@@ -117,17 +95,11 @@ class Ledger:
     """Sequences that were never written."""
 
     unverifiable: RangeSet = field(default_factory=RangeSet)
-    """Sequences of which nobody will know."""
-
     outstanding: dict[int, Probe] = field(default_factory=dict)
     """Probes under way, by sequence, oldest first."""
 
     proofs: list[Proof] = field(default_factory=list)
-    """Proofs that wait for the target to be read to their end."""
-
     good: int = 0
-    """Probes that arrived within the bound of the service level."""
-
     bad: int = 0
     """Probes that did not: late beyond it, or lost."""
 
@@ -420,17 +392,9 @@ class Identity:
     """What the clusters and topics were when the state was last written."""
 
     source_id: str | None = None
-    """Topic id of the canary topic at the source."""
-
     target_id: str | None = None
-    """Topic id of its copy at the target."""
-
     source_cluster: str | None = None
-    """Cluster id of the source, pinned once seen."""
-
     target_cluster: str | None = None
-    """Cluster id of the target, pinned once seen."""
-
     looked_at: datetime | None = None
     """When the agent last waited at the end of the target topic."""
 
@@ -440,23 +404,13 @@ class CanaryTracker:
     """Every ledger of one flow."""
 
     flow: Flow
-    """The flow that is watched."""
-
     identity: Identity
-    """What the clusters and topics were."""
-
     ledgers: dict[int, Ledger] = field(default_factory=dict)
-    """Ledgers by partition."""
-
     warmup: timedelta
-    """How long a new partition may go without arrivals."""
-
     partitions: int | None = None
     """Partitions to cover, `None` for all."""
 
     accepted: Mapping[str, str] = field(default_factory=dict)
-    """Cluster ids that the configuration gives, by alias: they rule."""
-
     keeps_partitions: bool = True
     """Whether the mirror keeps the partition of a record. If not, its producer
     chooses one of those at the target by the key of a probe."""
@@ -607,7 +561,6 @@ class CanaryTracker:
         )
 
     def _follow_source(self, survey: CanarySurvey) -> bool:
-        """Return whether the source topic is still the same one."""
         if survey.source is None:
             return False
         before = self.identity.source_id
@@ -702,14 +655,10 @@ class Arrival:
     """One probe, read once at the target."""
 
     sequence: int
-    """Number of the probe."""
-
     target_offset: int
     """Where it was read."""
 
     seen_at: datetime
-    """When it was read."""
-
     absent_until: datetime
     """Until when it is known not to have been there: ``seen_at`` if the agent
     was waiting at the end of the topic, earlier if it was away."""

@@ -40,7 +40,6 @@ STALE = timedelta(minutes=5)
 and each of a thousand groups may take a while to answer."""
 
 SHOWN = 20
-"""Starts that the evidence names."""
 
 MOST_STARTS = 200
 """Starts that are listed: `mirrorwatch offsets` prints all."""
@@ -51,25 +50,12 @@ class MissingStart:
     """A group that cannot be translated in one partition."""
 
     group: str
-    """Name of the group."""
-
     topic: str
-    """Source topic."""
-
     partition: int
-    """Partition."""
-
     problem: str
-    """Why it has no start, in a sentence."""
-
     since: datetime
-    """Since when."""
-
     moved: bool
-    """Whether the group has read on since."""
-
     excluded: bool
-    """Whether the mirror's filter leaves the group out."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,17 +63,9 @@ class OldStart:
     """A group that read on while its start at the target did not move."""
 
     group: str
-    """Name of the group."""
-
     topic: str
-    """Source topic."""
-
     partition: int
-    """Partition."""
-
     offset: int
-    """Target offset at which it would start."""
-
     repeated: int | None
     """Records at most that it would read again; `None` if not known."""
 
@@ -100,13 +78,8 @@ class GroupStart:
     """Where a group would start in one partition."""
 
     group: str
-    """Name of the group."""
-
     remote: str
-    """Name of the topic at the target."""
-
     start: Start
-    """Its start, or why it has none."""
 
 
 def select_starts(starts: Sequence[GroupStart]) -> tuple[GroupStart, ...]:
@@ -147,8 +120,6 @@ class FailoverObservation:
     """Where the groups of one flow would start."""
 
     flow: str
-    """Name of the flow."""
-
     at: datetime
     """When they were last judged."""
 
@@ -160,8 +131,6 @@ class FailoverObservation:
     they were judged."""
 
     groups: int = 0
-    """Groups that read topics of the flow."""
-
     repeated: int = 0
     """Most records that a group with a start would read again, of those of
     which it is known."""
@@ -176,8 +145,6 @@ class FailoverObservation:
     """Groups that were not asked for, as there are too many."""
 
     missing: tuple[MissingStart, ...] = ()
-    """Groups without a start, by partition."""
-
     old: tuple[OldStart, ...] = ()
     """Groups whose start does not move."""
 
@@ -185,13 +152,10 @@ class FailoverObservation:
     """Where groups would start, the worst of them: see `select_starts`."""
 
     starts_total: int = 0
-    """Starts of all groups in all partitions."""
-
     recovery: RecoveryPoint | None = None
     """What would be lost with the source; `None` if not known yet."""
 
     problems: tuple[str, ...] = ()
-    """What keeps it from being known, in sentences."""
 
 
 @dataclass(frozen=True, slots=True)

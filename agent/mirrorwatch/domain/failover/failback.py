@@ -13,11 +13,7 @@ class UncopiedRange:
     """Source offsets that were not copied, as far as that is known."""
 
     topic: str
-    """Source topic."""
-
     partition: int
-    """Source partition."""
-
     first: int
     """First source offset."""
 
@@ -45,20 +41,10 @@ class ReplicatedLog:
     """
 
     topic: str
-    """Source topic."""
-
     partition: int
-    """Source partition."""
-
     end: int
-    """End of the source."""
-
     grown: bool = False
-    """Whether the source may have grown since its end was read."""
-
     start: int = 0
-    """Lowest offset that the source still holds, as far as known."""
-
     position: int = 0
     """Every offset below was copied or skipped, as proved."""
 
@@ -70,20 +56,12 @@ class ReplicatedLog:
     is known."""
 
     downstream: int = -1
-    """Target offset of its copy."""
-
     copies: OffsetMap = field(default_factory=OffsetMap)
     """Where copies are, by all syncs."""
 
     skipped: RangeSet = field(default_factory=RangeSet)
-    """Source offsets that were skipped."""
-
     doubtful: RangeSet = field(default_factory=RangeSet)
-    """Skipped, or copied in a way that cannot be recognised."""
-
     forgotten: bool = False
-    """Whether more was skipped than is listed."""
-
     hole: int = 0
     """Copies of records below are gone: the target was recreated."""
 

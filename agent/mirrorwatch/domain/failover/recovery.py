@@ -69,11 +69,7 @@ class RecoveryPoint:
     waits."""
 
     partition: int | None = None
-    """Its partition."""
-
     missing: int = 0
-    """Records that were skipped, and that the source still holds."""
-
     unknown: int = 0
     """Partitions of which the end or the position is not known."""
 
@@ -116,10 +112,7 @@ class RecreatedTopic:
     topic: str
     partition: int
     source_id: str
-    """Id of the source topic since."""
-
     since: datetime
-    """When that was seen."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -130,8 +123,6 @@ class RecoveryState:
     """Until when the flow was complete, as last proved."""
 
     topics: tuple[str, ...] = ()
-    """Source topics that the flow carried then: of no other is it proved."""
-
     holes: tuple[Hole, ...] = ()
     """Where copies are gone."""
 
@@ -162,7 +153,6 @@ class CopyFacts:
     """What is not at the target, as far as both sides were compared."""
 
     resets: Iterable[Reset] = ()
-    """Resets of the mirror's position."""
 
     def shared(self, place: TopicPartition) -> bool:
         """Return whether others write to the copies of a partition, too."""
@@ -192,29 +182,19 @@ class _PartitionRecovery:
     """When a topic was recreated: what was said before is of another."""
 
     synced: bool = False
-    """Whether a sync was written since."""
-
     proved: int = 0
     """Every record below was copied or skipped."""
 
     believed: int = 0
-    """The same, counted back from the target's end."""
-
     empty: int = 0
     """Up to where no data follows that."""
 
     distance: int | None = None
-    """Difference of the sync that it was counted by."""
-
     bounds: EstimateBounds = field(default_factory=EstimateBounds)
-    """What of it must still be proved."""
-
     held: int = NOTHING
     """Position before syncs that show that something was left out."""
 
     held_for: int = 0
-    """Surveys for which that holds."""
-
     hole: int = 0
     """Records below have no copy."""
 
@@ -608,7 +588,6 @@ class RecoveryTracker:
     def _recreated_at(
         self, place: TopicPartition, source_id: str
     ) -> datetime | None:
-        """Return when a topic was recreated, as kept over a restart."""
         found = self._recreated.get(place)
         if found is None or found.source_id != source_id:
             return None
@@ -632,7 +611,6 @@ class RecoveryTracker:
 def _left_out(
     resets: Iterable[Reset],
 ) -> Mapping[TopicPartition, Iterable[Reset]]:
-    """Return the resets behind which records may have no copy."""
     found: defaultdict[TopicPartition, list[Reset]] = defaultdict(list)
     for reset in resets:
         if (

@@ -28,7 +28,6 @@ class Method(StrEnum):
     """Offset syncs: where the copies of source offsets are."""
 
     CHECKPOINT = "checkpoint"
-    """The mirror's own translation of the group's offset."""
 
     TIME = "time"
     """The first record that is not older than a time."""
@@ -39,11 +38,7 @@ class GroupOffset:
     """How far a consumer group is in one partition."""
 
     topic: str
-    """Source topic."""
-
     partition: int
-    """Partition."""
-
     committed: int | None = None
     """Source offset of the next record that it has to read; `None` if that
     is not known."""
@@ -52,7 +47,6 @@ class GroupOffset:
     """Source offset that its checkpoint translates; `None` without one."""
 
     downstream: int | None = None
-    """Target offset of its checkpoint."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,13 +54,10 @@ class GroupState:
     """How far a consumer group is, in all partitions that a flow carries."""
 
     group: str
-    """Name of the group."""
-
     read_at: datetime | None = None
     """When its offsets were last read at the source; `None` for never."""
 
     offsets: tuple[GroupOffset, ...] = ()
-    """Its offsets, by topic and partition."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,14 +68,8 @@ class CopiedPartition:
     """Where copies are; `None` if the mirror writes no syncs for it."""
 
     marked: bool = False
-    """Whether the mirror writes in transactions."""
-
     shared: bool = False
-    """Whether two tasks of the mirror may write at once."""
-
     noisy: bool = False
-    """Whether the target was seen to hold what is no copy."""
-
     start: int | None = None
     """Log start of the target; `None` if it is not known."""
 
@@ -99,8 +84,6 @@ class CopiedPartition:
     known."""
 
     absent: bool = False
-    """Whether the target answered and has no such partition."""
-
     at_time: int | None = None
     """First offset of the target that is not older than the time asked for;
     `None` if no time was asked for."""
@@ -111,11 +94,7 @@ class StartOffset:
     """Where a group could start in one partition, by one method."""
 
     by: Method
-    """The method."""
-
     offset: int
-    """Target offset."""
-
     repeated: int | None
     """Records that would be read twice: those that the group had read at the
     source, and those that the mirror wrote more than once. The most where it
@@ -129,7 +108,6 @@ class StartOffset:
     """Whether these are the numbers, and not the most that they can be."""
 
     why: str
-    """What it rests on, in a sentence."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -137,16 +115,11 @@ class Start:
     """Where a group starts in one partition."""
 
     place: GroupOffset
-    """The group's offset at the source."""
-
     chosen: StartOffset | None
     """What is to be trusted; `None` if the group cannot be translated."""
 
     others: tuple[StartOffset, ...]
-    """What else would be possible."""
-
     problem: str | None = None
-    """Why the group cannot be translated."""
 
 
 def translate(place: GroupOffset, copied: CopiedPartition) -> Start:

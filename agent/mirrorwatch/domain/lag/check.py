@@ -162,7 +162,6 @@ def _by_others(
 
 
 def _by(topic: TopicLag, worst: StalledPartition) -> TopicLag:
-    """Return a topic by one of its partitions."""
     return replace(
         topic,
         status=worst.status,
@@ -390,7 +389,6 @@ def _stuck(
 def _patience(
     seen: LagObservation, limits: LagLimits
 ) -> dict[LagStatus, timedelta]:
-    """Return how long a position may stand."""
     stuck = seen.flush * limits.stuck_flushes
     return {
         LagStatus.STOPPED: stuck,

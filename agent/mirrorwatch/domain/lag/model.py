@@ -34,22 +34,17 @@ class LagStatus(StrEnum):
     """How a topic is doing, without any threshold (after Burrow)."""
 
     EVEN = "even"
-    """Nothing waits."""
 
     MOVING = "moving"
-    """Records wait, and the mirror goes on."""
 
     FALLING_BEHIND = "falling behind"
-    """The mirror goes on, but records wait longer and longer."""
 
     STALLED = "stalled"
     """Records wait and are not taken, while other topics go on."""
 
     STOPPED = "stopped"
-    """Records wait, and nothing of the flow goes on."""
 
     NOT_BEGUN = "not begun"
-    """Records wait, and none of this topic was ever copied."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -79,17 +74,9 @@ class StalledPartition:
     """One partition that has not moved while its records waited."""
 
     partition: int
-    """Its number."""
-
     position: int
-    """Position of the mirror, beyond what needs no copy."""
-
     origin: str
-    """What says so."""
-
     status: LagStatus
-    """How it is doing."""
-
     stuck: timedelta
     """How long it has not moved."""
 
@@ -99,8 +86,6 @@ class TopicLag:
     """Lag of one source topic."""
 
     topic: str
-    """Source topic."""
-
     topic_class: str
     """Class that the configuration gives it; empty if none."""
 
@@ -115,17 +100,11 @@ class TopicLag:
     the agent looked, and could not be read yet."""
 
     status: LagStatus = LagStatus.EVEN
-    """How it is doing."""
-
     partition: int | None = None
     """The partition that is worst, `None` if nothing waits."""
 
     position: int | None = None
-    """Position there, beyond what needs no copy."""
-
     origin: str = ""
-    """What says so: ``committed``, ``sync`` or ``estimate``."""
-
     stuck: timedelta | None = None
     """How long a partition has not moved while its records waited."""
 
@@ -168,33 +147,14 @@ class LagObservation:
     """Lag of all topics that one flow carries."""
 
     flow: str
-    """Name of the flow."""
-
     at: datetime
-    """When the survey began (UTC)."""
-
     topics: tuple[TopicLag, ...] = ()
-    """One entry for each topic that the flow carries, by name."""
-
     flush: timedelta = FLUSH
-    """How often the mirror commits positions."""
-
     refresh: timedelta = REFRESH
-    """How often the mirror looks for new topics."""
-
     unknown_partitions: int = 0
-    """Partitions whose lag cannot be said: no leader, or a position beyond
-    the end."""
-
     configs_known: bool = False
-    """Whether it is known how long the source keeps records."""
-
     configs_refused: tuple[str, ...] = ()
-    """Topics of which that was asked in vain, by name."""
-
     problems: tuple[str, ...] = ()
-    """What keeps lag from being known, in sentences."""
-
     hidden: str | None = None
     """Which topics that the mirror copies the agent may not see, in a
     sentence: nothing is known of them by any check."""
@@ -237,7 +197,6 @@ class FirstLoss:
     topic: TopicLag
     headroom: Headroom
     others_alike: int
-    """Topics that would lose them at the same time."""
 
 
 def first_loss(topics: Sequence[TopicLag]) -> FirstLoss | None:
@@ -257,13 +216,8 @@ class ReadAt:
     """A position at which a record should be read."""
 
     place: TopicPartition
-    """Source topic and partition."""
-
     position: int
-    """Offset to read at."""
-
     end: int
-    """Offset up to which to look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +231,6 @@ class FirstRecord:
     """Offset of the first data record; `None` if there is none to the end."""
 
     written_at: datetime | None = None
-    """Its timestamp."""
 
 
 @dataclass(slots=True)
@@ -296,7 +249,6 @@ class EstimateBounds:
     """Oldest claim that is not yet proved."""
 
     at: datetime | None = None
-    """When it was made."""
 
     def believe(
         self,

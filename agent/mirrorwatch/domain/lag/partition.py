@@ -104,8 +104,6 @@ class PartitionLag:
     """What is kept of one partition between two surveys."""
 
     epoch: tuple[str, str | None]
-    """Ids of the topic at the source and at the target."""
-
     moved_at: datetime
     """When the position last went on; at first, when it was first seen."""
 
@@ -117,14 +115,10 @@ class PartitionLag:
     """Where the mirror is, by what it says."""
 
     end: int = 0
-    """End at the source."""
-
     ends: EndHistory = field(default_factory=EndHistory)
     """Where it was before."""
 
     claim: EstimateBounds = field(default_factory=EstimateBounds)
-    """What estimates still have to prove."""
-
     nothing_until: int = 0
     """Offset up to which no data record follows the position: only markers
     of transactions, or offsets that compaction emptied."""
@@ -206,7 +200,6 @@ class PartitionLag:
         self.ends.pass_(self.next_offset)
 
     def _forget_head(self) -> None:
-        """Forget what was read behind the position."""
         self.nothing_until, self.head_at, self.read_for = 0, None, None
 
     def _expire(self, start: int) -> None:

@@ -103,7 +103,6 @@ class LagTracker:
         look, or before the agent did."""
 
         self._heads: set[TopicPartition] = set()
-        """Partitions of which the record at the position was read."""
 
         self._starts: Mapping[TopicPartition, int] = {}
         self._filling: set[TopicPartition] = set()
@@ -114,7 +113,6 @@ class LagTracker:
         """Topics that may not be read, with what the source said."""
 
         self._unsure: frozenset[TopicPartition] = frozenset()
-        """Partitions of them at whose position nothing may wait."""
 
         self._uncopied = FirstSeen(uncopied)
         self._unlisted: dict[TopicPartition, datetime] = {}

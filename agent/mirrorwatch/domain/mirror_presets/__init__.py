@@ -22,4 +22,3 @@ def _load() -> dict[str, MirrorTraits]:
 
 
 PRESETS: Mapping[str, MirrorTraits] = _load()
-"""By ``mirror.kind``."""

@@ -47,7 +47,6 @@ class NoticeKind(StrEnum):
     """A flow is worse than last notified."""
 
     UNKNOWN = "unknown"
-    """It can no longer be verified: neither worse nor better."""
 
     CHANGED = "changed"
     """As bad as last notified, and one more check is bad."""
@@ -56,7 +55,6 @@ class NoticeKind(StrEnum):
     """Better than last notified, and not ok."""
 
     RECOVERED = "recovered"
-    """Ok again."""
 
     REMINDER = "reminder"
     """Still critical; or still bad, where a receiver does not know of it."""
@@ -67,8 +65,6 @@ class CheckChange:
     """One check in a notice."""
 
     verdict: Verdict
-    """Its verdict now."""
-
     before: Health
     """What was last notified of it."""
 
@@ -78,17 +74,9 @@ class Notice:
     """What is notified of one flow at one time."""
 
     at: datetime
-    """When it was decided (UTC)."""
-
     flow: str
-    """Name of the flow."""
-
     kind: NoticeKind
-    """Why it is sent."""
-
     health: Health
-    """The flow's health, as far as it is notified."""
-
     actual: Health | None = None
     """Its health with what is too mild to be notified; `None` if that is the
     same."""
@@ -135,17 +123,12 @@ class LastNotified:
     """Since when it has not been ok, `None` if it is notified to be."""
 
     checks: Mapping[str, Health] = field(default_factory=dict)
-    """Checks that were notified to be bad."""
-
     cause: str | None = None
-    """Part that was notified to be at fault."""
-
     stopped: bool | None = None
     """Whether nothing was replicated because of it, as was notified; `None`
     without a part."""
 
     withheld: Health | None = None
-    """What is due and was withheld."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -153,8 +136,6 @@ class NotificationState:
     """What people believe, and how often they were notified."""
 
     flows: Mapping[str, LastNotified] = field(default_factory=dict)
-    """By name of the flow."""
-
     times: tuple[datetime, ...] = ()
     """When the notices of the last hour were made."""
 
@@ -185,8 +166,6 @@ class Line:
     """A line of text that may lead somewhere."""
 
     text: str
-    """Plain text, without a line break."""
-
     link: str | None = None
     """Where it leads."""
 
@@ -196,19 +175,10 @@ class NoticeMessage:
     """What is sent to people, ready to be put into any receiver's form."""
 
     id: str
-    """The same however often it is delivered."""
-
     at: datetime
-    """When it was made (UTC)."""
-
     title: str
-    """What it is about, understood without the rest."""
-
     lines: tuple[Line, ...]
-    """What more there is to know."""
-
     document: Mapping[str, Any] = field(default_factory=dict)
-    """The same for programs: JSON."""
 
     @property
     def text(self) -> str:
@@ -220,10 +190,8 @@ class Severity(StrEnum):
     """Whom an alert wakes; the value is what rules and handlers see."""
 
     PAGE = "critical"
-    """Somebody gets up."""
 
     TICKET = "warning"
-    """Somebody looks at it in working hours."""
 
 
 RECOVERY = timedelta(minutes=1)
@@ -263,8 +231,6 @@ class CheckAlarms:
     is."""
 
     warning: str
-    """Summary of the alert on `Health.WARNING`."""
-
     unknown: str
     """Summary of the alert on `Health.UNKNOWN`; goes after "mirrorwatch
     cannot verify"."""
@@ -281,7 +247,6 @@ class CheckAlarms:
     """A restart of the agent, of a broker or of the mirror is over by then."""
 
     unknown_severity: Severity = Severity.TICKET
-    """Whom it wakes that the check is `unknown` for that long."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -296,14 +261,11 @@ class NotificationPolicy:
     """How long a flow must be worse than last notified."""
 
     recovery: timedelta = RECOVERY
-    """How long it must be ok again."""
-
     remind: timedelta = timedelta(hours=4)
     """How often a flow that stays critical is notified again; zero for
     never."""
 
     most_per_hour: int = 20
-    """Most notices in any hour, of all flows together."""
 
     def weigh(self, health: Health) -> Health:
         """Return a check's health as far as it is notified."""

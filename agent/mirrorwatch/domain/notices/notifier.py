@@ -89,8 +89,6 @@ class PendingChange:
     """
 
     worse_since: datetime | None = None
-    """Since when it has been worse than notified, without a break."""
-
     bad_since: datetime | None = None
     """The same, and never `unknown` in between."""
 
@@ -101,13 +99,8 @@ class PendingChange:
     """Since when it has not been worse than notified."""
 
     better_since: datetime | None = None
-    """Since when it has been better than notified."""
-
     unknown_since: datetime | None = None
-    """Since when it cannot be verified."""
-
     ok_since: datetime | None = None
-    """Since when it has been ok."""
 
     def see(
         self,
@@ -178,11 +171,7 @@ class FlowState:
     checks will say so one after the other, and one notice is enough."""
 
     firm: bool
-    """Whether a check says more than that it cannot be verified."""
-
     verdicts: Sequence[Verdict]
-    """Verdicts on it."""
-
     cause: Cause | None
     """Which part is at fault, if one stands out."""
 
@@ -427,5 +416,4 @@ class Notifier:
 
 
 def _towards(health: Health, kind: NoticeKind) -> NoticeKind:
-    """Return why a change is notified; `unknown` is no direction."""
     return NoticeKind.UNKNOWN if health is Health.UNKNOWN else kind

@@ -51,20 +51,10 @@ class ConfigDrift:
     """One property of one topic that is not the same on both sides."""
 
     topic: str
-    """Its name at the source."""
-
     name: str
-    """Kafka's name of the property."""
-
     source: str
-    """Value in effect at the source."""
-
     target: str
-    """Value in effect at the target."""
-
     by_default: bool
-    """Whether no topic sets it: the brokers' defaults differ."""
-
     since: datetime | None = None
     """When it was first seen to be so; `None` if that is of no concern."""
 
@@ -79,37 +69,18 @@ class ConfigsObservation:
     """How the configurations of both sides compare."""
 
     flow: str
-    """Name of the flow."""
-
     at: datetime
-    """When the configurations were read."""
-
     source_alias: str
-    """Our alias of the source."""
-
     target_alias: str
-    """Our alias of the target."""
-
     compared: int = 0
-    """Topics whose configuration is known on both sides."""
-
     drifts: tuple[ConfigDrift, ...] = ()
-    """What differs and matters."""
-
     told: tuple[ConfigDrift, ...] = ()
-    """What differs and is a site's own affair, or left out by the mirror."""
-
     sync: timedelta | None = None
     """How often the mirror copies configurations; `None` if it does not."""
 
     patience: timedelta = timedelta()
-    """How long it may take for that."""
-
     fresh: bool = True
-    """Whether they were read lately."""
-
     problems: tuple[str, ...] = ()
-    """What kept facts from being read, in sentences."""
 
     @property
     def due(self) -> tuple[ConfigDrift, ...]:

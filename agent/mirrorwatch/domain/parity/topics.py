@@ -60,11 +60,7 @@ class MissingTopic:
     """A topic that the flow carries and the target does not show."""
 
     topic: str
-    """Its name at the source."""
-
     remote: str
-    """Its name at the target."""
-
     since: datetime
     """When it was first missed."""
 
@@ -78,14 +74,8 @@ class PartitionMismatch:
     """A topic that is not divided alike."""
 
     topic: str
-    """Its name at the source."""
-
     source: int
-    """Number of partitions at the source."""
-
     target: int
-    """Number of partitions at the target."""
-
     since: datetime
     """When it was first seen to be so."""
 
@@ -95,36 +85,20 @@ class TopicsObservation:
     """How the topics of both sides compare."""
 
     flow: str
-    """Name of the flow."""
-
     at: datetime
     """When both sides last answered."""
 
     source_alias: str
-    """Our alias of the source."""
-
     target_alias: str
-    """Our alias of the target."""
-
     refresh: timedelta
-    """How often the mirror looks for new topics and partitions."""
-
     patience: timedelta
-    """How long it may take to make what is new."""
-
     refreshes: bool = True
-    """Whether the mirror looks for it while it runs."""
-
     chosen: bool = True
     """Whether the flow's topics were configured: if not, it carries what its
     mirror wants."""
 
     known: bool = True
-    """Whether both sides answered, lately."""
-
     carried: int = 0
-    """Topics at the source that the flow carries."""
-
     missing: tuple[MissingTopic, ...] = ()
     """Those that the target does not show."""
 
@@ -132,8 +106,6 @@ class TopicsObservation:
     """Those that the mirror's own filter does not match."""
 
     carried_by: str = ""
-    """Who says which topics the flow carries."""
-
     internal: tuple[str, ...] = ()
     """Topics at the source that only MirrorMaker since Kafka 4.0 copies, by
     the end of their names."""
@@ -143,25 +115,12 @@ class TopicsObservation:
     their names, though the target has no original."""
 
     target_part: str = ""
-    """That part: the mirror's alias of the target."""
-
     mismatches: tuple[PartitionMismatch, ...] = ()
-    """Those with other numbers of partitions."""
-
     other_replication: tuple[str, ...] = ()
-    """Those with another replication factor."""
-
     cycles: tuple[str, ...] = ()
-    """Topics at the target whose names say that they came from there."""
-
     conflicts: tuple[Conflict, ...] = ()
-    """Topics that another flow copies, too."""
-
     left_over: tuple[str, ...] = ()
-    """Topics at the target whose source topic is no more."""
-
     problems: tuple[str, ...] = ()
-    """What kept facts from being read, in sentences."""
 
     @property
     def late(self) -> tuple[MissingTopic, ...]:
@@ -209,7 +168,6 @@ class Comparison:
     """Numbers of partitions here and there, where they differ."""
 
     other_replication: list[str] = field(default_factory=list)
-    """Topics with another replication factor."""
 
 
 def compare_sides(

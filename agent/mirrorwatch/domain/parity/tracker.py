@@ -38,7 +38,6 @@ class FirstSeen:
         self._since = dict(since)
 
     def __iter__(self) -> Iterator[Condition]:
-        """Yield the conditions that are remembered."""
         return iter(self._since)
 
     def update(

@@ -27,7 +27,6 @@ __all__ = ["PositionLimits", "judge_position"]
 
 
 NAMED = 3
-"""Partitions that a sentence names."""
 
 
 def health_of(reset: Reset) -> Health:
@@ -285,7 +284,6 @@ def _recreated(
 
 
 def _lost_with_topic(resets: Sequence[Reset]) -> str:
-    """Return what was lost with topics that were recreated."""
     gone = sum(reset.gone for reset in resets)
     if gone:
         return (
@@ -301,7 +299,6 @@ def _lost_with_topic(resets: Sequence[Reset]) -> str:
 
 
 def _uncopied(resets: Sequence[Reset], target: str) -> str:
-    """Return what MirrorMaker left out of a recreated topic."""
     if resets[0].is_in_doubt:
         return (
             f"more records were written to {target} since than MirrorMaker "
@@ -359,7 +356,6 @@ def _of_flow(reset: Reset) -> str:
 
 
 def _is_empty(reset: Reset) -> bool:
-    """Return whether a new topic holds nothing yet."""
     empty = (reset.log_end or 0) <= (reset.first or 0)
     return reset.settled is None and empty
 
@@ -678,7 +674,6 @@ IN_QUESTION = {ResetKind.BEYOND, ResetKind.SOURCE_RECREATED}
 
 
 def _certainty(reset: Reset, proved: Mapping[int, int]) -> str:
-    """Return the name of the number of records of a reset."""
     if reset.kind is ResetKind.UNVERIFIED or reset.at_most:
         return "records_at_most"
     if reset.kind in IN_QUESTION and reset.settled is None:

@@ -38,15 +38,12 @@ class UnprovedGrowth:
     """How often the mirror commits, at most."""
 
     found: set[TopicPartition] = field(default_factory=set)
-    """Source partitions whose copies grew so."""
-
     _proofs: dict[TopicPartition, tuple[Written, datetime]] = field(
         default_factory=dict
     )
     """What was written last, and since when that is known."""
 
     _grew: dict[TopicPartition, datetime] = field(default_factory=dict)
-    """Since when more is there than the mirror copied."""
 
     def look(
         self,

@@ -33,25 +33,18 @@ class ResetKind(StrEnum):
     """The mirror is past the end of the source's log."""
 
     REWIND = "rewind"
-    """The mirror rewound, and copies again."""
 
     SOURCE_RECREATED = "source_recreated"
-    """Another topic has the name at the source."""
 
     TARGET_RECREATED = "target_recreated"
-    """Another topic has the name at the target."""
 
     OFFSETS_GONE = "offsets_gone"
-    """The topic of the committed positions is gone, or another one."""
 
     OFFSETS_DELETED = "offsets_deleted"
-    """Somebody deleted committed positions."""
 
     SYNCS_GONE = "syncs_gone"
-    """The topic of the offset syncs is gone, or another one."""
 
     OTHER_CLUSTER = "other_cluster"
-    """An alias answers with the id of another cluster."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -121,15 +114,11 @@ class Reset:
     """Whether more may be concerned: the position was not known exactly."""
 
     harmless: bool = False
-    """Whether it turned out that nothing was left out."""
-
     away: bool = False
     """Whether the flow does not carry the topic any more: it was deleted, or
     is no longer wanted. Of a recreated one: or it lacks the partition."""
 
     before: str = ""
-    """Id that was known; of a topic that is away, its own."""
-
     now: str = ""
     """Id that was found. Of a topic that was recreated at the source: at the
     target, where it was recreated as well."""
@@ -143,7 +132,6 @@ class Reset:
     one itself. It has no partition and no range."""
 
     offsets: int = 0
-    """Source offsets concerned, of those that it sums up."""
 
     @property
     def count(self) -> int:
@@ -206,11 +194,7 @@ class UnexplainedGap:
     """First of them."""
 
     end: int
-    """Offset behind them."""
-
     at: datetime
-    """When they were found."""
-
     at_most: bool = False
     """Whether the mirror may have copied some of them before."""
 
@@ -257,8 +241,6 @@ class PartitionPosition:
     """End at the target when that was last seen at the source."""
 
     is_seen: bool = False
-    """Whether this process has seen them."""
-
     truncation: Truncation | None = None
     """What is known where the log was truncated, until that is over."""
 
@@ -368,15 +350,12 @@ class PositionState:
             if not reset.summed:
                 self._newest[_spot(reset)] = number
         self.touched: set[TopicPartition] = set()
-        """Partitions of which something is to be written down, as soon as is
-        convenient."""
 
         self.moved: set[TopicPartition] = set()
         """The same, of which only the ends of the logs were seen to move: that
         is nearly all of them, and must not hold up the others."""
 
         self.urgent = False
-        """Whether anything else is to be written down now."""
 
         self.deleted: dict[str, int] = {}
         """Offsets that topics of the target held when they were deleted, by
@@ -486,7 +465,6 @@ class PositionState:
             self._sum_up(over[:-KEPT])
 
     def _sum_up(self, resets: Iterable[Reset]) -> None:
-        """Replace settled resets by the sums of those that are alike."""
         sums = {_likeness(r): r for r in self.resets.values() if r.summed}
         for reset in resets:
             self.drop(reset)
@@ -537,29 +515,17 @@ class PositionObservation:
     """The resets of one flow that are open or not long over."""
 
     flow: str
-    """Name of the flow."""
-
     at: datetime
     """When both sides were last asked."""
 
     source: str
-    """Our alias of the source."""
-
     target: str
-    """Our alias of the target."""
-
     partitions: int = 0
-    """Source partitions of which a position is known."""
-
     resets: tuple[Reset, ...] = ()
     """Open ones, and those not long over, in their order."""
 
     counts: Mapping[str, int]
-    """Resets since the state file was made, by source topic."""
-
     problems: tuple[str, ...] = ()
-    """What keeps positions from being known, in sentences."""
-
     moved_at: datetime | None = None
     """When the mirror last wrote a commit or a sync."""
 

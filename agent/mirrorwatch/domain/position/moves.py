@@ -298,7 +298,6 @@ class PositionMoves:
         return True
 
     def _leave_cut(self, cut: Reset, sync: Sync) -> None:
-        """Settle what the mirror made of a log that was truncated."""
         lowest, first = cut.first or 0, min(sync.upstream, cut.end or 0)
         self._settle(cut, end=max(lowest, first))
 
@@ -410,7 +409,6 @@ class PositionMoves:
     def _decide(
         self, waiting: Reset, place: PartitionPosition, sync: Sync
     ) -> bool:
-        """Settle what the mirror made of a recreated topic."""
         if self._is_late(sync.key, sync.upstream):
             return False
         old = waiting.end or 0
@@ -514,7 +512,6 @@ class PositionMoves:
     def _rewind(
         self, reached: int | None, topic: str, partition: int, to: int
     ) -> None:
-        """Note that the mirror copies again from an offset."""
         reached = reached or to
         known = self.state.newest(ResetKind.REWIND, topic, partition)
         if known is not None and (

@@ -41,11 +41,7 @@ class PositionBeyond:
     """A position beyond the end of a log, not yet for long."""
 
     reached: int
-    """The position."""
-
     end: int
-    """The lowest end since."""
-
     since: datetime
     """When that was seen first."""
 
@@ -79,8 +75,6 @@ class OutOfRangePositions:
     or nothing waited there when another process saw them last."""
 
     foreign: AbstractSet[TopicPartition] = frozenset()
-    """Places with records of others at the target."""
-
     resumes_at_end: bool = False
     """Whether a mirror goes on at the end where its position has expired."""
 
@@ -101,13 +95,10 @@ class OutOfRangePositions:
     """Lowest ends of logs that positions lie beyond, not yet for long."""
 
     _copies: dict[TopicPartition, int | None] = field(default_factory=dict)
-    """Ends at the target when it was found what expires."""
-
     _inside: dict[TopicPartition, PartitionView] = field(default_factory=dict)
     """When positions were within the log last."""
 
     _fell: dict[TopicPartition, datetime] = field(default_factory=dict)
-    """When the ends of logs fell."""
 
     def look(
         self,
@@ -421,7 +412,6 @@ class OutOfRangePositions:
         end: int,
         at: datetime,
     ) -> None:
-        """Note what became of a position that lies within the log again."""
         known = self.state.open(ResetKind.EXPIRED, *key)
         if (
             known is not None

@@ -55,7 +55,6 @@ def check_clusters(
 
 
 def _start_over(state: PositionState, side: str) -> None:
-    """Forget what was known of a cluster that another one has replaced."""
     state.unpin(side)
     if side == "source":
         for place in state.places.values():
@@ -303,7 +302,6 @@ def _note_lost_copies(
 
 
 def _copies(target: ClusterView, remote: str) -> int:
-    """Return how many offsets a topic held at the target."""
     places = [(remote, n) for n in range(target.topics[remote].partitions)]
     return sum(
         target.ends[place] - target.starts.get(place, 0)

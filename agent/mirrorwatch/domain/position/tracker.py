@@ -41,8 +41,6 @@ class PositionInputs:
     """What is known beside a survey."""
 
     homes: Mapping[str, str | None] = field(default_factory=dict)
-    """Ids of the mirror's own topics, by kind."""
-
     empty_until: Mapping[TopicPartition, int] = field(default_factory=dict)
     """Up to where no data follows proved positions, by partition."""
 
@@ -53,8 +51,6 @@ class PositionInputs:
     end of a partition, on purpose: it may expire."""
 
     from_end: bool = False
-    """Whether a mirror without a position begins at the end."""
-
     foreign: AbstractSet[TopicPartition] = frozenset()
     """Source partitions at whose copies others write, too, or two tasks of the
     mirror, as was seen by comparing records: there, the target's end counts
@@ -70,8 +66,6 @@ class PositionInputs:
     """How often the mirror commits, at most."""
 
     problems: Sequence[str] = ()
-    """What keeps the mirror's own topics from being read."""
-
     resumes_at_end: bool = False
     """Whether a mirror goes on at the end where its position has expired."""
 

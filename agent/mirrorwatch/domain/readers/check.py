@@ -22,7 +22,6 @@ from .model import STALE, GroupLag, ReadersObservation
 __all__ = ["ReadersLimits", "judge_readers"]
 
 SHOWN = 20
-"""Groups that the evidence names."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -26,11 +26,7 @@ class GroupFacts:
     """A consumer group as its coordinator describes it."""
 
     state: str
-    """Kafka's name of its state, for example ``stable`` or ``empty``."""
-
     members: int
-    """Number of its members. A program that assigns partitions to itself is
-    none."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,14 +34,10 @@ class GroupLag:
     """How far one group has read what one flow copies."""
 
     group: str
-    """Name of the group."""
-
     facts: GroupFacts | None = None
     """Its state and members; `None` if they are not known."""
 
     topics: tuple[TopicLag, ...] = ()
-    """Lag of each topic of the target for which it committed offsets."""
-
     unknown_partitions: int = 0
     """Partitions whose lag is not known: no leader, or a committed offset
     beyond the end."""
@@ -80,14 +72,10 @@ class LostOffsets:
     """What one group has not read whose committed offsets are gone."""
 
     group: str
-    """Name of the group."""
-
     topics: int
     """Topics of which it had not read all."""
 
     records: int
-    """Offsets behind those."""
-
     missed_at: datetime
     """When the newest of these offsets was first found to be gone."""
 
@@ -97,20 +85,14 @@ class ReadersObservation:
     """Lag of the configured groups at the target of one flow."""
 
     flow: str
-    """Name of the flow."""
-
     at: datetime
     """When the target's ends were read; the offsets were just before."""
 
     groups: tuple[GroupLag, ...] = ()
-    """Groups with committed offsets in topics of the flow, by name."""
-
     lost: tuple[LostOffsets, ...] = ()
     """Groups that had not read all when their offsets were gone, by name."""
 
     missing: tuple[str, ...] = ()
-    """Groups of configured connectors that committed no such offset."""
-
     denied: tuple[str, ...] = ()
     """Groups that mirrorwatch may not describe."""
 
@@ -118,7 +100,6 @@ class ReadersObservation:
     """Groups that were not read, as there are too many."""
 
     problems: tuple[str, ...] = ()
-    """What keeps lag from being known, in sentences."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -126,20 +107,10 @@ class StandingPartition:
     """A committed offset that does not move while records wait."""
 
     group: str
-    """Name of the group."""
-
     topic: str
-    """Topic at the target."""
-
     topic_id: str
-    """Its id."""
-
     partition: int
-    """Partition."""
-
     offset: int
-    """Offset that the group committed."""
-
     since: datetime
     """Since when it has not moved."""
 

@@ -258,7 +258,6 @@ class ReadersTracker:
         target: ClusterView,
         ids: Mapping[str, str],
     ) -> None:
-        """Follow on what is remembered and has no committed offset."""
         now = target.at
         for key, stood in self._restored.items():
             if key in wanted or ids.get(key[1]) != stood.topic_id:
@@ -271,7 +270,6 @@ class ReadersTracker:
     def _miss(
         self, key: GroupPartition, target: ClusterView, now: datetime
     ) -> None:
-        """Take that a committed offset is gone."""
         track = self._tracks[key]
         missed_at = self._missed.setdefault(key, now)
         if now - missed_at > LOST_FOR or not track.records:

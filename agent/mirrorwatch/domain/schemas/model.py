@@ -43,10 +43,8 @@ class IdKind(StrEnum):
     magic byte 0, or in a header."""
 
     CONTENT_ID = "contentId"
-    """Apicurio's id of the schema itself, in a header."""
 
     GUID = "guid"
-    """Confluent's id that is the same in every registry, in a header."""
 
 
 RecordPart = Literal["key", "value"]
@@ -146,17 +144,13 @@ class Resolution(StrEnum):
     """What both registries say of one schema id."""
 
     SAME = "same"
-    """Both have it, and it is the same schema."""
 
     MISSING = "missing"
     """Only the source's has it."""
 
     DIFFERENT = "different"
-    """Both have it, for different schemas."""
 
     INCOMPARABLE = "incomparable"
-    """Both have it; the texts differ, and nothing here knows whether the
-    schemas do."""
 
     TARGET_ONLY = "target_only"
     """Only the target's has it: there is nothing to compare it with, and
@@ -176,8 +170,6 @@ class SchemaUse:
     """A schema id in one part of a topic's records."""
 
     topic: str
-    """Topic at the source."""
-
     part: RecordPart
     schema: SchemaId
 
@@ -196,15 +188,11 @@ class SchemaProblem:
     """When the first one at the target was sampled; `None` for not yet."""
 
     topic_id: str
-    """Id of the topic at the source."""
-
     at: tuple[str, int, int]
     """Side, partition and offset of the newest record that was sampled, of
     those at the target if there are any."""
 
     copy_id: str = ""
-    """Id of the topic at the target, once a record there was sampled."""
-
     was_readable: bool = False
     """Whether readers could resolve it before: it was deleted, not late."""
 
@@ -228,7 +216,6 @@ class LateSchema:
     readable_at: datetime
 
     at_most: bool = False
-    """Whether it may have been less: mirrorwatch was away meanwhile."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -239,7 +226,6 @@ class SchemasState:
     late: tuple[LateSchema, ...] = ()
 
     carriers: tuple[tuple[str, str], ...] = ()
-    """Topic and part whose records were found to carry schema ids."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -247,11 +233,7 @@ class RegistryTopic:
     """The topic in which a registry keeps its schemas."""
 
     source: str = "_schemas"
-    """Its name at the source."""
-
     exists: bool = False
-    """Whether the source has it."""
-
     remote: str | None = None
     """What it is called at the target; `None` if the flow does not carry
     it."""
@@ -280,11 +262,7 @@ class SubjectMode:
     """A subject whose mode is not that of its registry."""
 
     alias: str
-    """Our alias of the cluster."""
-
     subject: str
-    """Its name there."""
-
     mode: str
     other: str | None = None
     """Mode in which the same subject is at the other cluster, its own or that
@@ -296,35 +274,19 @@ class SchemasObservation:
     """What was learned of the schemas of one flow's records."""
 
     flow: str
-    """Name of the flow."""
-
     at: datetime
     """When the last round of samples ended."""
 
     source: str = ""
-    """Our alias of the source."""
-
     target: str = ""
-    """Our alias of the target."""
-
     topics: int = 0
-    """Topics that the flow carries."""
-
     unsampled: int = 0
-    """Of these, topics with records of which none was sampled in time."""
-
     carriers: int = 0
-    """Topics whose records carry schema ids."""
-
     resolved: int = 0
-    """Schema ids in use that both registries resolve to the same schema."""
-
     unresolved: int = 0
     """Schema ids of which a registry has not said yet what they are."""
 
     incomparable: tuple[SchemaUse, ...] = ()
-    """Uses of schemas that cannot be compared."""
-
     bad: tuple[SchemaProblem, ...] = ()
     """What readers at the target cannot read, the oldest first."""
 
@@ -338,8 +300,6 @@ class SchemasObservation:
     """Mode of each registry, by alias; absent where it does not say."""
 
     subject_modes: tuple[SubjectMode, ...] = ()
-    """Subjects of the flow's topics that have a mode of their own."""
-
     registry_topic: RegistryTopic = field(default_factory=RegistryTopic)
 
     known: bool = True
@@ -347,4 +307,3 @@ class SchemasObservation:
     found."""
 
     problems: tuple[str, ...] = ()
-    """What keeps schemas from being known, in sentences."""

@@ -66,8 +66,6 @@ class _Facts:
     """Offset of the newest record that is known, by side and partition."""
 
     copy_id: str = ""
-    """Id of the topic at the target, once a record there was sampled."""
-
     bad_as: Resolution | None = None
     """What it was found to be while readers could not resolve it."""
 
@@ -75,8 +73,6 @@ class _Facts:
     """Since when: from its first record on, unless it was readable before."""
 
     readable: bool = False
-    """Whether readers could ever resolve it."""
-
     confirmed: bool = False
     """Whether this agent found that, and not only a former one."""
 

@@ -29,7 +29,6 @@ __all__ = [
 
 
 _BACK = 1000
-"""Copies that are compared again at once."""
 
 _BELOW = 1000
 """Offsets below the lowest end that was seen, or the first copy, that are
@@ -254,19 +253,12 @@ class _Cut:
     """Where copies of the log as it was are."""
 
     end: int
-    """Its lowest end since."""
-
     last: int = -1
     """The last record that was copied before one shows what was left out."""
 
     believed: bool = False
-    """Whether it was truncated; a new leader may tell an old end, too."""
-
     tries: int = 0
-    """How often it was compared."""
-
     pairs: set[OffsetPair] = field(default_factory=set)
-    """Syncs since, of copies behind those of the log as it was."""
 
 
 @dataclass(slots=True)
@@ -283,8 +275,6 @@ class TruncatedSources:
     """
 
     requests: dict[TopicPartition, RangeRequest] = field(default_factory=dict)
-    """What to read, by partition."""
-
     _cuts: dict[TopicPartition, _Cut] = field(default_factory=dict)
     _ends: dict[TopicPartition, int] = field(default_factory=dict)
 

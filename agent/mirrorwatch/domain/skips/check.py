@@ -102,7 +102,6 @@ def _filtered(
 
 
 def _show_foreign(seen: SkipsObservation | None, since: datetime) -> Evidence:
-    """Return topics with records of others."""
     found = [] if seen is None else _foreign_since(seen, since)
     return dict(
         _number("foreign", [f"{f.records} in {topic}" for topic, f in found])
@@ -112,7 +111,6 @@ def _show_foreign(seen: SkipsObservation | None, since: datetime) -> Evidence:
 def _label_of(
     topic: str, partition: int, ranges: Sequence[tuple[int, int]]
 ) -> str:
-    """Return topic, partition and source offsets, as a person reads them."""
     shown = ranges[-_RANGES_SHOWN:]
     names = ", ".join(f"{a} to {b}" if a != b else str(a) for a, b in shown)
     more = " and others" if len(ranges) > len(shown) else ""
@@ -292,7 +290,6 @@ def _find_counted(
     health: Health,
     counts: Iterable[tuple[SkipEvent, int]],
 ) -> Iterator[Finding]:
-    """Yield one finding for each topic, with its exact number of records."""
     topics: dict[str, list[tuple[SkipEvent, int]]] = {}
     for event, count in reversed(list(counts)):
         if count and event.kind in _KINDS[code]:

@@ -38,7 +38,6 @@ class SkipKind(StrEnum):
     """What was found out."""
 
     SKIPPED = "skipped"
-    """Source records were skipped between two that were copied."""
 
     HEAD = "head"
     """The first records of a partition were never read."""
@@ -47,17 +46,14 @@ class SkipKind(StrEnum):
     """The mirror committed past records that it never wrote."""
 
     TRUNCATED = "truncated"
-    """Copies were lost with the end of the target's log."""
 
     SAMPLED = "sampled"
     """Source records were skipped among so many that only some were read: at
     least these."""
 
     REPEATED = "repeated"
-    """Source records were written again."""
 
     UNVERIFIABLE = "unverifiable"
-    """Offsets that cannot be verified any more."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,27 +61,15 @@ class SkipEvent:
     """One thing that was found out about one partition."""
 
     kind: SkipKind
-    """What it is."""
-
     topic: str
-    """Source topic."""
-
     partition: int
-    """Source partition."""
-
     source_id: str
-    """Id of the source topic at that time."""
-
     ranges: tuple[tuple[int, int], ...]
     """Source offsets, inclusive; those of the last ones where there are too
     many to keep."""
 
     count: int
-    """Records."""
-
     at: datetime
-    """When it was found out."""
-
     filtered: bool = False
     """Whether a transform drops records there on purpose, by the configuration
     of that time: then it is counted and no alarm, whatever is configured
@@ -102,10 +86,7 @@ class OffsetPair:
     """One record's offsets on both sides."""
 
     upstream: int
-    """Source offset."""
-
     downstream: int
-    """Target offset."""
 
 
 def is_clean(before: OffsetPair, after: OffsetPair) -> bool:
@@ -123,38 +104,22 @@ class RangeRequest:
     """What must be read on both sides before anything is counted."""
 
     topic: str
-    """Source topic."""
-
     partition: int
-    """Partition, the same on both sides."""
-
     remote: str
-    """Name of the topic at the target."""
-
     source_id: str
     target_id: str | None
     """Ids of the topics: an answer about others is of no use. `None` while
     the target has none."""
 
     start: OffsetPair
-    """Everything up to here is accounted for."""
-
     points: tuple[OffsetPair, ...]
     """Known pairs behind it, in the order of the target; the last one ends
     the stretch. Empty if it ends at `passed` and the target's end."""
 
     source: tuple[OffsetRange, ...]
-    """What to read at the source, as the mirror reads it."""
-
     target: OffsetRange
-    """What to read at the target."""
-
     skipped: tuple[OffsetRange, ...] = ()
-    """What is known as skipped and is still there."""
-
     passed: int | None = None
-    """Position that the mirror committed, for a request about the tail."""
-
     only_count: bool = False
     """Whether only the number of source records is asked for."""
 
@@ -174,7 +139,6 @@ class RangeRequest:
     log."""
 
     rereads_start: bool = False
-    """Whether the copy at `start` and its record are read, too."""
 
     @property
     def place(self) -> TopicPartition:
@@ -285,11 +249,7 @@ class SuspectedDrop:
     """Records at the end of a partition that seem to have been dropped."""
 
     topic: str
-    """Source topic."""
-
     partition: int
-    """Source partition."""
-
     first: int
     """Position of the mirror: source offset of the first of them."""
 
@@ -298,13 +258,8 @@ class SuspectedDrop:
     elsewhere was written: what came later may only be late."""
 
     count: int
-    """Records between."""
-
     since: datetime
-    """Since when they wait."""
-
     filtered: bool = False
-    """Whether a transform drops records there on purpose."""
 
 
 _MARKS_KEPT = 64
@@ -356,8 +311,6 @@ class _TaskProgress:
     """Records that were written after this time were copied."""
 
     stalled: bool = False
-    """Whether since then a partition went on that had stood for long."""
-
     stalls: deque[tuple[datetime, datetime]] = field(
         default_factory=lambda: deque(maxlen=_SOON)
     )
@@ -405,20 +358,14 @@ class DroppedTailDetector:
     """
 
     patience: timedelta
-    """How much newer the copied records must be."""
-
     waiting: dict[TopicPartition, _Waiting] = field(default_factory=dict)
     tasks: dict[Hashable, _TaskProgress] = field(default_factory=dict)
 
     left_behind: frozenset[TopicPartition] = frozenset()
-    """Partitions that are under suspicion, or will soon be."""
-
     ends: Mapping[TopicPartition, int] = field(default_factory=dict)
     """Ends of the source in the view before."""
 
     at: datetime | None = None
-    """When that view began to be taken."""
-
     known: dict[TopicPartition, SuspectedDrop] = field(default_factory=dict)
     """What was suspected before a restart, until the position is seen."""
 
@@ -502,11 +449,7 @@ class FilterSample:
     """How much of a topic a filter had dropped at a time."""
 
     at: datetime
-    """The time."""
-
     records: int
-    """Records that the mirror had passed."""
-
     missing: int
     """Those of them that were not copied."""
 
@@ -519,13 +462,8 @@ class FilterExcess:
     """When that was last so."""
 
     missing: int
-    """Records that were missing, when they were most."""
-
     records: int
-    """Records of which they were."""
-
     at_most: float
-    """Share that may be missing."""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -533,8 +471,6 @@ class SkipCounters:
     """Records of one topic since the state file was made."""
 
     skipped: int = 0
-    """Source records proved to have been skipped."""
-
     recovered: int = 0
     """Those of them that were copied after all."""
 
@@ -542,11 +478,7 @@ class SkipCounters:
     """Target records added beyond the first copy of each source record."""
 
     unverifiable: int = 0
-    """Source offsets that cannot be verified any more."""
-
     compacted: int = 0
-    """Source offsets that compaction explains, or hides."""
-
     filtered: int = 0
     """Those that were skipped where a transform filters on purpose."""
 
@@ -558,7 +490,6 @@ class SkipCounters:
     limited."""
 
     excess: FilterExcess | None = None
-    """When more was missing than the filter may drop."""
 
     def sample(self, at: datetime, window: timedelta) -> None:
         """Remember the counters of now, about once a minute of an hour."""
@@ -596,7 +527,6 @@ class SkipCounters:
 
 
 _SAMPLES = 60
-"""Samples of a window."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -617,13 +547,10 @@ class PendingReads:
     """Stretches that must be read before anything is said of them."""
 
     partitions: int
-    """How many partitions have one."""
-
     since: datetime
     """Since when the oldest one waits."""
 
     problem: str | None = None
-    """What keeps it from being read, in a sentence."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -631,45 +558,30 @@ class SkipsObservation:
     """Skips and repeats of one flow."""
 
     flow: str
-    """Name of the flow."""
-
     at: datetime
     """When the survey began that they were last compared by."""
 
     partitions: int
-    """Partitions that are followed."""
-
     tallies: tuple[tuple[str, SkipCounters], ...] = ()
-    """Counters of every topic that the flow carries, in order."""
-
     events: tuple[tuple[SkipEvent, int], ...] = ()
     """What happened lately, the newest last, and how many of the records are
     still missing."""
 
     suspicions: tuple[SuspectedDrop, ...] = ()
-    """Ends of partitions that seem to have been dropped."""
-
     left_behind: frozenset[TopicPartition] = frozenset()
     """Partitions whose task copies newer records of others: they are under
     suspicion, or will soon be."""
 
     foreign: tuple[tuple[str, ForeignRecords], ...] = ()
-    """Source topics whose copies hold records that are no copies."""
-
     excesses: tuple[tuple[str, FilterExcess], ...] = ()
-    """Filtered topics of which more is missing than may be."""
-
     unread: PendingReads | None = None
     """What is not yet known."""
 
     blind: int = 0
-    """Partitions that hold copies for which the mirror writes no syncs."""
-
     merged: int = 0
     """Topics that several flows feed, so that offsets prove nothing."""
 
     problems: tuple[str, ...] = ()
-    """What keeps both sides from being compared."""
 
 
 LOSSES = frozenset(
@@ -681,7 +593,6 @@ LOSSES = frozenset(
         SkipKind.SAMPLED,
     }
 )
-"""What proves that records are missing."""
 
 _RANGES_KEPT = 20
 """Ranges that events added together name, the newest."""

@@ -84,11 +84,7 @@ class PartitionState:
     """Cursor: source offset; `None` until a first pair is known."""
 
     downstream: int = -1
-    """Cursor: target offset."""
-
     frontier: int = -1
-    """Highest source offset that the mirror is known to have passed."""
-
     is_head: bool = False
     """Whether nothing has been copied yet, so that the first copy must be
     the first record. Without a cursor: it has had no leader yet."""
@@ -128,14 +124,10 @@ class PartitionState:
     skipped: RangeSet = field(default_factory=RangeSet)
     unnamed: UnnamedSkips = field(default_factory=UnnamedSkips)
     doubtful: RangeSet = field(default_factory=RangeSet)
-    """Skipped, or copied in a way that cannot be recognised."""
-
     again: RangeSet = field(default_factory=RangeSet)
     """What was copied again since that was last reported."""
 
     again_count: int = 0
-    """How many records that were."""
-
     heads: list[int] = field(default_factory=list)
     """Where writers were when another one took over, until one alone has
     gone on."""
@@ -728,7 +720,6 @@ def _request(
 def _still_there(
     spans: Iterable[OffsetRange], seen: PartitionView
 ) -> tuple[OffsetRange, ...]:
-    """Return what the source still has of some offsets."""
     return unite(
         OffsetRange(max(seen.log_start, s.first), min(s.end, seen.source_end))
         for s in spans
@@ -827,7 +818,6 @@ class BelievedCommits:
     _seen: dict[TopicPartition, tuple[int, OffsetPair | None, datetime]] = (
         field(default_factory=dict)
     )
-    """Committed offset, cursor, and since when both are so."""
 
     def look(
         self,

@@ -54,22 +54,13 @@ class RangeContent:
     """The records of a range on both sides, without control records."""
 
     source: Mapping[int, Fingerprint] = field(default_factory=dict)
-    """By offset, ascending; what the mirror would read now."""
-
     target: Mapping[int, Fingerprint] = field(default_factory=dict)
-    """By offset, ascending."""
-
     source_start: int = 0
-    """Lowest offset that the source still had."""
-
     target_start: int = 0
-    """Lowest offset that the target still had."""
-
     source_compacted: bool = False
     """Whether the source removes records before their time."""
 
     target_compacted: bool = False
-    """Whether the target does."""
 
 
 @dataclass(slots=True)
@@ -77,23 +68,14 @@ class Trace:
     """The range of the target, record by record."""
 
     copied: list[int] = field(default_factory=list)
-    """Source offsets, in the order of the target."""
-
     copies: list[int] = field(default_factory=list)
-    """Target offset of each of these."""
-
     strangers: list[int] = field(default_factory=list)
-    """Target offsets of records that are no copy of anything that was read."""
-
     unknown: list[UnknownCopy] = field(default_factory=list)
     """These, and target offsets without a record where one may have been:
     control records are none of them."""
 
     highest: int = -1
-    """Highest source offset that was copied for sure: others look alike."""
-
     sure: dict[int, int] = field(default_factory=dict)
-    """Source offset of each copy that is sure, by its target offset."""
 
     @property
     def holes(self) -> Mapping[tuple[int, int], int]:
@@ -259,8 +241,6 @@ class SettledRange:
     """Source offsets: more than were skipped where it is not known which."""
 
     count: int
-    """Records."""
-
     committed: bool = False
     """Whether the mirror committed past records behind its last copy, or had
     copied them. One that a transform drops moves no position until a later one
@@ -635,7 +615,6 @@ def _find_unknown(
 
 
 def _unread(request: RangeRequest, first: int, last: int) -> RangeSet:
-    """Return the offsets that a sample leaves out."""
     unread = RangeSet([(first, last)] if first <= last else ())
     for span in request.source:
         unread, _ = discard(unread, span.first, span.end - 1)
@@ -754,7 +733,6 @@ def _copied_beyond(
 def _absent(
     state: PartitionState, reading: RangeContent, before: int, fresh: set[int]
 ) -> int:
-    """Count the offsets that were skipped and hold no record now."""
     first = max(before + 1, reading.source_start)
     present = sum(first <= o <= state.frontier for o in reading.source)
     copied = sum(o not in reading.source for o in fresh if o >= first)
@@ -801,7 +779,6 @@ def _finish(
 
 
 _RANGES_KEPT = 20
-"""Ranges that one event names."""
 
 
 def to_event(

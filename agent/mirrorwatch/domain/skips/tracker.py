@@ -90,31 +90,19 @@ class SkipTracker:
     """Whether the flow was surveyed before: what appears now is new."""
 
     marked: bool = False
-    """Whether the mirror writes in transactions, as was seen."""
-
     may_resume_at_end: bool = False
     """Whether the mirror resumes at the end of a log that was truncated below
     its position, or nothing says that it does not."""
 
     filtered: FilteredTopics = field(default_factory=FilteredTopics)
-    """Topics of which a transform drops records on purpose."""
-
     window: timedelta = timedelta(hours=1)
-    """Time in which the share that may be missing of these is counted."""
-
     memory: timedelta = timedelta(hours=1)
     """How long what happened is reported: after so long without records of
     others they are counted anew."""
 
     foreign: dict[str, ForeignRecords] = field(default_factory=dict)
-    """By topic: records at the target that are no copies."""
-
     changed: set[TopicPartition] = field(default_factory=set)
-    """Partitions whose state changed since it was saved."""
-
     events: list[SkipEvent] = field(default_factory=list)
-    """Found since the state was saved."""
-
     surveyed: dict[TopicPartition, PartitionView] = field(default_factory=dict)
     """Partitions of which the last survey knew both ends."""
 
@@ -125,8 +113,6 @@ class SkipTracker:
     far as its copies show that."""
 
     blind: int = 0
-    """Partitions that hold copies for which the mirror writes no syncs."""
-
     _waiting: set[TopicPartition] = field(default_factory=set)
     """Partitions with syncs that are not yet accounted for."""
 
@@ -143,14 +129,10 @@ class SkipTracker:
     have been made while none did."""
 
     _shorter: dict[TopicPartition, datetime] = field(default_factory=dict)
-    """Since when a log is shorter than it was."""
-
     _doubted: dict[TopicPartition, RangeRequest] = field(default_factory=dict)
     """What to ask before a target is believed to be shorter."""
 
     _truncated: set[TopicPartition] = field(default_factory=set)
-    """Partitions of which it was, as the answer was."""
-
     _reached: dict[TopicPartition, tuple[str | None, int]] = field(
         default_factory=dict
     )
@@ -165,8 +147,6 @@ class SkipTracker:
     """Ends of both sides when it was looked for last."""
 
     _unsynced: dict[TopicPartition, datetime] = field(default_factory=dict)
-    """Since when a partition has copies and no sync."""
-
     _ends: dict[TopicPartition, int] = field(default_factory=dict)
     """End of the target in the survey before, where records waited."""
 
@@ -419,7 +399,6 @@ class SkipTracker:
             self.first_copies[key] = state.source_id, state.first_copy
 
     def _sample(self, at: datetime) -> None:
-        """Remember what the limited shares of filtered topics are of."""
         if not self.filtered.is_limited:
             return
         for topic, tally in self.tallies.items():
@@ -439,7 +418,6 @@ class SkipTracker:
         self.foreign[request.topic] = ForeignRecords(records=records, at=now)
 
     def _go_on(self, key: TopicPartition) -> None:
-        """Account for the syncs that need no reading."""
         self._settled.pop(key, None)
         state = self.states[key]
         tally, first = self._tally(state), state.upstream
@@ -456,7 +434,6 @@ class SkipTracker:
             self._waiting.discard(key)
 
     def _report_repeats(self, at: datetime) -> None:
-        """Report what was copied again and needed no reading."""
         self._reported = {
             key: before
             for key, before in self._reported.items()
@@ -556,7 +533,6 @@ class SkipTracker:
         return still_missing(event, self.states.get(event.place))
 
     def _look(self, view: FlowView) -> None:
-        """Compare ids and ends."""
         source = view.source
         assert source is not None  # noqa: S101 - the caller looked
         self.surveyed.clear()
@@ -575,7 +551,6 @@ class SkipTracker:
     def _look_at(
         self, view: FlowView, key: TopicPartition, seen: PartitionView
     ) -> None:
-        """Compare ids and ends of one partition."""
         self._cut_sources.note(self.states.get(key), key, seen)
         if self._may_be_stale(view.at, key, seen):
             return
@@ -857,7 +832,6 @@ def _is_truncated(state: PartitionState, seen: PartitionView) -> bool:
 
 
 def _is_about(request: RangeRequest, state: PartitionState) -> bool:
-    """Return whether an answer still fits the state."""
     return (
         state.source_id == request.source_id
         and state.target_id == request.target_id

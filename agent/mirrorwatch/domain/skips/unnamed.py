@@ -32,10 +32,7 @@ class UnnamedSkips:
     """
 
     among: RangeSet = field(default_factory=RangeSet)
-    """Their source offsets."""
-
     copied: int = 0
-    """How many of them had a copy, which is gone."""
 
     @property
     def count(self) -> int:

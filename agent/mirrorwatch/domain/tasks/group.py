@@ -46,10 +46,7 @@ class SplitLoop:
     """When any position moved last."""
 
     partitions: int
-    """Partitions with records that wait."""
-
     written: int
-    """Records by which the target has grown since."""
 
 
 class SplitLoopDetector:
@@ -141,29 +138,13 @@ class GroupTasks:
     """The consumer group with which a mirror reads its source."""
 
     name: str
-    """Name of the group."""
-
     cluster: str
-    """Alias of the cluster that holds it."""
-
     title: str
-    """Name of the mirror."""
-
     state: str
-    """Kafka's name of its state, for example ``stable`` or ``empty``."""
-
     since: datetime
-    """Since when it has been in this state, as far as it was seen."""
-
     members: tuple[str, ...]
-    """Client id and host of each member."""
-
     always_members: bool
-    """Whether the mirror's consumers always join the group."""
-
     had_members: bool
-    """Whether it ever had members while an agent looked."""
-
     rebalances: int = 0
     """How often its members changed within the last hour."""
 
@@ -317,4 +298,3 @@ def show_group(group: GroupTasks) -> Evidence:
 
 
 _SHOWN = 40
-"""Members that are shown one by one."""

@@ -37,31 +37,18 @@ class MirrorTask:
     """A connector, or one of its tasks, as Connect reports it."""
 
     connector: str
-    """Name of the connector."""
-
     role: Role
-    """What the connector does."""
-
     number: int | None
     """Number of the task; `None` for the connector itself."""
 
     state: str
-    """State in Connect's word, ``RUNNING`` for example."""
-
     since: datetime
-    """When this was written."""
-
     worker: str = ""
-    """Who runs it, as Connect names it."""
-
     cause: str = ""
     """The last cause in the trace of what failed."""
 
     starts: int = 0
-    """How often it began to run lately."""
-
     failures: int = 0
-    """How often it failed lately."""
 
     def __str__(self) -> str:
         if self.number is None:
@@ -74,22 +61,13 @@ class Stuck:
     """A record that a task cannot write at the target."""
 
     topic: str
-    """Source topic."""
-
     partition: int
-    """Source partition."""
-
     offset: int
-    """Source offset of the record."""
-
     size_bytes: int
     """Its size as the only one of a batch."""
 
     limit_bytes: int
-    """Largest size that is taken."""
-
     limit: str
-    """Whose limit it is."""
 
     def __str__(self) -> str:
         return (
@@ -103,14 +81,8 @@ class Stopped:
     """What a failed task no longer copies, and at what it failed."""
 
     connector: str
-    """Name of the connector."""
-
     task: int
-    """Number of the task."""
-
     partitions: frozenset[tuple[str, int]]
-    """Source topics and partitions that it was given."""
-
     stuck: tuple[Stuck, ...] = ()
     """Records at or after its positions that are too large."""
 
@@ -123,29 +95,15 @@ class TasksObservation:
     """State of the connectors and tasks of one flow's mirror."""
 
     flow: str
-    """Name of the flow."""
-
     at: datetime
-    """When it was put together (UTC)."""
-
     origin: str = ""
     """Where it was read, in words."""
 
     tasks: tuple[MirrorTask, ...] = ()
-    """Connectors and tasks, neighbours among them."""
-
     stopped: tuple[Stopped, ...] = ()
-    """What failed tasks no longer copy."""
-
     unassigned: frozenset[tuple[str, int]] = frozenset()
-    """Source partitions that no task has had for two refresh intervals."""
-
     rebalances: int = 0
-    """How often tasks were rebalanced within the window."""
-
     window: timedelta = timedelta(hours=1)
-    """The stretch in which starts, failures and rebalances were counted."""
-
     refresh: timedelta | None = None
     """How often the mirror looks for topics, each time a reason to give
     tasks out anew; `None` if that is not known."""
@@ -162,10 +120,7 @@ class TasksObservation:
     """The consumer group of a mirror that does not run on Connect."""
 
     absent: str | None = None
-    """Why nothing of this is to be had here."""
-
     problems: tuple[str, ...] = ()
-    """What keeps it from being known, in sentences."""
 
 
 def find_cause(trace: str) -> str:
@@ -230,13 +185,8 @@ class TaskHistory:
     """What happened to the tasks of a Connect cluster within a window."""
 
     starts: Mapping[Key, int] = field(default_factory=dict)
-    """How often each connector and task began to run."""
-
     failures: Mapping[Key, int] = field(default_factory=dict)
-    """How often each of them failed."""
-
     rebalances: int = 0
-    """How often tasks were rebalanced."""
 
 
 def fold(states: Iterable[TaskState], since: datetime) -> TaskHistory:

@@ -70,7 +70,6 @@ def _watch(process: "subprocess.Popen[bytes]") -> None:
 
 
 def _end_others(group: int) -> None:
-    """Let Java, which outlives what started it, clear its folders away."""
     deadline = time.monotonic() + GRACE_SECONDS
     order: int = signal.SIGTERM
     while _signal(group, order):
@@ -80,7 +79,6 @@ def _end_others(group: int) -> None:
 
 
 def _signal(group: int, number: int) -> bool:
-    """Send a signal to a process group; return whether there is one."""
     try:
         os.killpg(group, number)
     except ProcessLookupError:

@@ -29,7 +29,6 @@ LINES = 20
 """Last lines of its output that are kept: a Java stack trace's beginning."""
 
 WIDTH = 300
-"""Characters kept of a line."""
 
 READ = 64 * 1024
 
@@ -42,11 +41,7 @@ class JobSettings:
     """What is started, and how."""
 
     command: Sequence[str]
-    """Program and arguments; no secrets, everyone can read them."""
-
     memory: int
-    """Mebibytes that each of its processes may use."""
-
     secrets: Sequence[str] = ()
     """What must not be logged, wherever its output has it."""
 
@@ -213,8 +208,6 @@ class ResultsSeen:
     """What was new in the folder."""
 
     results: tuple[AuditResult, ...] = ()
-    """Results of nightly audits, in no order."""
-
     problems: tuple[str, ...] = ()
     """Why results cannot be read, the newest first."""
 

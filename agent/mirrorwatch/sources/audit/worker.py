@@ -342,7 +342,6 @@ class AuditStarter:
 
 
 def _last_words(status: int, output: Sequence[str]) -> str:
-    """Return why it failed, as far as it logged that."""
     if status == KILLED:
         return "it was killed. Check whether the machine ran out of memory"
     said = [line for line in output if line.startswith("Error: ")]

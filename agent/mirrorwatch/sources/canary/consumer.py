@@ -46,10 +46,7 @@ class _UnreadEnd:
     """When the survey was begun: what is at the end or above is newer."""
 
     since: datetime
-    """Since when it is waited for."""
-
     again: bool = False
-    """Whether the partition was assigned again meanwhile."""
 
 
 Event = Message | PartitionEnd | ReadFailure
@@ -138,7 +135,6 @@ class CanaryConsumer:
         self._problems: dict[int, str] = {}
         self._again_at: datetime | None = None
         self._paused = False
-        """Whether all partitions are to be read to their ends once more."""
 
     @property
     def problem(self) -> str | None:
@@ -263,7 +259,6 @@ class CanaryConsumer:
     def _look(
         self, batch: int, seconds: float
     ) -> tuple[list[Event], datetime]:
-        """Look for records once; return what came, and when."""
         found = list(self._consumer.follow(batch, seconds))
         now, before = self._clock(), self._looked_at
         self._before, self._looked_at = before, now
@@ -274,7 +269,6 @@ class CanaryConsumer:
         return found, now
 
     def _leave(self, partition: int, since: datetime) -> None:
-        """Note that nobody looked at a partition since a time."""
         if self._ends.pop(partition, None) is not None:
             since = min(since, self._read_at[partition])
         self._absent_until.setdefault(partition, since)

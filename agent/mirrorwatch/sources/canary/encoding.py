@@ -76,7 +76,6 @@ _HEAD_BYTES = len(_MAGIC) + _ID.size
 
 @cache
 def _library() -> tuple[Any, Any]:
-    """Return the Avro library, and the parsed schema of a probe."""
     # 9 MB of memory, and most agents never see a probe in Avro.
     import fastavro  # noqa: PLC0415
 
@@ -93,7 +92,6 @@ class Avro:
 
     def __init__(self) -> None:
         self.schema_id: int | None = None
-        """What the source's registry calls the schema, once that is known."""
 
         self.arrived_id: int | None = None
         """Schema id of the probe that arrived last."""

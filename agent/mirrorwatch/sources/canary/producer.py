@@ -42,19 +42,14 @@ class SendResult:
     """What became of a send."""
 
     message: ProbeMessage
-    """The probe."""
-
     source_offset: int | None = None
     """Where it was stored; `None` if it is not known to be."""
 
     took: timedelta = timedelta()
-    """From the time that the probe bears to its acknowledgement."""
-
     refused: str | None = None
     """Why it was certainly not stored."""
 
     error: str | None = None
-    """Why it is unknown whether it was stored."""
 
 
 SEND_TIMEOUT_AT_LEAST = timedelta(seconds=10)
@@ -75,7 +70,6 @@ a pause. All usually comes with the first."""
 FATAL = KafkaError._FATAL  # noqa: SLF001 - how the library names it
 
 SILENT = logging.Logger("mirrorwatch.silent")  # noqa: LOG001 - in no tree
-"""Drops everything."""
 SILENT.addHandler(logging.NullHandler())
 
 
@@ -162,10 +156,8 @@ class CanaryProducer:
         self._clock = clock
         self._reports: deque[DeliveryReport] = deque()
         self._failures: deque[tuple[Producer, Failure]] = deque()
-        """What `wait` met, and with which producer."""
         self._waiting: dict[tuple[int, int], ProbeMessage] = {}
         self._unreported: set[tuple[int, int]] = set()
-        """Those that the library has taken, and said nothing of."""
 
         self._has_sent = Event()
         self._fatal: str | None = None
@@ -280,7 +272,6 @@ class CanaryProducer:
         self._fatal = None
 
     def _serve(self, work: Callable[[], object]) -> None:
-        """Let the library call back, then pass on what it reported."""
         try:
             work()
         except (KafkaException, SystemError) as e:
@@ -349,7 +340,6 @@ def _key(message: ProbeMessage) -> tuple[int, int]:
 
 
 def _cause(error: Failure) -> KafkaError | None:
-    """Find the library's error; one raised beneath a callback is its cause."""
     raised: BaseException | None = error
     while raised is not None:
         if isinstance(raised, KafkaException):

@@ -94,7 +94,6 @@ class ProbeSettler:
         self._clock = clock
         self._properties = properties
         self._writers: dict[str, tuple[datetime, Problem]] = {}
-        """Who else was found to write the topic, and when."""
 
         self._after = send_timeout(settings.deadline) + IN_THE_BROKER
 
@@ -439,7 +438,6 @@ class CanarySurveyWorker:
     def _read_positions(
         self, at: datetime, *, ordered: bool
     ) -> dict[int, tuple[MirrorPosition, ...]]:
-        """Return what counts as a proof, by partition."""
         topic = self._settings.topic
         found: dict[int, tuple[MirrorPosition, ...]] = {
             partition: (

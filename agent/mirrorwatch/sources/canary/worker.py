@@ -41,7 +41,6 @@ __all__ = [
 ]
 
 SIZED_PARTITION = 0
-"""Partition of large probes."""
 
 
 SENT_KEPT = 1000
@@ -83,16 +82,10 @@ class CanaryState:
     snapshot: Latest[CanarySnapshot | None] = field(
         default_factory=lambda: Latest(None)
     )
-    """From the worker, as everything that it saves."""
-
     arrivals: Mailbox[ProbeArrival] = field(
         default_factory=lambda: Mailbox(limit=ARRIVALS_KEPT)
     )
-    """Live arrivals, from the worker to the tick."""
-
     losses: Mailbox[Loss] = field(default_factory=Mailbox)
-    """Proved losses, from the worker to the tick."""
-
     gaps: Mailbox[OffsetGap] = field(
         default_factory=lambda: Mailbox(limit=GAPS_KEPT)
     )
@@ -109,8 +102,6 @@ class CanaryState:
     """Why the last send failed, `None` if it did not."""
 
     surveys: Mailbox[CanarySurvey] = field(default_factory=Mailbox)
-    """From the surveyor to the worker."""
-
     survey: Latest[CanarySurvey | None] = field(
         default_factory=lambda: Latest(None)
     )
@@ -119,7 +110,6 @@ class CanaryState:
     schema_problems: Latest[tuple[Problem, ...]] = field(
         default_factory=lambda: Latest(())
     )
-    """What is wrong with the probe's schema, from the registrar."""
 
 
 def _numbers() -> "array[int]":
@@ -209,8 +199,6 @@ class LedgerKeeper:
         self._store = store
         self._changed: set[int] = set()
         self._acked: dict[int, set[int]] = {}
-        """Sequences by partition of which no more is new than that they were
-        acknowledged."""
 
         self._sent = SentTimes()
         self._arrivals: list[ProbeArrival] = []
@@ -551,10 +539,8 @@ class CanaryWorker:
         self._send_at = self._sized_at = self._settle_at = now
         self._again_at = self._looked_at = self._saved_at = now
         self._changed_at: datetime | None = None
-        """Since when there is something to write down."""
 
         self.acks = AckWorker(f"acknowledgements {self.name}", self._sender)
-        """What has to run beside it."""
 
     def step(self) -> None:
         try:
@@ -615,7 +601,6 @@ class CanaryWorker:
         return min([QUIET, *(each for each in due if each > MILLISECOND)])
 
     def _is_wanted(self) -> bool:
-        """Whether there is more to do than to wait for records."""
         return not (self._state.surveys.is_empty and self._is_quiet())
 
     def _is_quiet(self) -> bool:
@@ -739,7 +724,6 @@ class CanaryWorker:
         self._write(now)
 
     def _write(self, now: datetime) -> None:
-        """Write down what there is, and say it."""
         looked = bool(self._reading) and not self._unread()
         self._changed_at, self._again_at = None, now + SAVE_EVERY
         self._looked_at = self._saved_at = now

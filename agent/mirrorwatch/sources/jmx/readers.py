@@ -30,14 +30,8 @@ class JmxAddress:
     """Where the JMX metrics of one process are."""
 
     url: str
-    """Its address, without secrets."""
-
     cluster: str
-    """Alias of the cluster that the program writes to."""
-
     timeout: timedelta
-    """How long an answer may take."""
-
     user: str | None = None
     """Who asks, where a login is wanted."""
 
@@ -271,7 +265,6 @@ def _relevant(text: str, names: Container[str]) -> str:
 def _properties(
     labels: Mapping[str, str], known: Container[str]
 ) -> dict[str, str]:
-    """Turn labels into properties; what a scraper added is left out."""
     properties = {}
     for label, value in labels.items():
         key = _JMX_KEYS.get(label.lower(), label.lower())

@@ -38,13 +38,8 @@ class JmxReading:
     """When it said that; `None` if it never did."""
 
     lasts: timedelta = timedelta()
-    """How long that counts as fresh."""
-
     trouble: str | None = None
-    """What kept it from being read since."""
-
     failures: int = 0
-    """How often that was so in a row."""
 
     def is_fresh(self, now: datetime) -> bool:
         """Return whether what it last said still holds."""
@@ -84,7 +79,6 @@ class JmxSource:
     ) -> None:
         self.name = f"jmx {flow}"
         self.up = False
-        """Whether all processes lately said how they are."""
         self._flow = flow
         self._readings = readings
         self._interpret = interpret
@@ -156,7 +150,6 @@ class JmxSource:
         read_at: Mapping[str, datetime],
         now: datetime,
     ) -> None:
-        """Count the errors of each reading, once."""
         before = self._counted_at
         self._counted_at = {**before, **read_at}
         counters = self._counters.count(
