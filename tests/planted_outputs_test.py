@@ -120,7 +120,6 @@ def a_config(plants: Plants, *, old: bool) -> dict[str, Any]:
     env, put, file = plants.env, plants.put, plants.file
     influxdb: dict[str, Any] = {
         "url": f"http://{env('influxdb', '127.13.37.5')}:1",
-        "spool": {},
     }
     if old:
         influxdb |= {
