@@ -23,6 +23,9 @@ from mirrorwatch.http import (
     read_retry_after,
 )
 
+pytestmark = pytest.mark.slow
+
+
 OK = b"HTTP/1.1 200 OK\r\n"
 LIMIT = 10_000
 SECONDS = 0.4

@@ -19,6 +19,8 @@ from tests.support.run_command import begins, running
 from tests.support.tcp import closed_port
 from tests.support.watch import wait_until
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_change_counts_when_two_looks_find_it(tmp_path: Path) -> None:
     one, other = tmp_path / "one", tmp_path / "other"
@@ -216,7 +218,6 @@ def test_an_authority_that_became_none_ends_nothing(
     assert [rotation.look() for _ in range(2)] == [False, True]
 
 
-@pytest.mark.slow
 def test_it_starts_again_by_itself_and_under_the_same_number(
     tmp_path: Path, config: dict[str, Any]
 ) -> None:
@@ -260,7 +261,6 @@ def test_it_starts_again_by_itself_and_under_the_same_number(
 
 
 @pytest.mark.long
-@pytest.mark.slow
 def test_asked_again_while_it_starts_again_it_goes_on(
     tmp_path: Path, config: dict[str, Any]
 ) -> None:

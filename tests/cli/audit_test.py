@@ -24,6 +24,9 @@ from mirrorwatch.exceptions import AuditError, AuditRefusedError
 from mirrorwatch.state.audits import write_audit, write_hours
 from tests.support.audit import NIGHT, a_finding, a_finished, a_result, an_hour
 
+pytestmark = pytest.mark.slow
+
+
 WINDOW = ["--from", "2026-11-20T00:00Z", "--to", "2026-11-21T00:00Z"]
 
 
@@ -131,7 +134,6 @@ def test_one_beside_another_has_a_status_of_its_own(
     assert (result.exit_code, result.stderr) == (status, "Error: said\n")
 
 
-@pytest.mark.slow
 def test_java_that_is_missing_gives_status_1_and_the_remedy(
     config: str,
 ) -> None:

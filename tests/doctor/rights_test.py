@@ -13,6 +13,8 @@ from mirrorwatch.exceptions import (
     SourceUnavailableError,
 )
 
+pytestmark = pytest.mark.slow
+
 
 class OneCluster:
     """Says of each topic what may be done with it; raises what it is given."""

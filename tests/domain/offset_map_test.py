@@ -187,6 +187,7 @@ def test_the_ends_of_both_sides_are_believed_where_they_agree(
     judge(mirror)
 
 
+@pytest.mark.slow
 @given(st.lists(step("copy", "drop"), min_size=150, max_size=200))
 @examples(30)
 def test_a_map_that_is_thinned_out_stays_right(

@@ -106,14 +106,14 @@ MUTATIONS = (
     Mutation(
         "a committed position is believed at once",
         "skips/partition.py",
-        "at - since >= self.patience",
+        "at - since >= STALE_END",
         "True",
         "as_a_commit_comes",
     ),
     Mutation(
         "a committed position is never believed",
         "skips/partition.py",
-        "at - since >= self.patience",
+        "at - since >= STALE_END",
         "False",
         "drop_that_no_sync_follows",
     ),
@@ -149,8 +149,8 @@ MUTATIONS = (
     Mutation(
         "a loss is reported for ten minutes only",
         "skips/check.py",
-        "now - x.at <= limits.lost_window",
-        "now - x.at <= limits.warning_window",
+        "lost_since = now - limits.lost_window",
+        "lost_since = now - limits.warning_window",
         "a_skip_stays_told",
     ),
     # Position: what expired, and what only seems to have.
@@ -184,8 +184,8 @@ MUTATIONS = (
     ),
     Mutation(
         "a gap at the log's start is not told",
-        "position/model.py",
-        "self.first < start <= self.end and self.lowest is None",
+        "position/moves.py",
+        "gap.first < start <= gap.end",
         "False",
         "topic_is_denied",
     ),
@@ -433,7 +433,12 @@ def _run(copy: Path, command: Sequence[str], seconds: float) -> str | None:
     done = subprocess.run(
         [sys.executable, *command],
         cwd=copy,
-        env=os.environ | {"PYTHONPATH": f"{copy / 'agent'}:{copy}"},
+        env=os.environ
+        | {
+            "PYTHONPATH": f"{copy / 'agent'}:{copy}",
+            # A tenth of the examples: what is broken fails most of them.
+            "MIRRORWATCH_QUICK": "1",
+        },
         capture_output=True,
         text=True,
         check=False,

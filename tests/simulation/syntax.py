@@ -64,8 +64,12 @@ def replace_once(source: str, old: str, new: str) -> str:
     ValueError
         Raised if it is not there exactly once.
     """
-    tree, wanted = ast.parse(source), ast.dump(_parsed(old))
-    found = [node for node in ast.walk(tree) if ast.dump(node) == wanted]
+    tree, wanted = ast.parse(source), _parsed(old)
+    found = [
+        node
+        for node in ast.walk(tree)
+        if type(node) is type(wanted) and ast.dump(node) == ast.dump(wanted)
+    ]
     if len(found) != 1:
         raise ValueError(f"{old!r} is there {len(found)} times")
     return _replaced(tree, found[0], _parsed(new))

@@ -22,6 +22,7 @@ OK, CRITICAL = Health.OK, Health.CRITICAL
 WARNING, UNKNOWN = Health.WARNING, Health.UNKNOWN
 
 
+@pytest.mark.slow
 def test_a_fault_and_its_end_reach_the_service(
     state: Path, webhook: Webhook
 ) -> None:

@@ -201,6 +201,7 @@ PROXIES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", PROXIES, ids=range(len(PROXIES)))
 @pytest.mark.parametrize("status", [200, 201, 202, 302, 400, 413, 422, 503])
 def test_what_a_proxy_says_refuses_no_point(status: int, body: bytes) -> None:

@@ -22,6 +22,9 @@ from tests.support.webhook import (
     until,
 )
 
+pytestmark = pytest.mark.slow
+
+
 OK, WARNING, CRITICAL = Health.OK, Health.WARNING, Health.CRITICAL
 
 
@@ -75,7 +78,6 @@ def test_one_that_hangs_does_not_keep_the_agent_from_stopping(
     delivering.database.close()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("status", [302, 403, 404, 429, 500, 503])
 def test_what_it_does_not_take_now_it_gets_later(
     state: Path, webhook: Webhook, status: int
@@ -100,7 +102,6 @@ def test_what_it_does_not_take_now_it_gets_later(
     assert "s3cret" not in str(logs)
 
 
-@pytest.mark.slow
 def test_it_is_left_alone_for_as_long_as_it_asks(
     state: Path, webhook: Webhook
 ) -> None:

@@ -20,6 +20,8 @@ from tests.support.http import HTTP
 from tests.support.stage import Stage, serve_stage
 from tests.support.watch import wait_until
 
+pytestmark = pytest.mark.slow
+
 
 def code(url: str) -> int:
     return HTTP.get(url, timeout=60).status_code
@@ -271,7 +273,6 @@ def test_clients_that_do_not_read_hide_nothing() -> None:
         assert len(unread) <= connections.MOST_UNREAD
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kept", [False, True], ids=["new", "kept"])
 def test_no_request_is_lost_in_a_flood_while_the_server_is_busy(
     kept: bool,
