@@ -576,7 +576,7 @@ def test_what_is_committed_while_the_copies_are_away_is_not_ok(
             return
         assert world.oracle.lost() == 100
         assert health(world, "skips") is Health.UNKNOWN
-        assert "skips.unreadable" in codes(world, "skips")
+        assert "skips.pending" in codes(world, "skips")
         world.mirror.may_create = True
         world.mirror.start()
         world.run(5 * MINUTE)

@@ -247,9 +247,10 @@ def _find(world: World, side: str, topic: str) -> SimTopic | None:
 
 
 def _put_back(world: World, _: Step) -> None:
-    for (side, topic, name), before in world.changed.items():
-        cluster = world.source if side == "source" else world.target
-        cluster.configure(topic, name, before)
+    for (_, topic, name), before in world.changed.items():
+        # Copies that were created meanwhile have what was changed.
+        for cluster in (world.source, world.target):
+            cluster.configure(topic, name, before)
     world.changed.clear()
 
 
