@@ -268,7 +268,7 @@ def _find(
         yield texts.OFF.found(Health.OFF, problem=NO_GROUPS)
 
 
-NO_GROUPS = "no consumer group of this flow has a checkpoint"
+NO_GROUPS = "No consumer group of this flow has a checkpoint"
 
 
 def _evidence(seen: CheckpointsObservation) -> Evidence:

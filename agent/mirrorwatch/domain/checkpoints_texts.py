@@ -79,7 +79,7 @@ NO_DATA = Code(
 
 OFF = Code(
     name="checkpoints.off",
-    title="Checkpoints are not checked: {problem}",
+    title="{problem}",
     meaning="""\
 No checkpoint connector, no group with a checkpoint, or no right to describe
 groups. It matters if consumer groups are to fail over.""",
