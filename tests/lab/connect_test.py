@@ -194,7 +194,8 @@ def test_a_worker_that_was_killed_is_missed(lab: Lab) -> None:
         wait_for(watch, Health.OK)
         lab.mirror.kill()
         # The status topic goes on to say RUNNING.
-        verdict = wait_for(watch, Health.UNKNOWN, saying="tasks.unreadable")
+        verdict = wait_for(watch, Health.UNKNOWN, saying="cannot be reached")
+        assert verdict.code == "tasks.unreadable"
         assert "RUNNING" in str(verdict.evidence[f"{CONNECTOR}-0"])
         lab.mirror.start()
         wait_for(watch, Health.OK)

@@ -80,7 +80,6 @@ def configure(lab: Lab) -> dict[str, Any]:
     usual = {
         "naming": "default",
         "limits": {
-            "topics": {"least": "20s"},
             "configs": {"every": "2s", "slack": "20s"},
             # Of a machine that starts three mirrors, nothing is asked here.
             "latency": {"warning": "1m", "critical": "2m"},

@@ -105,7 +105,6 @@ def configure(
     }
     usual = {
         "limits": {
-            "topics": {"least": "20s"},
             "configs": {"every": "2s", "slack": "20s"},
             # Of a machine that runs four brokers, nothing is asked here.
             "latency": {"warning": "1m", "critical": "2m"},

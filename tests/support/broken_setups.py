@@ -210,7 +210,7 @@ CONNECTIONS = [
         name="no login",
         breaks=no_login,
         check="metadata",
-        cause="SASL",
+        cause="does not answer",
         remedy="security.protocol",
     ),
     BrokenSetup(
