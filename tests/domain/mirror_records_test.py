@@ -14,7 +14,9 @@ from mirrorwatch.domain.mirror_records import (
 from tests.support.builders import NOON
 
 
-def learned(*seconds: float, records: int = 100) -> timedelta | None:
+def learned(
+    *seconds: float, records: int = 100, unread: int | None = None
+) -> timedelta | None:
     cadence = CommitCadence()
     commits = [
         Committed(
@@ -25,7 +27,9 @@ def learned(*seconds: float, records: int = 100) -> timedelta | None:
         )
         for n, at in enumerate(seconds)
     ]
-    for before, now in pairwise(commits):
+    for n, (before, now) in enumerate(pairwise([None, *commits])):
+        if n == unread:
+            cadence.interrupt()
         cadence.see(before, now)
     return cadence.interval()
 
@@ -48,6 +52,11 @@ def test_the_gap_between_commits_is_the_interval(
     seconds: tuple[float, ...], interval: float
 ) -> None:
     assert learned(*seconds) == timedelta(seconds=interval)
+
+
+def test_a_gap_in_which_commits_could_not_be_read_is_no_interval() -> None:
+    assert learned(0, 3600, unread=1) is None
+    assert learned(0, 3600, 3900, unread=1) == timedelta(seconds=300)
 
 
 def test_a_quiet_partition_shows_when_its_records_came() -> None:

@@ -407,11 +407,20 @@ class CommitCadence:
     def __init__(self) -> None:
         self._gaps: dict[tuple[str, int], deque[timedelta]] = {}
         self._found: dict[tuple[str, int], timedelta] = {}
+        self._followed: set[tuple[str, int]] = set()
+        """Partitions whose next gap is known: all commits were read."""
+
+    def interrupt(self) -> None:
+        """Leave out gaps in which commits could not be read."""
+        self._followed.clear()
 
     def see(self, before: Committed | None, now: Committed) -> None:
         """Take a commit, and the one before it of the same partition."""
+        is_followed = now.key in self._followed
+        self._followed.add(now.key)
         if (
-            before is None
+            not is_followed
+            or before is None
             or before.position is None
             or now.position is None
             or now.position - before.position < BUSY

@@ -388,6 +388,7 @@ class MirrorState:
                 self._problems.pop(topic, None)
             else:
                 self._problems[topic] = problem
+                self._cadence.interrupt()
 
     def problems(self) -> tuple[str, ...]:
         """Return what keeps internal topics from being read."""
