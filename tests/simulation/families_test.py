@@ -222,4 +222,4 @@ def test_a_topic_that_the_mirror_may_not_read_has_stopped(kind: str) -> None:
         world.source.denied_to_mirror.add("a")
         world.run(10 * MINUTE)
         assert health(world, "lag") is Health.CRITICAL
-        assert told(world, "lag.stopped")
+        assert told(world, "lag.stalled")

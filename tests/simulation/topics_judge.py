@@ -416,7 +416,8 @@ class RetentionRule(Rule):
             for number, log in enumerate(topic.logs):
                 last = world.mirror.committed.get((name, number), -1)
                 # Where no position is committed, it begins anew to look.
-                doubtful |= log.leader is None or not 0 <= last < log.end
+                doubtful |= log.leader is None or last >= log.end
+                doubtful |= last < 0 < log.end and world.mirror.carries(name)
                 if (
                     kept < 0
                     or not (self._chosen or world.mirror.carries(name))

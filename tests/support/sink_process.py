@@ -26,7 +26,7 @@ from mirrorwatch.exceptions import SinkError, SinkRejectedError
 from mirrorwatch.ports import Report, Worker
 from mirrorwatch.state import Database
 from mirrorwatch.state.queue import Batch
-from mirrorwatch.wiring.influxdb import make_influxdb_sink
+from mirrorwatch.wiring import influxdb as wiring
 from tests.support.http import HTTP
 
 from .builders import NOON, a_canary, a_partition, a_report, an_arrival
@@ -131,6 +131,7 @@ def stepping(worker: Worker) -> Iterator[Thread]:
 ROOT = Path(__file__).parents[2]
 PARTITIONS = 10
 CONFIG = "MIRRORWATCH_TESTS_SINK"
+SPOOL = "MIRRORWATCH_TESTS_SPOOL"
 """Variable that holds the block: its secret must not be an argument."""
 
 SECOND = timedelta(seconds=1)
@@ -183,8 +184,10 @@ class SinkProcess(AbstractContextManager["SinkProcess"]):
             key: secret if value.startswith("${") else value
             for key, value in influx_config(server).items()
         }
-        block["spool"] = {"limit": spool_bytes}
-        self._environment = os.environ | {CONFIG: json.dumps(block)}
+        self._environment = os.environ | {
+            CONFIG: json.dumps(block),
+            SPOOL: str(spool_bytes),
+        }
         self._command = [sys.executable, "-m", __name__, str(state)]
         self._command.append(str(begin))
 
@@ -262,7 +265,8 @@ class SinkProcess(AbstractContextManager["SinkProcess"]):
 def main(state: str, begin: str) -> None:
     """Do as told, until the end of the input."""
     influxdb = InfluxDBConfig.model_validate_json(os.environ[CONFIG])
-    sink = make_influxdb_sink(
+    wiring.SPOOL_BYTES = int(os.environ[SPOOL])
+    sink = wiring.make_influxdb_sink(
         influxdb, Database(Path(state)), structlog.get_logger()
     )
     tick, pause = int(begin), Event()
