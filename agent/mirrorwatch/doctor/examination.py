@@ -303,9 +303,12 @@ class _Examination:
                     "SASL_SSL",
                 )
                 return
+            why = cluster.trouble
             findings.add(
                 "metadata",
-                f"{alias} does not answer ({cluster.trouble or e.__cause__})",
+                str(e).rpartition(". ")[0]
+                if why is None
+                else f"{alias} does not answer ({why})",
                 f"Check that it runs, and clusters.{alias}.kafka: the port, "
                 "security.protocol, the login and the client certificate",
             )
