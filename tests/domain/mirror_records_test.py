@@ -1,7 +1,6 @@
 """Tests of how often a mirror is seen to commit."""
 
 from datetime import timedelta
-from itertools import pairwise
 
 import pytest
 
@@ -27,7 +26,8 @@ def learned(
         )
         for n, at in enumerate(seconds)
     ]
-    for n, (before, now) in enumerate(pairwise([None, *commits])):
+    for n, now in enumerate(commits):
+        before = commits[n - 1] if n else None
         if n == unread:
             cadence.interrupt()
         cadence.see(before, now)

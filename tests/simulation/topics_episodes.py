@@ -246,7 +246,8 @@ def _find(world: World, side: str, topic: str) -> SimTopic | None:
     return world.target.topics.get(world.remote(topic))
 
 
-def _put_back(world: World, _: Step) -> None:
+def _put_back(world: World, step: Step) -> None:
+    del step
     for (_, topic, name), before in world.changed.items():
         # Copies that were created meanwhile have what was changed.
         for cluster in (world.source, world.target):
