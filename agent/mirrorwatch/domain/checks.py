@@ -10,16 +10,20 @@ from typing import Any
 
 from . import checkpoints_texts, heartbeats_texts, latency_texts
 from .audit import metrics as audit
+from .audit import texts as audit_texts
 from .audit.check import AuditLimits, judge_audit
 from .audit.flow_result import AuditObservation
 from .bottleneck import metrics as bottleneck
+from .bottleneck import texts as bottleneck_texts
 from .bottleneck.check import BottleneckLimits, judge_bottleneck
 from .bottleneck.model import MirrorObservation
 from .canary import metrics as canary
+from .canary import texts as canary_texts
 from .canary.check import CanaryLimits, judge_canary
 from .canary.model import CanaryObservation
 from .checkpoints import CheckpointsObservation, judge_checkpoints
 from .failover import metrics as failover
+from .failover import texts as failover_texts
 from .failover.check import (
     FailoverLimits,
     FailoverObservation,
@@ -32,29 +36,37 @@ from .heartbeats import (
     judge_heartbeats,
 )
 from .lag import metrics as lag
+from .lag import retention_texts
+from .lag import texts as lag_texts
 from .lag.check import LagLimits, judge_lag
 from .lag.model import LagObservation
 from .lag.retention import RetentionLimits, judge_retention
 from .latency import LatencyLimits, LatencyObservation, judge_latency
 from .metrics import Metric, Sample
 from .notices.model import CheckAlarms, Severity
+from .parity import configs_texts, topics_texts
 from .parity import metrics as parity
 from .parity.configs import ConfigsLimits, ConfigsObservation, judge_configs
 from .parity.topics import TopicsObservation, judge_topics
 from .position import metrics as position
+from .position import texts as position_texts
 from .position.check import PositionLimits, judge_position
 from .position.model import PositionObservation
 from .readers import metrics as readers
+from .readers import texts as readers_texts
 from .readers.check import ReadersLimits, judge_readers
 from .readers.model import ReadersObservation
 from .report import Observation, Verdict
 from .schemas import metrics as schemas
+from .schemas import texts as schemas_texts
 from .schemas.check import SchemasLimits, judge_schemas
 from .schemas.model import SchemasObservation
 from .skips import metrics as skips
+from .skips import texts as skips_texts
 from .skips.check import SkipsLimits, judge_skips
 from .skips.model import SkipsObservation
 from .tasks import metrics as tasks
+from .tasks import texts as tasks_texts
 from .tasks.check import TasksLimits, judge_tasks
 from .tasks.model import TasksObservation
 
@@ -112,7 +124,7 @@ class Check:
     alarms: CheckAlarms
     """Its alerts."""
 
-    texts: ModuleType | None = None
+    texts: ModuleType
     """Its ``texts``: `ABOUT`, and its part of the catalogue."""
 
     def verdict(
@@ -214,6 +226,7 @@ def with_name(verdict: Verdict, title: str) -> Verdict:
 _ALL = (
     Check(
         name="canary",
+        texts=canary_texts,
         observation=CanaryObservation,
         judge=judge_canary,
         limits=CanaryLimits,
@@ -246,6 +259,7 @@ _ALL = (
     ),
     Check(
         name="lag",
+        texts=lag_texts,
         observation=LagObservation,
         beside={"skips": SkipsObservation},
         judge=judge_lag,
@@ -262,6 +276,7 @@ _ALL = (
     ),
     Check(
         name="skips",
+        texts=skips_texts,
         observation=SkipsObservation,
         beside={"lag": LagObservation},
         judge=judge_skips,
@@ -277,6 +292,7 @@ _ALL = (
     ),
     Check(
         name="retention",
+        texts=retention_texts,
         observation=LagObservation,
         judge=judge_retention,
         limits=RetentionLimits,
@@ -288,6 +304,7 @@ _ALL = (
     ),
     Check(
         name="position",
+        texts=position_texts,
         observation=PositionObservation,
         beside={"lag": LagObservation, "skips": SkipsObservation},
         judge=judge_position,
@@ -304,6 +321,7 @@ _ALL = (
     ),
     Check(
         name="topics",
+        texts=topics_texts,
         observation=TopicsObservation,
         beside={"lag": LagObservation},
         judge=judge_topics,
@@ -318,6 +336,7 @@ _ALL = (
     ),
     Check(
         name="configs",
+        texts=configs_texts,
         observation=ConfigsObservation,
         beside={"lag": LagObservation},
         judge=judge_configs,
@@ -331,6 +350,7 @@ _ALL = (
     ),
     Check(
         name="schemas",
+        texts=schemas_texts,
         observation=SchemasObservation,
         judge=judge_schemas,
         limits=SchemasLimits,
@@ -346,6 +366,7 @@ _ALL = (
     ),
     Check(
         name="tasks",
+        texts=tasks_texts,
         observation=TasksObservation,
         judge=judge_tasks,
         limits=TasksLimits,
@@ -382,6 +403,7 @@ _ALL = (
     ),
     Check(
         name="failover",
+        texts=failover_texts,
         observation=FailoverObservation,
         judge=judge_failover,
         limits=FailoverLimits,
@@ -397,6 +419,7 @@ _ALL = (
     ),
     Check(
         name="readers",
+        texts=readers_texts,
         observation=ReadersObservation,
         judge=judge_readers,
         limits=ReadersLimits,
@@ -412,6 +435,7 @@ _ALL = (
     ),
     Check(
         name="bottleneck",
+        texts=bottleneck_texts,
         observation=MirrorObservation,
         judge=judge_bottleneck,
         limits=BottleneckLimits,
@@ -426,6 +450,7 @@ _ALL = (
     ),
     Check(
         name="audit",
+        texts=audit_texts,
         observation=AuditObservation,
         judge=judge_audit,
         limits=AuditLimits,
@@ -450,7 +475,7 @@ CHECKS: Mapping[str, Check] = {check.name: check for check in _ALL}
 CODES: Mapping[str, Code] = {
     code.name: code
     for check in _ALL
-    for code in vars(check.texts or object).values()
+    for code in vars(check.texts).values()
     if isinstance(code, Code)
 }
 

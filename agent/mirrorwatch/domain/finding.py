@@ -75,8 +75,9 @@ class Code:
     """Stable name, ``check.condition``."""
 
     title: str
-    meaning: str
-    """Consequence for the data, in Markdown."""
+    meaning: str = ""
+    """Consequence for the data, in Markdown. Empty for a condition that many
+    checks share, such as ``no-data``: its entry is the same for all."""
 
     steps: str = ""
     """First steps, as a numbered list in Markdown. Commands that differ by
@@ -89,8 +90,11 @@ class Code:
 
     @property
     def anchor(self) -> str:
-        """Anchor of its entry in the runbook."""
-        return self.name.replace(".", "-")
+        """Anchor of its entry in the runbook, as Markdown renderers make it
+        of the heading.
+        """
+        _, _, condition = self.name.partition(".")
+        return self.name.replace(".", "") if self.meaning else condition
 
     def found(
         self, health: Health, subject: Subject | None = None, **numbers: Scalar

@@ -21,11 +21,9 @@ def runbook_page() -> str:
 
 def _sections() -> Iterator[str]:
     for name, check in CHECKS.items():
-        if check.texts is None:
-            continue
         yield f"## `{name}`\n\n{check.texts.ABOUT}\n"
         for code in CODES.values():
-            if code.check == name:
+            if code.check == name and code.meaning:
                 yield _entry(code)
 
 

@@ -106,4 +106,50 @@ topic limited by size needs a larger `retention.bytes`; the disks must hold it.
 
 Wait for the nightly audit, or run it now for the hours concerned:
 `mirrorwatch audit run --from TIME --to TIME`.
+
+## Conditions of every check
+
+### `ok`
+
+Within limits. The title says what was compared.
+
+### `off`
+
+Not configured, or nothing to check there: the title says why. It is no part
+of the flow's health.
+
+### `no-data`
+
+mirrorwatch was just started. Wait as long as the title says, or a minute.
+
+### `stale`
+
+The newest reading is too old to judge: the cluster or server does not answer,
+or mirrorwatch hangs.
+
+1. See the [cause](#causes), then mirrorwatch's log: `Source unavailable` has
+   the error.
+
+### `unreadable`
+
+Something could not be read: the title has the error. What depends on it is
+unknown; the rest is judged.
+
+1. Run `mirrorwatch doctor`: it names each missing permission and wrong
+   address.
+2. Grant what it names, or fix the address. The check recovers by itself.
+
+### `hidden-topics`
+
+The cluster leaves topics out of its answers for which mirrorwatch lacks
+DESCRIBE: they look the same as topics that do not exist.
+
+1. Grant mirrorwatch's user DESCRIBE on all topics of the flow.
+
+### `crashed`
+
+A bug of mirrorwatch. The other checks go on.
+
+1. Report it with the log, which has the stack under `Work crashed`. Monitor
+   that part by hand meanwhile.
 """

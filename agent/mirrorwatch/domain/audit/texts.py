@@ -1,0 +1,5 @@
+"""Texts of the check `audit`."""
+
+__all__ = ["ABOUT"]
+
+ABOUT = ""

@@ -1,0 +1,5 @@
+"""Texts of the check `bottleneck`."""
+
+__all__ = ["ABOUT"]
+
+ABOUT = ""

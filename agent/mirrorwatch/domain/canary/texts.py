@@ -1,0 +1,5 @@
+"""Texts of the check `canary`."""
+
+__all__ = ["ABOUT"]
+
+ABOUT = ""

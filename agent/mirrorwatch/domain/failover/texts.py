@@ -1,0 +1,5 @@
+"""Texts of the check `failover`."""
+
+__all__ = ["ABOUT"]
+
+ABOUT = ""

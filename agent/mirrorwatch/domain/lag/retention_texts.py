@@ -1,0 +1,5 @@
+"""Texts of the check `retention`."""
+
+__all__ = ["ABOUT"]
+
+ABOUT = ""

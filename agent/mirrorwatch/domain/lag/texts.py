@@ -1,0 +1,5 @@
+"""Texts of the check `lag`."""
+
+__all__ = ["ABOUT"]
+
+ABOUT = ""

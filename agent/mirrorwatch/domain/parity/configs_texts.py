@@ -1,0 +1,5 @@
+"""Texts of the check `configs`."""
+
+__all__ = ["ABOUT"]
+
+ABOUT = ""

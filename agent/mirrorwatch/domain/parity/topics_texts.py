@@ -1,0 +1,5 @@
+"""Texts of the check `topics`."""
+
+__all__ = ["ABOUT"]
+
+ABOUT = ""

@@ -1,0 +1,5 @@
+"""Texts of the check `position`."""
+
+__all__ = ["ABOUT"]
+
+ABOUT = ""

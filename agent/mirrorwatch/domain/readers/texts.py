@@ -1,0 +1,5 @@
+"""Texts of the check `readers`."""
+
+__all__ = ["ABOUT"]
+
+ABOUT = ""

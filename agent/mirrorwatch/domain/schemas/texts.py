@@ -1,0 +1,5 @@
+"""Texts of the check `schemas`."""
+
+__all__ = ["ABOUT"]
+
+ABOUT = ""

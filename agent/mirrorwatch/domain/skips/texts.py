@@ -1,0 +1,5 @@
+"""Texts of the check `skips`."""
+
+__all__ = ["ABOUT"]
+
+ABOUT = ""

@@ -1,0 +1,5 @@
+"""Texts of the check `tasks`."""
+
+__all__ = ["ABOUT"]
+
+ABOUT = ""
