@@ -196,12 +196,12 @@ def test_a_cause_is_in_the_report_and_says_no_secret() -> None:
         target=ClusterAnswer(alias="ldf", answered_at=NOON, silent_since=NOON),
     )
     made = pipeline([Fixed(silent)], [])
-    never_show(["answer, and summit"])
+    never_show(["does not respond"])
     report = made.tick()
     cause = report.cause_of(FLOW.name)
     assert cause is not None
     assert (cause.flow, cause.part) == (FLOW.name, "target")
-    assert cause.reason.startswith(f"ldf does not {HIDDEN} does.")
+    assert cause.reason == f"ldf {HIDDEN}"
     assert report.cause_of("other") is None
 
 
@@ -249,13 +249,14 @@ def test_a_cause_names_the_mirror_of_its_flow() -> None:
     report = made.tick()
     cause = report.cause_of(FLOW.name)
     assert cause is not None
-    assert cause.reason.startswith("MirrorMaker copies nothing, while")
+    assert "MirrorMaker" in cause.reason
     made = pipeline(
         [Fixed(stopped, a_lag([topic], NOON))], [], limits={MIRROR: "Mirus"}
     )
     cause = made.tick().cause_of(FLOW.name)
     assert cause is not None
-    assert cause.reason.startswith("Mirus copies nothing, while")
+    assert "Mirus" in cause.reason
+    assert "MirrorMaker" not in cause.reason
 
 
 def test_a_stepped_wall_clock_moves_labels_and_is_told_once() -> None:

@@ -11,7 +11,7 @@ from structlog.typing import FilteringBoundLogger
 
 from .clock import Clock, shifted
 from .domain.cause import find_cause
-from .domain.checks import MIRROR, FlowLimits, judge, name_mirror
+from .domain.checks import MIRROR, FlowLimits, fill_in_mirror, judge
 from .domain.report import (
     Cause,
     Finding,
@@ -328,8 +328,9 @@ class Pipeline:
             with suppress(InternalError):
                 found = self.isolation.run(f"cause {flow.name}", work)
                 if found is not None:
-                    title = self._limits[flow.name].get(MIRROR)
-                    yield _cause_as_shown(found, title)
+                    limits = self._limits[flow.name]
+                    mirror = limits.get(MIRROR) or "MirrorMaker"
+                    yield _cause_as_shown(found, mirror)
 
     def _internal_errors(self) -> dict[str, int]:
         aside = {
@@ -444,14 +445,13 @@ def _without_secrets(verdict: Verdict) -> Verdict:
     )
 
 
-def _cause_as_shown(cause: Cause, title: str | None) -> Cause:
+def _cause_as_shown(cause: Cause, mirror: str) -> Cause:
     """Return a cause with the name of the mirror, without what the
     configuration hides.
     """
 
     def show(text: str) -> str:
-        named = text if title is None else name_mirror(text, title)
-        return hide_secrets(named)
+        return hide_secrets(fill_in_mirror(text, mirror))
 
     return replace(
         cause,

@@ -7,12 +7,14 @@ The first row that holds is the cause; where none holds, none is named.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import StrEnum
+from enum import StrEnum, auto
 from typing import TypeVar
 
+from . import cause_texts as texts
 from .bottleneck.model import MirrorObservation
 from .canary.model import CanaryObservation
 from .cluster_view import ClusterAnswer, TopicPartition
+from .finding import Code, Scalar, render
 from .heartbeats import HeartbeatsObservation
 from .lag.model import STALE, LagObservation, LagStatus
 from .report import (
@@ -22,9 +24,6 @@ from .report import (
     Health,
     Observation,
     Verdict,
-    agree,
-    counted,
-    seconds,
 )
 from .tasks.model import TasksObservation
 
@@ -77,31 +76,31 @@ class FaultyPart(StrEnum):
 class Sign(StrEnum):
     """What is seen. That one is missing says nothing: it may not be known."""
 
-    AGENT_LATE = "mirrorwatch is late"
-    SOURCE_ANSWERS = "source answers"
-    SOURCE_SILENT = "source does not answer"
-    SOURCE_SLOW = "source is slow"
-    SOURCE_QUICK = "source is as fast as usual"
-    TARGET_ANSWERS = "target answers"
-    TARGET_SILENT = "target does not answer"
-    TARGET_SLOW = "target is slow"
-    TARGET_QUICK = "target is as fast as usual"
-    UNACKED = "probes are not acknowledged"
-    COPIED = "records arrive though a cluster does not answer"
-    NOT_COPIED = "no record arrives"
-    STOPPED = "records wait and none is copied"
-    COPIES_UNKNOWN = "it is not known whether records arrive"
-    TASK_FAILED = "tasks failed while others run"
-    TASK_STOPPED = "no task runs"
-    WORKER_LATE = "MirrorMaker's heartbeat is late"
-    WORKER_SILENT = "MirrorMaker is silent"
-    FETCHED = "MirrorMaker's fetches were answered lately"
-    FETCHED_SINCE = "MirrorMaker's fetches are answered meanwhile"
-    UNFETCHED = "MirrorMaker's fetches are not answered"
-    FETCHES_SLOW = "MirrorMaker's fetches are slow"
-    UNSENT = "MirrorMaker cannot write"
-    SENDS_SLOW = "MirrorMaker's writes are slow"
-    THROTTLED = "a quota throttles MirrorMaker"
+    AGENT_LATE = auto()
+    SOURCE_ANSWERS = auto()
+    SOURCE_SILENT = auto()
+    SOURCE_SLOW = auto()
+    SOURCE_QUICK = auto()
+    TARGET_ANSWERS = auto()
+    TARGET_SILENT = auto()
+    TARGET_SLOW = auto()
+    TARGET_QUICK = auto()
+    UNACKED = auto()
+    COPIED = auto()
+    NOT_COPIED = auto()
+    STOPPED = auto()
+    COPIES_UNKNOWN = auto()
+    TASK_FAILED = auto()
+    TASK_STOPPED = auto()
+    WORKER_LATE = auto()
+    WORKER_SILENT = auto()
+    FETCHED = auto()
+    FETCHED_SINCE = auto()
+    UNFETCHED = auto()
+    FETCHES_SLOW = auto()
+    UNSENT = auto()
+    SENDS_SLOW = auto()
+    THROTTLED = auto()
 
 
 STOP = frozenset(
@@ -118,11 +117,10 @@ its own."""
 class Row:
     """One line of the table."""
 
-    code: str
+    code: Code
     part: FaultyPart
     must: tuple[Sign, ...]
     never: tuple[Sign, ...] = ()
-    reason: str
     slow: bool = False
     stops: bool = True
     """Whether it is known that nothing is copied because of it."""
@@ -130,79 +128,68 @@ class Row:
 
 ROWS = (
     Row(
-        code="monitor.isolated",
+        code=texts.MONITOR_CUT_OFF,
+        part=FaultyPart.MONITOR,
+        must=(Sign.SOURCE_SILENT, Sign.TARGET_SILENT),
+        stops=False,
+    ),
+    Row(
+        code=texts.MONITOR_ISOLATED,
         part=FaultyPart.MONITOR,
         must=(Sign.SOURCE_SILENT, Sign.TARGET_ANSWERS, Sign.COPIED),
-        reason="mirrorwatch does not reach {source}, from which MirrorMaker "
-        "copies records. Check the network from mirrorwatch to {source}",
         stops=False,
     ),
     Row(
-        code="monitor.isolated",
+        code=texts.MONITOR_ISOLATED,
         part=FaultyPart.MONITOR,
         must=(Sign.SOURCE_SILENT, Sign.FETCHED_SINCE),
-        reason="mirrorwatch does not reach {source}, which answers "
-        "MirrorMaker. Check the network from mirrorwatch to {source}",
         stops=False,
     ),
     Row(
-        code="cluster.silent",
+        code=texts.CLUSTER_SILENT,
         part=FaultyPart.SOURCE_OR_LINK,
         must=(Sign.SOURCE_SILENT, Sign.TARGET_ANSWERS, Sign.NOT_COPIED),
         never=(Sign.FETCHED, Sign.WORKER_SILENT),
-        reason="{source} does not answer, and nothing is copied from it. "
-        "Check the brokers of {source}, then the link to it",
     ),
     Row(
-        code="cluster.silent",
+        code=texts.CLUSTER_SILENT,
         part=FaultyPart.SOURCE_OR_LINK,
         must=(Sign.SOURCE_SILENT, Sign.TARGET_ANSWERS, Sign.COPIES_UNKNOWN),
         never=(Sign.FETCHED, Sign.WORKER_SILENT),
-        reason="{source} does not answer mirrorwatch, and it is not known "
-        "whether records are copied from it. Check its brokers, the link to "
-        "it, and the network from mirrorwatch to it",
         stops=False,
     ),
     Row(
-        code="cluster.silent",
+        code=texts.CLUSTER_SILENT,
         part=FaultyPart.TARGET,
         must=(Sign.TARGET_SILENT, Sign.SOURCE_ANSWERS),
         never=(Sign.WORKER_SILENT,),
-        reason="{target} does not answer, and {source} does. Check the "
-        "brokers of {target}",
     ),
     Row(
-        code="cluster.not-storing",
+        code=texts.CLUSTER_NOT_STORING,
         part=FaultyPart.SOURCE,
         must=(Sign.SOURCE_ANSWERS, Sign.UNACKED, Sign.NOT_COPIED),
-        reason="{source} answers, but stores no records. Check its brokers "
-        "and their disks",
     ),
     Row(
-        code="mirror.tasks-stopped",
+        code=texts.MIRROR_TASKS_STOPPED,
         part=FaultyPart.MIRROR,
         must=(
             Sign.TASK_STOPPED,
             Sign.SOURCE_ANSWERS,
             Sign.TARGET_ANSWERS,
         ),
-        reason="MirrorMaker runs none of its tasks, while both clusters "
-        "answer. See the check tasks",
     ),
     Row(
-        code="mirror.tasks-failed",
+        code=texts.MIRROR_TASKS_FAILED,
         part=FaultyPart.MIRROR,
         must=(
             Sign.TASK_FAILED,
             Sign.SOURCE_ANSWERS,
             Sign.TARGET_ANSWERS,
         ),
-        reason="MirrorMaker does not run all of its tasks, while both "
-        "clusters answer. See the check tasks",
         stops=False,
     ),
     Row(
-        code="link.broken",
+        code=texts.LINK_BROKEN,
         part=FaultyPart.LINK,
         must=(
             Sign.STOPPED,
@@ -211,11 +198,9 @@ ROWS = (
             Sign.TARGET_ANSWERS,
         ),
         never=(Sign.UNSENT,),
-        reason="MirrorMaker does not reach {source}, which answers "
-        "mirrorwatch. Check the network from MirrorMaker to {source}",
     ),
     Row(
-        code="cluster.not-storing",
+        code=texts.CLUSTER_NOT_STORING,
         part=FaultyPart.TARGET,
         must=(
             Sign.STOPPED,
@@ -223,11 +208,9 @@ ROWS = (
             Sign.SOURCE_ANSWERS,
             Sign.TARGET_ANSWERS,
         ),
-        reason="{target} does not take MirrorMaker's records. Check the "
-        "brokers of {target}, their disks and min.insync.replicas",
     ),
     Row(
-        code="mirror.stopped",
+        code=texts.MIRROR_STOPPED,
         part=FaultyPart.MIRROR,
         must=(
             Sign.STOPPED,
@@ -235,75 +218,68 @@ ROWS = (
             Sign.SOURCE_ANSWERS,
             Sign.TARGET_ANSWERS,
         ),
-        reason="MirrorMaker is stopped or hangs, while both clusters answer. "
-        "Check its process",
     ),
     Row(
-        code="mirror.not-copying",
+        code=texts.MIRROR_NOT_COPYING,
         part=FaultyPart.MIRROR_OR_LINK,
         must=(Sign.STOPPED, Sign.SOURCE_ANSWERS, Sign.TARGET_ANSWERS),
         never=(
             *(Sign.FETCHED, Sign.UNFETCHED, Sign.UNSENT),
             *(Sign.WORKER_LATE, Sign.WORKER_SILENT),
         ),
-        reason="MirrorMaker copies nothing, while both clusters answer. "
-        "Check its process, then the network from it to {source}",
     ),
     Row(
-        code="monitor.late",
+        code=texts.MONITOR_LATE,
         part=FaultyPart.MONITOR,
         must=(Sign.AGENT_LATE,),
-        reason="mirrorwatch itself runs late, so what it reports may be old "
-        "or its own delay. Check the CPU and the disk of its machine",
         stops=False,
     ),
     Row(
-        code="cluster.slow",
+        code=texts.CLUSTER_SLOW,
         part=FaultyPart.SOURCE_OR_LINK,
         must=(Sign.SOURCE_SLOW, Sign.TARGET_QUICK),
-        reason="{source} answers far more slowly than usual. Check the link "
-        "to it, then the load of its brokers",
         slow=True,
     ),
     Row(
-        code="cluster.slow",
+        code=texts.CLUSTER_SLOW,
         part=FaultyPart.TARGET,
         must=(Sign.TARGET_SLOW, Sign.SOURCE_QUICK),
-        reason="{target} answers far more slowly than usual. Check the load "
-        "of its brokers and their disks",
         slow=True,
     ),
     Row(
-        code="cluster.slow",
+        code=texts.CLUSTER_SLOW,
         part=FaultyPart.TARGET,
         must=(Sign.SENDS_SLOW, Sign.SOURCE_QUICK, Sign.TARGET_ANSWERS),
         never=(Sign.THROTTLED,),
-        reason="{target} takes MirrorMaker's records slowly. Check the load "
-        "of its brokers and their disks",
         slow=True,
     ),
     Row(
-        code="link.slow",
+        code=texts.LINK_SLOW,
         part=FaultyPart.LINK,
         must=(Sign.FETCHES_SLOW, Sign.SOURCE_QUICK, Sign.TARGET_QUICK),
         never=(Sign.THROTTLED, Sign.SENDS_SLOW),
-        reason="MirrorMaker's fetches from {source} are slow, which answers "
-        "mirrorwatch as fast as usual. Check the network from MirrorMaker to "
-        "{source}",
         slow=True,
     ),
 )
-"""What signs mean together, the first that holds first. It is the table of the
-runbook."""
+"""Meaning of signs: the first row that holds is the cause."""
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What was seen of one sign."""
+    """Evidence of one sign."""
 
     text: str
     since: datetime | None = None
-    """Since when it is so, if that is known."""
+
+
+def _seen(
+    kind: str, since: datetime | None = None, **values: Scalar | timedelta
+) -> Seen:
+    numbers: dict[str, Scalar] = {"mirror": "{mirror}"}
+    for name, value in values.items():
+        is_duration = isinstance(value, timedelta)
+        numbers[name] = value.total_seconds() if is_duration else value
+    return Seen(render(texts.EVIDENCE[kind], numbers), since)
 
 
 T = TypeVar("T")
@@ -393,12 +369,21 @@ def _to_cause(
     ]
     if not symptoms:
         return None
-    names = {"source": facts.flow.source, "target": facts.flow.target}
+    flow = facts.flow
+    at_target = row.part is FaultyPart.TARGET
+    finding = row.code.found(
+        max(v.health for v in symptoms),
+        {
+            "source": flow.source,
+            "target": flow.target,
+            "cluster": flow.target if at_target else flow.source,
+        },
+    )
     return Cause(
         flow=facts.flow.name,
-        code=row.code,
+        code=finding.code,
         part=row.part.value,
-        reason=row.reason.format_map(names),
+        reason=finding.title,
         since=began or min(v.since for v in symptoms),
         evidence=tuple(e.text for e in evidence),
         symptoms=tuple(v.check for v in symptoms),
@@ -470,16 +455,10 @@ HANGS = timedelta(seconds=5)
 def _signs_of_agent(facts: _Facts) -> Iterator[tuple[Sign, Seen]]:
     late, canary = facts.agent.tick_late, facts.canary
     if late > LATE:
-        yield (
-            Sign.AGENT_LATE,
-            Seen(f"a tick of mirrorwatch began {seconds(late)} late"),
-        )
+        yield Sign.AGENT_LATE, _seen("tick-late", seconds=late)
     elif canary is not None and facts.now - canary.at > HANGS:
-        age = seconds(facts.now - canary.at)
-        yield (
-            Sign.AGENT_LATE,
-            Seen(f"the canary of mirrorwatch has not run for {age}"),
-        )
+        age = facts.now - canary.at
+        yield Sign.AGENT_LATE, _seen("canary-late", seconds=age)
 
 
 MANY_TIMES = 3
@@ -508,29 +487,21 @@ def _signs_of_clusters(
         at, took, usual = answer.answered_at, answer.took, answer.usual
         if answer.silent_since is not None:
             since = at or answer.silent_since
+            age = facts.now - since
             yield (
                 silent,
-                Seen(
-                    f"{answer.alias} has not answered mirrorwatch for "
-                    f"{seconds(facts.now - since)}",
-                    since,
-                ),
+                _seen("silent", since, cluster=answer.alias, seconds=age),
             )
         elif at is not None and facts.now - at <= STALE:
-            yield answers, Seen(f"{answer.alias} answers mirrorwatch")
+            yield answers, _seen("answers", cluster=answer.alias)
             if took is not None and usual is not None:
                 is_slow = took > max(MANY_TIMES * usual, usual + LONGER)
                 yield (
                     slow if is_slow else quick,
-                    Seen(
-                        f"{answer.alias} answers mirrorwatch in "
-                        f"{_text(took)}, usually in {_text(usual)}"
+                    _seen(
+                        "pace", cluster=answer.alias, took=took, usual=usual
                     ),
                 )
-
-
-def _text(duration: timedelta) -> str:
-    return f"{duration.total_seconds():.2g} s"
 
 
 STILL = timedelta(seconds=10)
@@ -559,18 +530,19 @@ def _signs_of_copies(
     heard = reach.source.answered_at
     if at is None or since is None or heard is None:
         if facts.now - reach.source.silent_since > NEVER_HEARD:
-            text = f"copies at {facts.flow.target} were not compared before"
-            yield Sign.COPIES_UNKNOWN, Seen(text)
+            yield (
+                Sign.COPIES_UNKNOWN,
+                _seen("copies-unknown", cluster=facts.flow.target),
+            )
     elif not reach.grew and at > heard:
         yield Sign.NOT_COPIED, _nothing_since(reach.still_since, facts)
     elif reach.grew and since > heard + IN_FLIGHT:
-        text = f"records arrive at {facts.flow.target}"
-        yield Sign.COPIED, Seen(text)
+        yield Sign.COPIED, _seen("copied", cluster=facts.flow.target)
 
 
 def _nothing_since(still: datetime | None, facts: _Facts) -> Seen:
-    age = "" if still is None else f" for {seconds(facts.now - still)}"
-    return Seen(f"no record has arrived at {facts.flow.target}{age}")
+    age = None if still is None else facts.now - still
+    return _seen("not-copied", cluster=facts.flow.target, seconds=age)
 
 
 def _signs_of_stop(
@@ -598,12 +570,16 @@ def _signs_of_stop(
     arrived = max(arrivals, default=began)
     # What the clusters answered before says nothing of now.
     if source > began and facts.now - arrived > STILL:
-        text = (
-            f"{counted(lag.records, 'record')} {agree(lag.records, 'wait')} "
-            f"at {facts.flow.source}, and none has been copied for "
-            f"{seconds(facts.now - began)}"
+        yield (
+            Sign.STOPPED,
+            _seen(
+                "stopped",
+                began,
+                records=lag.records,
+                cluster=facts.flow.source,
+                seconds=facts.now - began,
+            ),
         )
-        yield Sign.STOPPED, Seen(text, began)
 
 
 def _sign_of_unacked(
@@ -623,10 +599,11 @@ def _sign_of_unacked(
         return
     yield (
         Sign.UNACKED,
-        Seen(
-            f"{source.alias} has not acknowledged probes for "
-            f"{seconds(facts.now - oldest)}",
+        _seen(
+            "unacked",
             oldest,
+            cluster=source.alias,
+            seconds=facts.now - oldest,
         ),
     )
 
@@ -660,7 +637,10 @@ def _signs_of_tasks(facts: _Facts) -> Iterator[tuple[Sign, Seen]]:
     # What other tasks do not copy has another reason.
     if stopped and (sign is Sign.TASK_STOPPED or not _others_stopped(facts)):
         first = min(stopped, key=lambda task: task.since)
-        yield sign, Seen(f"{first} is {first.state}", first.since)
+        yield (
+            sign,
+            _seen("task", first.since, task=str(first), state=first.state),
+        )
 
 
 def _others_stopped(facts: _Facts) -> bool:
@@ -689,7 +669,8 @@ LEAST_BEATS = timedelta(seconds=10)
 
 
 def _signs_of_worker(facts: _Facts) -> Iterator[tuple[Sign, Seen]]:
-    silent = []
+    beat: timedelta | None = None
+    jmx: str | None = None
     beats, mirror, reach = facts.heartbeats, facts.mirror, facts.reach
     if (
         beats is not None
@@ -704,11 +685,10 @@ def _signs_of_worker(facts: _Facts) -> Iterator[tuple[Sign, Seen]]:
         patience = max(BEATS * beats.interval, LEAST_BEATS)
         if age <= patience:
             if age > LATE_BEATS * beats.interval:
-                text = f"MirrorMaker's last heartbeat is {seconds(age)} old"
-                yield Sign.WORKER_LATE, Seen(text)
+                yield Sign.WORKER_LATE, _seen("heartbeat-late", seconds=age)
             return
         if not _lives_on(beats.worker.seen_at + patience, reach):
-            silent.append(f"its last heartbeat is {seconds(age)} old")
+            beat = age
     if mirror is not None:
         if mirror.answering:
             return
@@ -717,10 +697,9 @@ def _signs_of_worker(facts: _Facts) -> Iterator[tuple[Sign, Seen]]:
             process.since and not _lives_on(process.since, reach)
             for process in mirror.unread
         ):
-            silent.append("its JMX does not answer")
-    if silent:
-        text = f"MirrorMaker shows no sign of life: {' and '.join(silent)}"
-        yield Sign.WORKER_SILENT, Seen(text)
+            jmx = "its JMX does not respond"
+    if beat is not None or jmx is not None:
+        yield Sign.WORKER_SILENT, _seen("worker-silent", seconds=beat, jmx=jmx)
 
 
 def _lives_on(
@@ -760,7 +739,7 @@ def _signs_of_clients(
         mirror.metrics.producer.produce_throttle_max_seconds or 0,
     )
     if held > THROTTLED:
-        yield Sign.THROTTLED, Seen(f"a quota delays requests by {held:.2g} s")
+        yield Sign.THROTTLED, _seen("throttled", took=held)
 
 
 def _signs_of_consumers(
@@ -773,21 +752,18 @@ def _signs_of_consumers(
     )
     still = seen and seen.read_at - seen.still_since
     if said.connections.get("consumer") == 0:
-        text = f"no consumer of MirrorMaker is connected to {source}"
-        yield Sign.UNFETCHED, Seen(text)
+        yield Sign.UNFETCHED, _seen("unconnected", cluster=source)
     elif still and still >= UNANSWERED:
-        text = f"{source} has answered no fetch of MirrorMaker for "
-        yield Sign.UNFETCHED, Seen(f"{text}{seconds(still)}")
+        yield Sign.UNFETCHED, _seen("unfetched", cluster=source, seconds=still)
     elif seen or said.consumer.fetches_per_second:
-        text = f"{source} answers MirrorMaker's fetches"
-        yield Sign.FETCHED, Seen(text)
+        fetched = _seen("fetched", cluster=source)
+        yield Sign.FETCHED, fetched
         after = seen and seen.answered_after
         if after and silent and after > silent + ASKED:
-            yield Sign.FETCHED_SINCE, Seen(text)
+            yield Sign.FETCHED_SINCE, fetched
     took = said.consumer.fetch_latency_average_seconds or 0
     if took > SLOW_FETCH:
-        text = f"fetches of MirrorMaker take {took:.2g} s"
-        yield Sign.FETCHES_SLOW, Seen(text)
+        yield Sign.FETCHES_SLOW, _seen("fetches-slow", took=took)
 
 
 def _signs_of_producers(
@@ -798,12 +774,7 @@ def _signs_of_producers(
     connected = said.connections.get("producer") != 0
     waiting = round(said.tasks.active_records or 0)
     if waiting and (not connected or sends == 0):
-        text = (
-            f"{counted(waiting, 'record')} of MirrorMaker "
-            f"{agree(waiting, 'wait')} to be written to {target}"
-        )
-        yield Sign.UNSENT, Seen(text)
+        yield Sign.UNSENT, _seen("unsent", records=waiting, cluster=target)
     took = said.producer.request_latency_average_seconds or 0
     if took > SLOW_SEND:
-        text = f"requests of MirrorMaker's producer take {took:.2g} s"
-        yield Sign.SENDS_SLOW, Seen(text)
+        yield Sign.SENDS_SLOW, _seen("sends-slow", took=took)

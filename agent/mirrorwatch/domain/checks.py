@@ -77,6 +77,7 @@ __all__ = [
     "OFF",
     "Check",
     "FlowLimits",
+    "fill_in_mirror",
     "judge",
     "name_mirror",
     "with_name",
@@ -168,18 +169,19 @@ class Check:
         return _fill_in_mirror(named, title or "MirrorMaker")
 
 
+def fill_in_mirror(text: str, mirror: str) -> str:
+    """Replace the placeholder of the mirror in a rendered text."""
+    named = text.replace("{mirror}", mirror)
+    begins = text.startswith("{mirror}")
+    return named[:1].upper() + named[1:] if begins else named
+
+
 def _fill_in_mirror(verdict: Verdict, mirror: str) -> Verdict:
-
-    def filled(text: str) -> str:
-        named = text.replace("{mirror}", mirror)
-        begins = text.startswith("{mirror}")
-        return named[:1].upper() + named[1:] if begins else named
-
     return replace(
         verdict,
-        reason=filled(verdict.reason),
+        reason=fill_in_mirror(verdict.reason, mirror),
         findings=tuple(
-            replace(finding, title=filled(finding.title))
+            replace(finding, title=fill_in_mirror(finding.title, mirror))
             for finding in verdict.findings
         ),
     )
