@@ -17,7 +17,6 @@ COPY pyproject.toml uv.lock ./
 RUN uv sync --frozen --no-default-groups --no-install-project
 COPY README.md LICENSE ./
 COPY agent/mirrorwatch ./agent/mirrorwatch
-COPY docs/runbook.md ./docs/runbook.md
 RUN uv sync --frozen --no-default-groups --no-editable
 
 FROM ${PYTHON} AS agent

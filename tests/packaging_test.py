@@ -50,9 +50,7 @@ PACKAGES = {
 are in none: what they write is."""
 
 DATA = {
-    "mirrorwatch": {
-        "mirrorwatch/share/docs/runbook.md": "docs/runbook.md",
-    },
+    "mirrorwatch": {},
     "mirrorwatch-lab": {"mirrorwatch_lab/LICENSE": "LICENSE"},
     "mirrorwatch-promotion": {
         "mirrorwatch_promotion/LICENSE": "LICENSE",

@@ -25,7 +25,6 @@ from .state.maintenance import MaintenanceStore
 from .web.app import LatestReport, create_app
 from .web.headers import protected
 from .web.login import Credentials
-from .web.runbook import Runbook
 from .web.server import Server
 from .web.status import TICKS
 from .web.tls import ServerTLS
@@ -122,7 +121,7 @@ def build_agent(
         config,
         around,
         web=[prometheus, latest],
-        links=Links(config.web.address, Runbook.load().link),
+        links=Links(config.web.address),
     )
     app = create_app(
         latest,

@@ -7,9 +7,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from mirrorwatch.bundled_files import bundled_folder
 from mirrorwatch.exceptions import ConfigError
 
+from .bundled_files import bundled_folder
 from .chronograf import Chronograf, from_chronograf
 from .config import OURS, ServerConfig, SitesConfig
 from .exceptions import PromotionError
@@ -46,9 +46,6 @@ PAGES = MappingProxyType(
     }
 )
 
-INSTALLED = Path(__file__).parent / "share"
-"""Folder of them in the wheel (``force-include`` in pyproject.toml)."""
-
 
 class Ours:
     """The bundled files.
@@ -63,7 +60,7 @@ class Ours:
         self._group = group
 
     def list(self) -> Sequence[Item]:
-        folder = bundled_folder(self._group, installed=INSTALLED)
+        folder = bundled_folder(self._group)
         return [
             *_chronograf(folder / "chronograf"),
             *_grafana(folder),

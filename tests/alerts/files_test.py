@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import yaml
 
-from mirrorwatch.bundled_files import bundled_folder
 from mirrorwatch.domain.canary.check import CanaryLimits
 from mirrorwatch.domain.catalogue import CATALOGUE
 from mirrorwatch.domain.checks import CHECKS
@@ -20,6 +19,7 @@ from mirrorwatch_alerting.__main__ import files
 from mirrorwatch_alerting.alerts import ALERTS, Above, WhenHealth
 from mirrorwatch_alerting.kapacitor import FRESH
 from mirrorwatch_alerting.prometheus import rules as prometheus_rules
+from mirrorwatch_promotion.bundled_files import bundled_folder
 from tests.support.programs import program
 
 pytestmark = pytest.mark.slow

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from mirrorwatch.bundled_files import bundled_folder
 from mirrorwatch.domain.checks import CHECKS
 from mirrorwatch.domain.report import Health
 from mirrorwatch_alerting.alerts import (
@@ -20,6 +19,7 @@ from mirrorwatch_alerting.alerts import (
     Vanished,
     WhenHealth,
 )
+from mirrorwatch_promotion.bundled_files import bundled_folder
 from tests.support.alert_servers import (
     FLOW,
     OTHER,

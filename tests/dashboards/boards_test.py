@@ -12,7 +12,6 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.cog.plugins import register_default_plugins
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from mirrorwatch.bundled_files import bundled_folder
 from mirrorwatch.domain.canary import metrics as canary
 from mirrorwatch.domain.catalogue import CATALOGUE
 from mirrorwatch.domain.checks import CHECKS
@@ -36,6 +35,7 @@ from mirrorwatch_dashboards.panels import (
     Unit,
     arrange,
 )
+from mirrorwatch_promotion.bundled_files import bundled_folder
 
 PANELS = [
     pytest.param(panel, id=f"{board.name}: {panel.title}")

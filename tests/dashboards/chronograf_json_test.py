@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from mirrorwatch.bundled_files import bundled_folder
 from mirrorwatch.domain.catalogue import CATALOGUE, LABELS
 from mirrorwatch.domain.report import Health
 from mirrorwatch_dashboards.boards import BOARDS
 from mirrorwatch_dashboards.chronograf import ChronografCell, Dashboard
 from mirrorwatch_dashboards.panels import Age, Share
+from mirrorwatch_promotion.bundled_files import bundled_folder
 
 PATHS = sorted((bundled_folder("dashboards") / "chronograf").glob("*.json"))
 

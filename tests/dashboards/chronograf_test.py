@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mirrorwatch.bundled_files import bundled_folder
+from mirrorwatch_promotion.bundled_files import bundled_folder
 from tests.support.influx import Influx1
 from tests.support.tick_site import Chronograf
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from mirrorwatch.bundled_files import bundled_folder
+from mirrorwatch_promotion.bundled_files import bundled_folder
 from tests.support.programs import program
 
 pytestmark = pytest.mark.linter

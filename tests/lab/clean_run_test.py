@@ -15,11 +15,11 @@ from typing import Literal
 
 import pytest
 
-from mirrorwatch.bundled_files import bundled_folder
 from mirrorwatch.domain.canary.model import CanaryCounts
 from mirrorwatch.domain.checks import CHECKS
 from mirrorwatch.sources.canary.encoding import decode
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
+from mirrorwatch_promotion.bundled_files import bundled_folder
 from tests.support.alerts import check_alerts, told_by_kapacitor
 from tests.support.clean_run import (
     MIXED_CONFIGS,

@@ -170,7 +170,7 @@ class NoticesScene:
         self._notices = wire_notify(
             NotifyConfig.model_validate({"receivers": receivers}),
             self._database,
-            Links("http://watch", lambda check, _: f"/runbook#{check}"),
+            Links("http://watch"),
             logger,
         )
         self._store = MaintenanceStore(self._database)

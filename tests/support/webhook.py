@@ -129,7 +129,7 @@ def serve_webhook(port: int = 0) -> Iterator[Webhook]:
 
 PATIENCE_SECONDS = 120
 
-LINKS = Links("http://watch.example", lambda check, _: f"/runbook#{check}")
+LINKS = Links("http://watch.example")
 
 
 class Delivering:

@@ -18,7 +18,6 @@ from ..factory import build_agent
 from ..log import configure_logging
 from ..secrets import hide_in, hide_secrets
 from ..state import Database
-from ..web.runbook import Runbook
 from ..web.status import Freshness, status_document
 from .options import DURATION, config_option
 from .status import print_status
@@ -91,7 +90,7 @@ def command(
         # Before it is closed: clients without a broker take a while to close.
         report, now = agent.latest.get(), clock.label()
     fresh = Freshness.of(report, now, config.interval)
-    status = hide_in(status_document(report, {}, fresh, now, Runbook.load()))
+    status = hide_in(status_document(report, {}, fresh, now))
     if as_json:
         click.echo(json.dumps(status, indent=2))
     elif report is None:

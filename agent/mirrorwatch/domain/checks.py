@@ -8,7 +8,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
-from . import checkpoints_texts, heartbeats_texts, latency_texts
+from . import cause_texts, checkpoints_texts, heartbeats_texts, latency_texts
 from .audit import metrics as audit
 from .audit import texts as audit_texts
 from .audit.check import AuditLimits, judge_audit
@@ -77,6 +77,7 @@ __all__ = [
     "OFF",
     "Check",
     "FlowLimits",
+    "codes_of",
     "fill_in_mirror",
     "judge",
     "name_mirror",
@@ -474,12 +475,18 @@ _ALL = (
 CHECKS: Mapping[str, Check] = {check.name: check for check in _ALL}
 """Every check by its name, in the order of verdicts, metrics and alerts."""
 
+
+def codes_of(texts: ModuleType) -> Iterator[Code]:
+    """Yield the codes of a module of texts, as declared."""
+    return (code for code in vars(texts).values() if isinstance(code, Code))
+
+
 CODES: Mapping[str, Code] = {
     code.name: code
-    for check in _ALL
-    for code in vars(check.texts).values()
-    if isinstance(code, Code)
+    for texts in (cause_texts, *(check.texts for check in _ALL))
+    for code in codes_of(texts)
 }
+"""Catalogue: every code by its name."""
 
 
 def judge(

@@ -231,10 +231,6 @@ class Problem:
         return cls(Health.UNKNOWN, text, condition)
 
 
-_ALSO_SHOWN = 10
-"""Findings beside the worst that the evidence repeats."""
-
-
 def topic_subject(topic: str, partitions: Iterable[int | None]) -> Subject:
     """Return a topic, with the partition where only one is concerned."""
     concerned = {p for p in partitions if p is not None}
@@ -257,19 +253,14 @@ def conclude(
     found = sorted(findings, key=lambda f: -f.health)
     worst = found[0]
     others = sum(f.health > Health.OK for f in found[1:])
-    more = f" (and {others} more, see the evidence)" if others else ""
-    also = {
-        f"also_{n}": f.title
-        for n, f in enumerate(found[1 : 1 + _ALSO_SHOWN], start=1)
-        if f.health > Health.OK
-    }
+    more = f" (and {others} more)" if others else ""
     return Verdict(
         flow=flow,
         check=check,
         health=worst.health,
         reason=worst.title + more,
         since=now,
-        evidence={**evidence, **also},
+        evidence=evidence,
         findings=tuple(found),
     )
 

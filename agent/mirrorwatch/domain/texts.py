@@ -1,6 +1,6 @@
 """Front page of the runbook: first look, words, actions by platform."""
 
-__all__ = ["FRONT"]
+__all__ = ["AGENT", "FRONT"]
 
 FRONT = """\
 # Runbook
@@ -12,7 +12,7 @@ notices and alerts link to the entry. `…` stands for names and numbers.
 ## First look
 
 1. The **headline** of the page, or `mirrorwatch status`: it names the
-   [cause](#causes) if one part is at fault. Start there: the other findings
+   [cause](#cause) if one part is at fault. Start there: the other findings
    are its symptoms.
 2. One flow, all flows of one cluster, or all flows? All flows at once is a
    cluster, the network of mirrorwatch, or mirrorwatch itself.
@@ -127,7 +127,7 @@ mirrorwatch was just started. Wait as long as the title says, or a minute.
 The newest reading is too old to judge: the cluster or server does not answer,
 or mirrorwatch hangs.
 
-1. See the [cause](#causes), then mirrorwatch's log: `Source unavailable` has
+1. See the [cause](#cause), then mirrorwatch's log: `Source unavailable` has
    the error.
 
 ### `unreadable`
@@ -152,4 +152,44 @@ A bug of mirrorwatch. The other checks go on.
 
 1. Report it with the log, which has the stack under `Work crashed`. Monitor
    that part by hand meanwhile.
+"""
+
+AGENT = """\
+## The agent itself
+
+If mirrorwatch is down, nothing watches replication. Watch it from outside, by
+the [alert rules](alerts.md) for Prometheus and Kapacitor, or by:
+
+- `GET /healthz`: 200 while the last tick is younger than three intervals,
+  otherwise 503 (`starting` or `stale`). `problems` has what is wrong with its
+  state file.
+- `mirrorwatch_last_tick_timestamp_seconds`: older than three minutes, or
+  absent. In InfluxDB: a deadman on the measurement `agent`.
+
+| alert | what to do |
+| --- | --- |
+| `MirrorwatchAgentSilent` | `GET /healthz`. No response: start it; its log says why it ended. A response: check Prometheus' target, or InfluxDB and its subscription, and the clocks of both machines. Watch the mirror by hand meanwhile |
+| `MirrorwatchAgentStuck` | Ticks hang or crash: keep the log (`Work crashed` has the stack), then restart |
+| `MirrorwatchFlowUnwatched` | Removed from the configuration, or renamed: it ends after a day. Otherwise the agent that watched it is down |
+| `MirrorwatchSinkDown`, `…Behind`, `…LosesPoints` | See `Sink unavailable` below |
+| `MirrorwatchStateDown` | See the state file below |
+
+| log, or symptom | meaning | what to do |
+| --- | --- | --- |
+| `Work crashed`; `mirrorwatch_internal_errors_total` | A bug in one part. Its checks are `unknown`, the others go on | Report it with the log |
+| `Segmentation fault` in the log | librdkafka crashed; the supervisor restarts the agent, which continues | If it comes again, report it |
+| `Source unavailable`; `mirrorwatch_source_up` 0 | Readings of one source are old | See the finding of its check |
+| `Sink unavailable`; `mirrorwatch_sink_up` 0 | The server refuses points: down, no permission, no bucket. Points are queued on disk | Fix the server. Nothing is lost until `mirrorwatch_sink_lost_points_total` grows |
+| `Spool full`, `Points lost at the end` | The server was down for longer than the queue of 256 MiB holds | As above |
+| `Points refused for good` | A field of another type than before, points older than the retention, or a limit on series | The error names the first point: fix what wrote the field, or the limit |
+| `Receiver unavailable`, `Notification rejected` | A receiver of notices is down, or rejects the message | Fix it, then `mirrorwatch notify --test`. Up to 100 notices are queued |
+| `State unavailable`, `Spool unavailable`; `mirrorwatch_state_up` 0 | The disk is full, read-only or broken. Without state no probes are sent | Free space, or fix `state.path` and its owner |
+| `… was set aside as …, and a fresh one is used` | The state file was damaged, or of another version. Counters and outstanding probes in it are gone | Keep the file; check the disk. It is reported until the next restart |
+| `… was deleted or replaced while the agent runs` | Its state is lost at its end | Restart it |
+| `Another mirrorwatch uses the state file` | Two agents with one state file | Stop one |
+| `Wall clock was stepped` | Verdicts do not follow it; times on the page and of points do | Set up NTP |
+| `Record of the mirror cannot be read`, `Connect's answer cannot be read` | An unknown format of MirrorMaker or Connect | Other sources are used. Report it with their versions |
+
+mirrorwatch may be stopped or killed at any time: what was sent and read is in
+the state file, and probes that arrived meanwhile are counted.
 """

@@ -25,7 +25,7 @@ from .details import details_document
 from .headers import JsonAnswer, takes_gzip
 from .history import HistoryQuery, history_document
 from .login import STRANGER
-from .runbook import Runbook
+from .runbook import runbook_html
 from .status import Freshness, status_document
 from .topics import TopicsQuery, topics_document
 
@@ -132,13 +132,12 @@ class _Pages:
         self._exposition = exposition
         self._interval = interval
         self._clock = clock
-        self._runbook = Runbook.load()
 
     async def page(self, request: Request) -> Response:
         return FileResponse(STATIC / "index.html")
 
     async def runbook(self, request: Request) -> Response:
-        return HTMLResponse(self._runbook.page)
+        return HTMLResponse(runbook_html())
 
     async def status(self, request: Request) -> Response:
         report, offset = self._labelled()
@@ -146,7 +145,7 @@ class _Pages:
         freshness = Freshness.of(report, now, self._interval)
         recent = self._recent(report, now - offset)
         return JsonAnswer(
-            status_document(report, recent, freshness, now, self._runbook),
+            status_document(report, recent, freshness, now),
             status_code=503 if report is None else 200,
         )
 

@@ -18,9 +18,9 @@ from ..domain.report import (
     Observation,
     Verdict,
 )
+from ..domain.runbook import runbook_link
 from ..ports import Report
 from ..state.history import Bucket
-from .runbook import Runbook
 
 __all__ = [
     "TICKS",
@@ -100,7 +100,6 @@ def status_document(
     recent: Mapping[str, Bucket],
     freshness: Freshness,
     now: datetime,
-    runbook: Runbook,
 ) -> dict[str, Any]:
     """Return what the API says about the last report.
 
@@ -114,8 +113,6 @@ def status_document(
         Age of the report.
     now
         Current time.
-    runbook
-        Says where each verdict is explained.
 
     Notes
     -----
@@ -128,7 +125,7 @@ def status_document(
         "at": None if report is None else time_text(report.at),
         "agent": _agent(report, freshness, now),
         "flows": [
-            _flow(report, flow, recent.get(flow.name), freshness, runbook)
+            _flow(report, flow, recent.get(flow.name), freshness)
             for flow in flows
             if report is not None
         ],
@@ -200,7 +197,6 @@ def _flow(
     flow: Flow,
     recent: Bucket | None,
     freshness: Freshness,
-    runbook: Runbook,
 ) -> dict[str, Any]:
     health = report.health_of(flow.name)
     if not freshness.is_fresh:
@@ -213,7 +209,7 @@ def _flow(
         **_recovery(report, flow.name),
         "cause": _cause(report.cause_of(flow.name)),
         "verdicts": [
-            _verdict(verdict, runbook)
+            _verdict(verdict)
             for verdict in report.verdicts
             if verdict.flow == flow.name
         ],
@@ -231,16 +227,17 @@ def _cause(cause: Cause | None) -> dict[str, Any] | None:
         "since": time_text(cause.since),
         "evidence": list(cause.evidence),
         "symptoms": list(cause.symptoms),
+        "runbook": runbook_link(cause.code, "cause"),
     }
 
 
-def _verdict(verdict: Verdict, runbook: Runbook) -> dict[str, Any]:
+def _verdict(verdict: Verdict) -> dict[str, Any]:
     return {
         "check": verdict.check,
         "health": verdict.health.label,
         "reason": verdict.reason,
         "since": time_text(verdict.since),
-        "runbook": runbook.link(verdict.check, verdict.reason),
+        "runbook": runbook_link(verdict.code, verdict.check),
         "evidence": _evidence(verdict.evidence),
         "findings": [_finding(finding) for finding in verdict.findings],
     }
@@ -251,6 +248,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "code": finding.code,
         "health": finding.health.label,
         "title": finding.title,
+        "runbook": runbook_link(finding.code, finding.code.partition(".")[0]),
         "subject": dict(finding.subject),
         "numbers": _evidence(finding.numbers),
     }

@@ -14,7 +14,7 @@ from mirrorwatch.domain.notices.text import Links, to_message
 from mirrorwatch.domain.report import Cause, Health
 from tests.support.builders import FLOW, NOON, a_verdict
 
-LINKS = Links("https://watch.example", lambda check, _: f"/runbook#{check}")
+LINKS = Links("https://watch.example")
 
 LOST = Notice(
     at=NOON,
@@ -52,7 +52,7 @@ def said(notice: Notice) -> NoticeMessage:
 def test_a_notice_names_the_cause_before_its_symptoms() -> None:
     cause = Cause(
         flow=FLOW.name,
-        code="link.broken",
+        code="cluster.silent",
         part="source or link",
         reason="summit does not answer",
         since=NOON,
@@ -65,8 +65,11 @@ def test_a_notice_names_the_cause_before_its_symptoms() -> None:
         "Cause: source or link. summit does not answer",
         "Symptoms: canary, lag",
     ]
-    assert message.lines[0].link == "https://watch.example/runbook#cause"
+    assert message.lines[0].link == (
+        "https://watch.example/runbook#clustersilent"
+    )
     assert message.document["cause"] == {
+        "code": "cluster.silent",
         "part": "source or link",
         "reason": "summit does not answer",
         "since": "2026-01-02T12:00:00+00:00",
@@ -111,6 +114,7 @@ def test_programs_read_the_same() -> None:
     }
     assert json.loads(json.dumps(checks, allow_nan=False))[0] == {
         "check": "canary",
+        "code": None,
         "health": "critical",
         "before": "ok",
         "reason": "1 probe was lost",

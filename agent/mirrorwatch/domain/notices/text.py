@@ -1,11 +1,13 @@
 """A notice in words, for a person who was just woken."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from ..report import Evidence, Health, counted, seconds
+from ..report import Cause, Evidence, Health, counted, seconds
+from ..runbook import runbook_link
 from .model import CheckChange, Line, Notice, NoticeKind, NoticeMessage
 
 __all__ = ["SCHEMA_VERSION", "Links", "to_document", "to_message"]
@@ -37,30 +39,21 @@ STILL = {
 }
 
 
+@dataclass(frozen=True, slots=True)
 class Links:
-    """Where a message leads.
+    """Addresses in a message."""
 
-    Parameters
-    ----------
-    page
-        Address of the status page, without a slash at the end.
-    explain
-        Returns the path of what is said about a check and its reason.
-    """
+    page: str
+    """Address of the status page, without a slash at the end."""
 
-    def __init__(self, page: str, explain: Callable[[str, str], str]) -> None:
-        self.page = page
-        self._explain = explain
-
-    @property
-    def cause(self) -> str:
-        """Where it is said what causes mean."""
-        return f"{self.page}/runbook#cause"
+    def cause(self, cause: Cause) -> str:
+        """Return the address of a cause's entry in the runbook."""
+        return self.page + runbook_link(cause.code, "cause")
 
     def runbook(self, change: CheckChange) -> str:
-        """Return where it is said what to do about a check."""
+        """Return the address of a check's worst finding in the runbook."""
         verdict = change.verdict
-        return self.page + self._explain(verdict.check, verdict.reason)
+        return self.page + runbook_link(verdict.code, verdict.check)
 
 
 def to_message(notice: Notice, links: Links) -> NoticeMessage:
@@ -97,7 +90,8 @@ def _lines(notice: Notice, links: Links) -> Iterator[Line]:
     cause = notice.cause
     if cause is not None:
         yield Line(
-            text=f"Cause: {cause.part}. {cause.reason}", link=links.cause
+            text=f"Cause: {cause.part}. {cause.reason}",
+            link=links.cause(cause),
         )
         yield Line(text=f"Symptoms: {', '.join(cause.symptoms)}")
     for change in notice.changes[:MOST_LINES]:
@@ -138,6 +132,7 @@ def to_document(notice: Notice, links: Links) -> dict[str, Any]:
         "cause": None
         if notice.cause is None
         else {
+            "code": notice.cause.code,
             "part": notice.cause.part,
             "reason": notice.cause.reason,
             "since": notice.cause.since.isoformat(),
@@ -147,6 +142,7 @@ def to_document(notice: Notice, links: Links) -> dict[str, Any]:
         "checks": [
             {
                 "check": change.verdict.check,
+                "code": change.verdict.code,
                 "health": change.verdict.health.label,
                 "before": change.before.label,
                 "reason": change.verdict.reason,

@@ -7,6 +7,7 @@ import { since } from "./format.js";
 import { severity, showBadge } from "./health.js";
 import { PART_OF } from "./parts.js";
 
+const FINDINGS_SHOWN = 20;
 const REPORT = /^\/audit\/[\w.-]+$/;
 
 export class Checks {
@@ -62,6 +63,7 @@ export class Checks {
       el("strong", { class: "check-name" }),
       el("div", { class: "check-words" },
         el("p", { class: "check-reason" }),
+        el("ul", { class: "check-findings", hidden: "" }),
         el("div", { class: "check-more" },
           el("a", { class: "check-help" }, "What to do",
             el("span", { class: "sr-only" }, ` about ${check}`)),
@@ -106,12 +108,30 @@ function update(row, verdict, now) {
   showBadge(row.querySelector(".check-health"), verdict.health);
   setText(row.querySelector(".check-name"), verdict.check);
   setText(row.querySelector(".check-reason"), verdict.reason);
+  showFindings(row.querySelector(".check-findings"), verdict.findings);
   row.querySelector(".check-help").href = verdict.runbook.slice(1);
   showReport(row.querySelector(".check-report"), verdict.evidence.report);
   const time = row.querySelector(".check-since");
   setText(time, since(verdict.since, now));
   time.title = new Date(verdict.since).toString();
   showEvidence(row.querySelector(".evidence"), verdict.evidence, now);
+}
+
+/** The findings beside the worst, each with its entry in the runbook. */
+function showFindings(list, findings) {
+  const others = findings.slice(1)
+    .filter((finding) => severity(finding.health) > severity("ok"));
+  list.hidden = others.length === 0;
+  const items = others.slice(0, FINDINGS_SHOWN).map((finding) =>
+    el("li", {}, `${finding.title} `,
+      el("a", { href: finding.runbook.slice(1) }, "What to do",
+        el("span", { class: "sr-only" }, ` about ${finding.code}`))));
+  const more = others.length - FINDINGS_SHOWN;
+  if (more > 0) items.push(el("li", {}, `and ${more} more`));
+  const shown = JSON.stringify(others);
+  if (list.dataset.shown === shown) return;
+  list.dataset.shown = shown;
+  list.replaceChildren(...items);
 }
 
 /** A link to what a nightly audit left, beside the page. */

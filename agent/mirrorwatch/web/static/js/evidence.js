@@ -30,7 +30,7 @@ export function showEvidence(details, evidence, now) {
     [el("dt", {}, name), ...values.map((value) => el("dd", {}, value))]));
 }
 
-/** Facts in words; what is numbered (`also_1`, `also_2`) under one name. */
+/** Facts in words; what is numbered (`skip_1`, `skip_2`) under one name. */
 function gather(evidence, now) {
   const facts = new Map();
   for (const [name, value] of Object.entries(evidence)) {

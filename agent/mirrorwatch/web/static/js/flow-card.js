@@ -79,6 +79,7 @@ export class FlowCard {
     const was = isLive ? "Cause" : "Last known cause";
     setText(this.find(".cause-part"), `${was}: ${cause.part}, ${since(cause.since, now)}.`);
     setText(this.find(".cause-reason"), sentence(cause.reason));
+    this.find(".cause-help").href = cause.runbook.slice(1);
     setText(this.find(".cause-seen"), `Seen: ${cause.evidence.join("; ")}.`);
   }
 

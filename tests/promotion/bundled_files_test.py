@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from mirrorwatch.bundled_files import bundled_folder
 from mirrorwatch.exceptions import ConfigError
+from mirrorwatch_promotion.bundled_files import bundled_folder
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("kind", ["alerts", "dashboards"])

@@ -1,8 +1,8 @@
-"""Where the dashboards and alert rules are that come with this version."""
+"""Folders of the dashboards and alert rules of this version."""
 
 from pathlib import Path
 
-from .exceptions import ConfigError
+from mirrorwatch.exceptions import ConfigError
 
 __all__ = ["bundled_folder"]
 
