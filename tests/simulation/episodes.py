@@ -512,6 +512,10 @@ def _narrow(world: World, step: Step) -> None:
 def _widen(world: World, _: Step) -> None:
     if world.mirror.settings.include != ".*":
         world.mirror.stop()
+        for name, topic in world.source.topics.items():
+            if not world.mirror.carries(name):
+                for partition, log in enumerate(topic.logs):
+                    world.oracle.begins[name, partition] = log.end
         world.mirror.settings.include = ".*"
         world.mirror.start()
 

@@ -53,11 +53,15 @@ class Oracle:
     )
     """Offsets of records ever lost, even if they were copied later."""
 
+    begins: dict[Key, int] = field(default_factory=dict)
+    """Ends of logs when the mirror began to want their topics, which it had
+    not when the records before were written."""
+
     unwanted: dict[Key, list[int]] = field(
         default_factory=lambda: defaultdict(list)
     )
-    """Offsets of records that the source deleted uncopied while the mirror did
-    not want their topic: they may be reported as lost once it does again. And
+    """Offsets of records that were deleted uncopied, or passed over, while the
+    mirror did not want their topic: they may be reported as lost once it does again. And
     of those that were lost and are forgotten: the agent may have seen it."""
 
     gaps: dict[Key, set[int]] = field(default_factory=lambda: defaultdict(set))
@@ -95,8 +99,14 @@ class Oracle:
 
     def leave(self, key: Key, log: Log, first: int, to: int) -> None:
         """The mirror goes on at an offset, and leaves others behind."""
-        for _, record in log.span(first, to):
-            self._lose(key, record, gone=False)
+        wanted_from = self.begins.get(key, 0)
+        if not self.carries(key[0]):
+            wanted_from = to
+        for offset, record in log.span(first, to):
+            if offset >= wanted_from:
+                self._lose(key, record, gone=False)
+            elif self._is_new(record):
+                self.unwanted[key].append(offset)
 
     def drop(self, key: Key, record: Record) -> None:
         """A transform drops a record."""

@@ -58,6 +58,43 @@ def test_what_nobody_saw_expire_cannot_be_verified(world: Linked) -> None:
     world.find("unverifiable", topic="t", records=0, records_at_most=12)
 
 
+def test_a_position_of_before_the_target_was_cut_off_proves_no_loss(
+    world: Linked,
+) -> None:
+    world.answers["ldf"] = False
+    world.source["t"].ends[0] = 200
+    world.source["t"].starts[0] = 112
+    world.tick(60)
+    assert world.reset().at_most
+
+
+def test_a_target_that_is_back_is_read_before_a_loss_is_proved(
+    world: Linked,
+) -> None:
+    world.answers["ldf"] = False
+    world.source["t"].ends[0] = 200
+    world.source["t"].starts[0] = 112
+    world.tick(3)
+    world.answers["ldf"] = True
+    world.target["t"].ends[0] = 200
+    world.tick()  # the ends, not yet the position
+    assert world.resets == ()
+    world.reach(200)
+    world.find("unverifiable", topic="t", records=0, records_at_most=12)
+
+
+def test_a_mirror_that_is_found_stopped_has_lost_what_expired(
+    world: Linked,
+) -> None:
+    world.answers["ldf"] = False
+    world.source["t"].ends[0] = 200
+    world.source["t"].starts[0] = 112
+    world.tick(3)
+    world.answers["ldf"] = True
+    world.tick(60)
+    world.find("expired-unread", topic="t", partition=0, records=12)
+
+
 def test_a_truncated_target_is_told_until_it_is_whole(world: Linked) -> None:
     world.reach(90)
     verdict = world.verdict()

@@ -361,8 +361,14 @@ class OutOfRangePositions:
             "from_end": self.resumes_at_end,
         }
         # Once more: the mirror may have gone on between the two questions.
-        patience = timedelta() if sure else UNSURE_AFTER
-        if self._stands((ResetKind.EXPIRED, key), at, since, patience):
+        patience = timedelta()
+        unsure: Spot = ResetKind.UNVERIFIED, key
+        if not sure or unsure in since:
+            # A target that is back: its positions are read again by then.
+            self._since[unsure] = since.get(unsure, at)
+            patience = UNSURE_AFTER
+        spot = (ResetKind.EXPIRED, key) if sure else unsure
+        if self._stands(spot, at, since, patience):
             self._copies[key] = seen.target_end
             self.state.begin(
                 ResetKind.EXPIRED, key[0], at, partition=key[1], **what
@@ -459,7 +465,8 @@ class OutOfRangePositions:
     ) -> tuple[int, bool]:
         """Return the next offset to copy, and whether that is up to date."""
         if not self.estimates:
-            return place.proved, True  # committed with the records themselves
+            # Committed with the records themselves, and read at the target.
+            return place.proved, seen.target_end is not None
         if not place.is_begun and seen.has_no_copies:
             return place.proved, True
         if seen.target_end is None or place.downstream is None:
