@@ -61,8 +61,9 @@ class Oracle:
         default_factory=lambda: defaultdict(list)
     )
     """Offsets of records that were deleted uncopied, or passed over, while the
-    mirror did not want their topic: they may be reported as lost once it does again. And
-    of those that were lost and are forgotten: the agent may have seen it."""
+    mirror did not want their topic: they may be reported as lost once it does
+    again. And of those that were lost and are forgotten: the agent may have
+    seen it."""
 
     gaps: dict[Key, set[int]] = field(default_factory=lambda: defaultdict(set))
     before: set[str] = field(default_factory=set)
