@@ -139,11 +139,8 @@ def test_a_drift_counts_once_the_mirror_had_the_time_to_mend_it() -> None:
     due, ok = judge(seen(a_drift())).findings
     assert (due.health, due.code) == (Health.WARNING, "configs.differ")
     assert due.subject == {"topic": "a", "property": "retention.ms"}
-    assert due.numbers == {
-        "source_value": "2000",
-        "target_value": "1000",
-        "topics": 1,
-    }
+    numbers = {"source_value": "2000", "target_value": "1000", "topics": 1}
+    assert due.numbers.items() >= numbers.items()
     assert ok.numbers["pending_changes"] == 0
     (sample,) = configs_samples(seen(a_drift()), NOON)
     assert sample.value == 1
@@ -168,18 +165,18 @@ def test_a_smaller_limit_of_the_target_is_named_first_with_its_danger() -> (
 
 
 @pytest.mark.parametrize(
-    ("changes", "is_synced", "setting"),
+    ("by_default", "is_synced", "setting"),
     [
-        ({}, True, None),
-        ({"by_default": True}, True, "broker defaults"),
-        ({}, False, "sync.topic.configs.enabled=false"),
+        (False, True, None),
+        (True, True, "broker defaults"),
+        (False, False, "sync.topic.configs.enabled=false"),
     ],
 )
 def test_what_keeps_the_mirror_from_a_config_is_named(
-    changes: dict[str, bool], *, is_synced: bool, setting: str | None
+    *, by_default: bool, is_synced: bool, setting: str | None
 ) -> None:
     sync = 10 * MINUTE if is_synced else None
-    verdict = judge(seen(a_drift(**changes), sync=sync))
+    verdict = judge(seen(a_drift(by_default=by_default), sync=sync))
     find(verdict, "configs.differ", setting=setting)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from ..cluster_view import TopicConfigs
-from ..finding import Finding, Health, Numbers
+from ..finding import Finding, Health
 from ..lag.model import LagObservation
 from ..report import Verdict, conclude
 from . import configs_texts as texts
@@ -214,20 +214,19 @@ def _find_drift(
     drifts: list[ConfigDrift], seen: ConfigsObservation, limits: ConfigsLimits
 ) -> Finding:
     first = min(drifts, key=lambda d: (not _is_dangerous(d), d.topic))
-    numbers: Numbers = {}
+    setting = None
     if first.by_default:
-        numbers = {"setting": "broker defaults"}
+        setting = "broker defaults"
     elif limits.has_sync and seen.sync is None:
-        numbers = {"setting": "sync.topic.configs.enabled=false"}
-    if len(drifts) > 1:
-        numbers = {**numbers, "more_topics": len(drifts) - 1}
+        setting = "sync.topic.configs.enabled=false"
     return texts.DIFFER.found(
         Health.WARNING,
         {"topic": first.topic, "property": first.name},
         source_value=first.source,
         target_value=first.target,
         topics=len(drifts),
-        **numbers,
+        more_topics=len(drifts) - 1 or None,
+        setting=setting,
     )
 
 

@@ -320,7 +320,7 @@ def _find(
         Health.OK,
         topics=seen.carried - len(seen.unwanted),
         pending_topics=len(seen.missing) + len(seen.mismatches),
-        **({"filtered_topics": left_out} if left_out else {}),
+        filtered_topics=left_out or None,
     )
 
 
@@ -332,13 +332,16 @@ def _found(
     **numbers: Scalar,
 ) -> Finding:
     """Return one finding about several topics, under the first by name."""
-    if len(topics) > 1:
-        numbers["more_topics"] = len(topics) - 1
-    subject = subject or {"topic": min(topics)}
-    return code.found(health, subject, topics=len(topics), **numbers)
+    return code.found(
+        health,
+        subject or {"topic": min(topics)},
+        topics=len(topics),
+        more_topics=len(topics) - 1 or None,
+        **numbers,
+    )
 
 
-UNREFRESHED = {"setting": "refresh.topics.enabled=false"}
+UNREFRESHED = "refresh.topics.enabled=false"
 
 
 def _find_missing(seen: TopicsObservation) -> Iterator[Finding]:
@@ -350,7 +353,7 @@ def _find_missing(seen: TopicsObservation) -> Iterator[Finding]:
             Health.CRITICAL,
             [m.topic for m in absent],
             seconds=(seen.at - since).total_seconds(),
-            **({} if seen.refreshes else UNREFRESHED),
+            setting=None if seen.refreshes else UNREFRESHED,
         )
     hidden = [m.remote for m in seen.late if m.hidden]
     if hidden:
@@ -370,7 +373,7 @@ def _find_mismatches(seen: TopicsObservation) -> Iterator[Finding]:
         if not found:
             continue
         first = min(found, key=lambda m: (m.since, m.topic))
-        missed = {} if seen.refreshes else UNREFRESHED
+        is_missed = first.source > first.target
         yield _found(
             texts.PARTITIONS,
             Health.WARNING,
@@ -379,7 +382,7 @@ def _find_mismatches(seen: TopicsObservation) -> Iterator[Finding]:
             source_partitions=first.source,
             target_partitions=first.target,
             seconds=(seen.at - first.since).total_seconds(),
-            **(missed if first.source > first.target else {}),
+            setting=UNREFRESHED if is_missed and not seen.refreshes else None,
         )
 
 
