@@ -16,6 +16,7 @@ __all__ = [
     "STALLED",
     "STOPPED",
     "UNKNOWN_PARTITIONS",
+    "UNLISTED",
     "UNREADABLE",
 ]
 
@@ -157,3 +158,7 @@ STALE = Code(
 )
 
 UNREADABLE = Code(name="readers.unreadable", title="{problem}")
+
+UNLISTED = """\
+Not every broker of the target lists its consumer groups: lag of the others is \
+unknown"""
