@@ -112,7 +112,7 @@ def test_what_cannot_be_translated_is_said_and_left_out(config: Path) -> None:
     assert "as of" in text
     assert "10 min ago" in text
     assert "≤ 6" in text
-    assert "There is no checkpoint" in text
+    assert texts.NO_SYNCS in text
     assert list(csv.reader(file.read_text().splitlines())) == [
         ["a", "summit.t", "1", "359"],
         ["b,c", "summit.t", "1", "359"],

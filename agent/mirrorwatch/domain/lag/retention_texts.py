@@ -63,7 +63,7 @@ UNKNOWN_PARTITIONS = Code(
     title="Time to loss of {partitions:partition} unknown: no leader, or a "
     "position beyond the log end offset",
     meaning="What is not copied there cannot be counted.",
-    steps="1. See `lag.unknown-partitions`.",
+    steps="1. See [`lag.unknown-partitions`](#lagunknown-partitions).",
 )
 
 UNMEASURED = Code(

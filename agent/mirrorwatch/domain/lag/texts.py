@@ -18,13 +18,12 @@ __all__ = [
 ]
 
 ABOUT = """\
-Source offsets of each topic that are not copied yet, and the age of the oldest.
-Computed from positions, never from `RUNNING`; transaction markers, aborted and
-compacted records do not count. Committed and synced positions are proved, so
-between two commits (one minute by default) lag may be overstated; an `estimate`
-from the target's log end offset is no proof. A stop is reported after two
-commit intervals; of a Connect worker the interval is learned within ten
-minutes."""
+Source offsets of each topic that are not copied yet, from positions, never from
+`RUNNING`; transaction markers, aborted and compacted records do not count.
+Committed and synced positions are proved, so between two commits (a minute by
+default) lag may be overstated; an `estimate` from the target's log end offset
+is no proof. A stop is reported after two commit intervals; a Connect worker's
+interval is learned within ten minutes."""
 
 OK = Code(
     name="lag.ok",

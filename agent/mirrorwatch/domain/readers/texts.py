@@ -125,8 +125,8 @@ within a minute.""",
 
 NO_GROUPS = Code(
     name="readers.no-groups",
-    title="No consumer group of flows[].readers has committed offsets in "
-    "replicated topics at the target",
+    title="No consumer group that the flow's readers name has committed "
+    "offsets in replicated topics at the target",
     meaning="""\
 The names are wrong, mirrorwatch lacks DESCRIBE on the groups, or their offsets
 expired: a week after the last member left.""",
