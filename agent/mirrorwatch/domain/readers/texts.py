@@ -143,7 +143,7 @@ DENIED = Code(
 
 OFF = Code(
     name="readers.off",
-    title="No consumer groups at the target are configured (flows[].readers)",
+    title="No consumer groups at the target are configured (readers of the flow)",
 )
 
 NO_DATA = Code(
