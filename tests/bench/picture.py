@@ -146,7 +146,6 @@ def _observe(
         flow=FLOW.name,
         at=at,
         source_alias=FLOW.source,
-        target_alias=FLOW.target,
         refresh=timedelta(minutes=10),
         patience=timedelta(minutes=20),
         carried=len(topics),
@@ -154,8 +153,6 @@ def _observe(
     yield ConfigsObservation(
         flow=FLOW.name,
         at=at,
-        source_alias=FLOW.source,
-        target_alias=FLOW.target,
         compared=len(topics),
         sync=timedelta(minutes=10),
     )

@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from mirrorwatch.cli.root import main
 from mirrorwatch.clock import utc_now
+from mirrorwatch.domain.failover import texts
 from mirrorwatch.domain.failover.translation import GroupOffset
 from mirrorwatch.domain.offsets import OffsetMap
 from mirrorwatch.domain.position.model import PartitionPosition, PositionState
@@ -111,7 +112,7 @@ def test_what_cannot_be_translated_is_said_and_left_out(config: Path) -> None:
     assert "as of" in text
     assert "10 min ago" in text
     assert "≤ 6" in text
-    assert "There is no checkpoint" in text
+    assert texts.NO_SYNCS in text
     assert list(csv.reader(file.read_text().splitlines())) == [
         ["a", "summit.t", "1", "359"],
         ["b,c", "summit.t", "1", "359"],
@@ -305,7 +306,7 @@ def test_a_topic_that_is_not_at_the_target_has_no_start(
     (group,) = json.loads(result.stdout)["groups"]
     (partition,) = group["partitions"]
     assert partition["offset"] is None
-    assert partition["problem"] == "The target has no such partition"
+    assert partition["problem"] == texts.ABSENT
 
 
 def test_a_start_by_time_that_may_miss_records_is_not_safe(

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
+from mirrorwatch.domain.failover import texts
 from mirrorwatch.domain.report import Health
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
 from mirrorwatch_lab.faults import drop_marked
@@ -25,6 +26,7 @@ from tests.support.failover import (
     is_as_announced,
     read_on,
 )
+from tests.support.findings import find
 from tests.support.group import commit
 from tests.support.lab import carry, copied, numbered, produce
 from tests.support.skips import settled
@@ -106,7 +108,7 @@ def test_a_group_that_lost_its_start_is_named_until_it_has_one(
             check="failover",
             topic="doomed",
         )
-        assert warning.evidence["groups_without_start"] == 2
+        find(warning, "failover.ok", groups_without_start=2)
         commit(lab.source.bootstrap, "reads-on", {("doomed", 0): 45})
         critical = watch.wait_for(
             Health.CRITICAL,
@@ -124,9 +126,9 @@ def test_a_group_that_lost_its_start_is_named_until_it_has_one(
         copied(lab, "doomed", ["doomed 89"])
         watch.wait_for(
             Health.CRITICAL,
-            "would miss records",
             "failover.no-start",
             check="failover",
+            problem=texts.MISSES,
         )
         for group in ("reads-on", "rests"):
             commit(lab.source.bootstrap, group, {("doomed", 0): 75})

@@ -6,7 +6,7 @@ import pytest
 
 from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
-from tests.support.findings import find
+from tests.support.findings import find, is_found
 from tests.support.watch import Watch, wait_until
 
 FILTER = r"mirrorwatch\..*,shop\..*"
@@ -78,7 +78,7 @@ def test_nothing_is_said_of_new_topics_partitions_and_configurations(
         note()
         # Those of the settings, those five and no others.
         wait_until(
-            lambda: is_so(agent, "topics", Health.OK).evidence["topics"] == 8,
+            lambda: is_found(agent.verdict("topics"), "topics.ok", topics=8),
             what=lambda: agent.verdict("topics"),
         )
         is_so(agent, "configs", Health.OK)
@@ -114,17 +114,13 @@ def test_what_a_mirror_that_stands_leaves_undone_is_told_until_it_is_done(
                 property="max.message.bytes",
                 topics=1,
             )
-            assert verdict.evidence["config_drifts"] == 1
             lab.create_topic("shop.late")
             verdict = is_so(agent, "topics", Health.CRITICAL, "topics.missing")
             find(verdict, "topics.missing", topic="shop.late", topics=1)
             find(verdict, "topics.partitions", **fewer)
-            assert verdict.evidence["missing_topics"] == 1
-            assert verdict.evidence["partition_mismatches"] == 1
         finally:
             lab.mirror.thaw()
-        verdict = is_so(agent, "topics", Health.OK)
-        assert verdict.evidence["partition_mismatches"] == 0
+        is_so(agent, "topics", Health.OK)
         is_so(agent, "configs", Health.OK)
 
 
@@ -155,7 +151,6 @@ def test_a_topic_that_the_mirror_does_not_want_is_told_until_it_does(
         lab.create_topic("extra.one")
         verdict = is_so(agent, "topics", Health.CRITICAL, "topics.filtered")
         find(verdict, "topics.filtered", topic="extra.one", topics=1)
-        assert verdict.evidence["missing_topics"] == 1
         lab.mirror.stop()
         lab.mirror.start({"summit->ldf.topics": rf"{FILTER},extra\..*"})
         is_so(agent, "topics", Health.OK)

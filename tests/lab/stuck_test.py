@@ -80,7 +80,7 @@ def test_a_mirror_that_runs_and_copies_nothing_is_critical_by_position() -> (
         assert copied <= too_large
         assert lag.records == end - copied
         assert verdict.since - before > 2 * FLUSH
-        assert verdict.evidence["worst_topic"] == TOPIC
+        assert verdict.findings[0].subject["topic"] == TOPIC
         # It copies nothing more, and says that it runs.
         watch.let_pass(10)
         assert lab.target.topics.ends(TOPIC)[0][1] == copied

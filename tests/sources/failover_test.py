@@ -12,6 +12,7 @@ from mirrorwatch.domain.cluster_view import (
     TopicFacts,
     TopicPartition,
 )
+from mirrorwatch.domain.failover import texts
 from mirrorwatch.domain.failover.check import FailoverLimits, judge_failover
 from mirrorwatch.domain.failover.recovery import (
     CopyFacts,
@@ -23,6 +24,7 @@ from mirrorwatch.domain.failover.translation import (
     GroupOffset,
     GroupState,
 )
+from mirrorwatch.domain.finding import render
 from mirrorwatch.domain.mirror_records import Checkpoint, Companion, Sync
 from mirrorwatch.domain.offsets import OffsetMap
 from mirrorwatch.domain.report import Health, Verdict
@@ -275,6 +277,10 @@ def view(
     )
 
 
+def expired(records: int) -> str:
+    return render(texts.EXPIRED, {"records": records, "offset": 50})
+
+
 def problem(site: Site) -> str:
     """Return why the only group without a start has none."""
     (seen,) = site.failover.observe(site.now)
@@ -343,11 +349,11 @@ def test_a_start_that_expired_at_the_target_is_none(site: Site) -> None:
         # A partition without a leader has the log start that it had.
         found = judge({("summit.t", 0): 50} if minute < 20 else {}, 0)
     assert found.health is Health.CRITICAL
-    assert "21 records" in problem(site)
+    assert problem(site) == expired(21)
     # The source does not hold some of them, and then none of them.
     found = judge({}, 40)
     assert found.health is Health.CRITICAL
-    assert "10 records" in problem(site)
+    assert problem(site) == expired(10)
     assert judge({}, 50).health is Health.OK
 
 
@@ -377,7 +383,9 @@ def test_a_group_that_has_read_all_needs_no_copy(site: Site) -> None:
         )
         found = verdict(site)
     assert found.health is Health.WARNING
-    assert "1 record" in problem(site)
+    assert problem(site) == render(
+        texts.MAY_HAVE_EXPIRED, {"records": 1, "offset": 9}
+    )
 
 
 @pytest.mark.parametrize("hides", ["leader", "topic"])

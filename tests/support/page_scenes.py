@@ -117,7 +117,6 @@ def all_topics(at: datetime) -> TopicsObservation:
         flow=FLOW.name,
         at=at,
         source_alias=FLOW.source,
-        target_alias=FLOW.target,
         refresh=timedelta(minutes=10),
         patience=timedelta(minutes=20),
         carried=MANY,
@@ -228,8 +227,6 @@ def healthy(at: datetime) -> Report:
             ConfigsObservation(
                 flow=FLOW.name,
                 at=at,
-                source_alias=FLOW.source,
-                target_alias=FLOW.target,
                 compared=MANY,
                 sync=timedelta(minutes=10),
             ),

@@ -216,7 +216,6 @@ def some_compared_topics(at: datetime) -> TopicsObservation:
         flow=FLOW.name,
         at=at,
         source_alias=FLOW.source,
-        target_alias=FLOW.target,
         refresh=timedelta(minutes=10),
         patience=timedelta(minutes=20),
         carried=9,
@@ -295,8 +294,6 @@ def some_configs(at: datetime) -> ConfigsObservation:
     return ConfigsObservation(
         flow=FLOW.name,
         at=at,
-        source_alias=FLOW.source,
-        target_alias=FLOW.target,
         compared=9,
         drifts=tuple(
             ConfigDrift(

@@ -16,6 +16,7 @@ from selenium.webdriver.common.keys import Keys
 
 from mirrorwatch.clock import utc_now
 from mirrorwatch.domain.canary.model import canaries
+from mirrorwatch.domain.failover import texts as failover_texts
 from mirrorwatch.domain.readers.model import (
     LostOffsets,
     ReadersObservation,
@@ -411,7 +412,7 @@ def test_each_part_says_in_a_line_how_it_is_and_opens_by_keyboard(
         assert "archiver\tsummit.events[0]\t40\t35\tsync\t0" in starts
         assert "efd-loader\tsummit.events[0]\t12\t9\tsync\t≤ 1" in starts
         assert "viewer\tsummit.commands[1]\t7\t" in starts
-        assert "There is no checkpoint" in starts
+        assert failover_texts.NO_SYNCS in starts
         assert "groups filter excludes it" in text(
             browser, f"{part('failover')} tbody tr:first-child"
         )

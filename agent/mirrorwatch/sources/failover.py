@@ -14,6 +14,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from ..domain.cluster_view import ClusterView, FlowView, TopicPartition
+from ..domain.failover import texts
 from ..domain.failover.check import (
     STALE,
     FailoverObservation,
@@ -33,7 +34,7 @@ from ..domain.failover.translation import (
     merge,
     translate_safely,
 )
-from ..domain.report import agree, counted, seconds
+from ..domain.finding import render
 from ..state.documents import DocumentStore, FirstSeenStore
 from ..state.failover import GroupStore, SourceEndStore
 from ..threads import Latest
@@ -41,11 +42,6 @@ from .groups import GroupReading
 from .mirror_state import MirrorState
 
 __all__ = ["FailoverSource"]
-
-UNLISTED = (
-    "Not every broker of the source lists its consumer groups: whether others "
-    "have a start at the target is not known"
-)
 
 Offsets = Mapping[str, tuple[GroupOffset, ...]]
 
@@ -177,9 +173,7 @@ class FailoverSource:
             seen = FailoverObservation(
                 flow=self._flow,
                 at=now,
-                problems=(
-                    "Offsets of consumer groups have not been read yet",
-                ),
+                problems=(texts.NOT_READ,),
             )
         return [replace(seen, recovery=point)]
 
@@ -266,14 +260,12 @@ class FailoverSource:
         view = self._view.get()
         problems = [reading.problem, *(() if view is None else view.problems)]
         if reading.problem is None and not self._knows_all(reading):
-            problems.append(UNLISTED)
+            problems.append(texts.UNLISTED)
         target = None if view is None else view.target
         if target is not None and reading.at - target.at > STALE:
             # Starts move on, and seem to be beyond an end that is old.
-            problems.append(
-                "Log end offsets were last read "
-                f"{seconds(reading.at - target.at)} ago: mirrorwatch hangs"
-            )
+            age = (reading.at - target.at).total_seconds()
+            problems.append(render(texts.ENDS_STALE, {"seconds": age}))
             target = None
         if target is None:
             # When it is back, its brokers may just have started.
@@ -440,8 +432,8 @@ def _is_listed(copy: TopicPartition, target: ClusterView) -> bool:
 def _find_unknown(
     starts: Iterable[tuple[str, Start]], names: Mapping[str, str]
 ) -> Iterator[str]:
-    """Yield a sentence about the starts of which it is not known what they
-    miss, if there are any.
+    """Yield the problem of starts of which it is not known what they miss, if
+    there are any.
     """
     unknown = [
         (group, start.place)
@@ -452,12 +444,14 @@ def _find_unknown(
         groups = len({group for group, _ in unknown})
         copies = sorted({(names[p.topic], p.partition) for _, p in unknown})
         topic, partition = copies[0]
-        yield (
-            f"The target reports no log end of "
-            f"{counted(len(copies), 'partition')}, such as "
-            f"{topic}[{partition}]: whether "
-            f"{counted(groups, 'consumer group')} {agree(groups, 'have')} a "
-            "start there is not known"
+        yield render(
+            texts.NO_END,
+            {
+                "topic": topic,
+                "partition": partition,
+                "partitions": len(copies),
+                "groups": groups,
+            },
         )
 
 

@@ -217,7 +217,6 @@ class ParitySource:
             flow=self._flow.name,
             at=view.at,
             source_alias=self._flow.source,
-            target_alias=self._flow.target,
             refresh=self._habits.refresh,
             patience=self._limits.patience(self._habits.refresh),
             refreshes=self._habits.refreshes,
@@ -454,8 +453,6 @@ class ConfigsWorker:
         seen = ConfigsObservation(
             flow=self._flow.name,
             at=read_at,
-            source_alias=self._flow.source,
-            target_alias=self._flow.target,
             compared=len(topics) - len(unread),
             drifts=tuple(
                 replace(d, since=self._standing.since(d.condition))

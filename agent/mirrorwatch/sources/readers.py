@@ -7,6 +7,7 @@ from datetime import datetime
 from threading import Lock
 
 from ..domain.cluster_view import FlowView
+from ..domain.readers import texts
 from ..domain.readers.model import ReadersObservation, ReadersState
 from ..domain.readers.tracker import ReadersTracker
 from ..exceptions import SourceError
@@ -140,10 +141,6 @@ class ReadersSource:
             )
             there = {group.group for group in groups}
             denied = sorted(filter(self._chosen, reading.denied))
-            unlisted = (
-                f"Not every broker of {self._target} lists its consumer "
-                "groups: the lag of others is not known"
-            )
             self._seen = ReadersObservation(
                 flow=self._flow,
                 at=target.at,
@@ -156,7 +153,7 @@ class ReadersSource:
                 ),
                 denied=tuple(denied),
                 unread=sum(map(self._chosen, reading.listed - reading.asked)),
-                problems=() if reading.is_whole else (unlisted,),
+                problems=() if reading.is_whole else (texts.UNLISTED,),
             )
 
     def observe(self, now: datetime) -> Sequence[ReadersObservation]:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from mirrorwatch.domain.failover import texts
 from mirrorwatch.domain.failover.translation import (
     CopiedPartition,
     GroupOffset,
@@ -12,6 +13,7 @@ from mirrorwatch.domain.failover.translation import (
     merge,
     translate,
 )
+from mirrorwatch.domain.finding import render
 from mirrorwatch.domain.offsets import OffsetMap
 
 # Ten records were dropped behind (358, 358), and 0 to 358 are one run.
@@ -38,6 +40,15 @@ def chosen(start: Start) -> tuple[str, int, int | None, int | None, bool]:
     return found.by, found.offset, found.repeated, found.missed, found.exact
 
 
+def expired(offset: int, **records: int) -> str:
+    return render(texts.EXPIRED, {"offset": offset, **records})
+
+
+def may_have_expired(offset: int, records: int) -> str:
+    numbers = {"offset": offset, "records": records}
+    return render(texts.MAY_HAVE_EXPIRED, numbers)
+
+
 def is_safe(place: GroupOffset, copied: CopiedPartition) -> bool:
     """Return whether a group has a start that misses nothing, which is the
     log start.
@@ -55,7 +66,8 @@ def test_syncs_lead_further_than_a_checkpoint_which_says_by_how_much() -> None:
     (other,) = start.others
     assert (other.by, other.offset) == (Method.CHECKPOINT, 201)
     assert (other.repeated, other.missed, other.exact) == (99, 0, True)
-    assert "99 offsets before" in other.why
+    basis = render(texts.CHECKPOINT, {"offset": 201})
+    assert other.why == render(texts.EARLIER, {"basis": basis, "offsets": 99})
 
 
 def test_a_count_that_is_not_exact_is_the_most() -> None:
@@ -96,7 +108,10 @@ def test_a_checkpoint_of_a_target_that_was_recreated_is_not_trusted() -> None:
         start = translate(at(committed, (1000, 990)), copied)
         assert start.chosen is None
         assert start.others[0].missed == 990
-        assert "of a topic that was there before" in start.others[0].why
+        basis = render(texts.CHECKPOINT, {"offset": 1000})
+        assert start.others[0].why == render(
+            texts.CHECKPOINT_OF_OTHER_LOG, {"basis": basis}
+        )
         # It has grown less than that: a start behind its end is none.
         start = translate(at(committed, (1000, 990)), replace(copied, end=500))
         assert start.chosen is None
@@ -115,7 +130,7 @@ def test_a_checkpoint_from_before_all_known_syncs_is_trusted() -> None:
 def test_a_checkpoint_of_before_a_reset_is_not_trusted() -> None:
     start = translate(at(100, (201, 190)), CopiedPartition())
     assert start.chosen is None
-    assert start.problem == "Every start that is known would miss records"
+    assert start.problem == texts.MISSES
     assert start.others[0].missed == 101
     # Where syncs are known, they say where the group went.
     start = translate(at(100, (201, 201)), CopiedPartition(copies=COPIES))
@@ -133,34 +148,24 @@ def test_the_translation_of_an_old_mirror_that_skips_is_not_trusted() -> None:
 def test_an_offset_beyond_the_end_of_the_target_is_not_trusted() -> None:
     start = translate(at(300, (201, 190)), CopiedPartition(end=12))
     assert start.chosen is None
-    assert start.problem is not None
-    assert "beyond the target's end (12)" in start.problem
+    assert start.problem == render(texts.BEYOND_END, {"offset": 12})
 
 
 def test_unread_records_that_expired_at_the_target_leave_no_start() -> None:
     copied = CopiedPartition(copies=COPIES, start=200, end=465)
     start = translate(at(170, (150, 150)), copied)
     assert start.chosen is None
-    assert start.problem == (
-        "30 records that it has not read have expired at the target, where "
-        "the log starts at offset 200"
-    )
+    assert start.problem == expired(200, records=30)
     by_sync, checkpoint = start.others
     assert (by_sync.offset, by_sync.repeated, by_sync.missed) == (200, 0, 30)
-    assert by_sync.why == (
-        "It is the log start: what was before it has expired"
-    )
+    assert by_sync.why == texts.LOG_START
     assert checkpoint.missed == 30
     # Its copy is between two syncs: some of what expired, it has read.
     copied = replace(copied, start=364)
-    problem = translate(at(361), copied).problem
-    assert problem is not None
-    assert problem.startswith("At least 3 records that it has not read have")
+    assert translate(at(361), copied).problem == expired(364, least=3)
     # Of what is no copy for sure, one is known by its sync.
     noisy = replace(copied, start=200, noisy=True)
-    problem = translate(at(170), noisy).problem
-    assert problem is not None
-    assert problem.startswith("At least 1 record that it has not read has")
+    assert translate(at(170), noisy).problem == expired(200, least=1)
 
 
 def test_what_a_group_has_read_may_expire_at_the_target() -> None:
@@ -184,10 +189,7 @@ def test_what_a_group_has_read_may_expire_at_the_target() -> None:
         for end in (100, None):
             start = translate(at(99, (96, 96)), replace(each, source_end=end))
             assert start.chosen is None
-            assert start.problem == (
-                "Up to 3 records that it has not read may have expired at "
-                "the target, where the log starts at offset 99"
-            )
+            assert start.problem == may_have_expired(99, 3)
     # It had not been read when the source was lost, but a sync shows it.
     copies = OffsetMap([(0, 0, 96), (99, 98, 1)])
     start = translate(at(99), replace(whole, copies=copies))
@@ -204,8 +206,7 @@ def test_what_expired_at_the_source_too_is_not_missed_at_the_target() -> None:
     start = translate(at(170), replace(copied, source_start=171))
     assert start.chosen is None
     assert start.others[0].missed == 29
-    assert start.problem is not None
-    assert start.problem.startswith("29 records that it has not read have")
+    assert start.problem == expired(200, records=29)
     start = translate(at(170), replace(copied, source_start=170))
     assert start.others[0].missed == 30
     # Or it is not known how much: its first copy is between two syncs.
@@ -234,15 +235,10 @@ def test_a_time_is_the_last_resort() -> None:
 
 def test_it_is_said_why_a_group_cannot_be_translated() -> None:
     copied = CopiedPartition(copies=OffsetMap([(50, 0, 10)]))
-    for place, problem in (
-        (at(40), "before the first offset sync"),
-        (at(None), "Neither its offset"),
-    ):
-        start = translate(place, copied)
-        assert start.problem is not None
-        assert problem in start.problem
-    start = translate(at(40), CopiedPartition())
-    assert "no offset syncs" in (start.problem or "")
+    before = render(texts.BEFORE_SYNCS, {"offset": 40})
+    assert translate(at(40), copied).problem == before
+    assert translate(at(None), copied).problem == texts.NO_OFFSET
+    assert translate(at(40), CopiedPartition()).problem == texts.NO_SYNCS
 
 
 def test_a_group_ahead_of_the_mirror_starts_at_the_end() -> None:
@@ -274,10 +270,7 @@ def test_a_checkpoint_does_not_save_what_expired_before_the_log_start() -> (
     bare = CopiedPartition(start=3000, end=5001, source_start=0)
     start = translate(at(96, (96, 96)), bare)
     assert start.chosen is None or start.chosen.missed != 0
-    assert start.problem == (
-        "Up to 2,904 records that it has not read may have expired at the "
-        "target, where the log starts at offset 3000"
-    )
+    assert start.problem == may_have_expired(3000, 2904)
 
 
 def test_a_checkpoint_holds_where_nothing_unread_has_expired() -> None:

@@ -120,10 +120,6 @@ def test_each_finding_of_lag_fires_and_stays_silent(
     find(verdict, f"lag.{code}", **facts)
 
 
-def test_the_evidence_names_the_worst_topic() -> None:
-    assert lag(SEEN).evidence["worst_topic"] == "late"
-
-
 def test_a_slower_mirror_is_given_more_time() -> None:
     stuck = with_late(status=LagStatus.STOPPED, stuck=timedelta(minutes=9))
     slow = replace(stuck, flush=timedelta(minutes=5))
@@ -175,10 +171,7 @@ def test_the_finding_names_the_longest_of_those_that_stand() -> None:
     )
 
 
-def test_the_evidence_is_about_what_the_verdict_says() -> None:
-    stuck = replace(
-        BEHIND, status=LagStatus.STALLED, stuck=timedelta(minutes=3)
-    )
+def test_a_new_topic_is_given_two_refreshes() -> None:
     # Older and more, but the mirror may take as long to find it.
     new = replace(
         BEHIND,
@@ -188,13 +181,10 @@ def test_the_evidence_is_about_what_the_verdict_says() -> None:
         seconds=600,
         stuck=timedelta(minutes=10),
     )
-    for other in (stuck, BEHIND):
-        found = lag(replace(SEEN, topics=(new, QUIET, other)))
-        assert found.evidence["worst_topic"] == "late"
+    assert lag(replace(SEEN, topics=(new, QUIET, BEHIND))).code == "lag.ok"
     new = replace(new, stuck=timedelta(minutes=30))
     found = lag(replace(SEEN, topics=(new, QUIET, BEHIND)))
     find(found, "lag.never-copied", topic="new", records=9000)
-    assert found.evidence["worst_topic"] == "new"
 
 
 HOURS = timedelta(hours=3)
@@ -299,7 +289,6 @@ def test_a_dropped_tail_hides_no_other_partition_that_stands() -> None:
         seconds=5400,
     )
     find(verdict, "lag.suspected-drop", partition=3)
-    assert verdict.evidence["worst_partition"] == 5
 
 
 def retention(seen: LagObservation | None) -> Verdict:
@@ -397,7 +386,7 @@ def test_a_topic_of_which_nothing_waits_loses_nothing() -> None:
     short = Headroom(remaining=timedelta(minutes=1), share=0.1)
     seen = replace(SEEN, topics=(replace(QUIET, headroom=short),))
     assert retention(seen).health is Health.OK
-    assert retention(seen).evidence["time_to_loss_seconds"] == 60
+    find(retention(seen), "retention.ok", topic="quiet", seconds=60)
     # Nor does one whose time is not known yet, where another's is.
     idle = replace(QUIET, topic="new", headroom=None, unmeasured=True)
     seen = replace(seen, topics=(*seen.topics, idle))

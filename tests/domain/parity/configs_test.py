@@ -19,6 +19,7 @@ from mirrorwatch.domain.parity.metrics import configs_samples
 from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch.domain.topics import Selection
 from tests.support.builders import NOON
+from tests.support.findings import find
 
 MINUTE = timedelta(minutes=1)
 USUAL = {
@@ -60,8 +61,6 @@ def seen(*found: ConfigDrift, **changes: object) -> ConfigsObservation:
     usual = ConfigsObservation(
         flow="summit->ldf",
         at=NOON,
-        source_alias="summit",
-        target_alias="ldf",
         compared=3,
         drifts=found,
         sync=10 * MINUTE,
@@ -140,7 +139,8 @@ def test_a_drift_counts_once_the_mirror_had_the_time_to_mend_it() -> None:
     due, ok = judge(seen(a_drift())).findings
     assert (due.health, due.code) == (Health.WARNING, "configs.differ")
     assert due.subject == {"topic": "a", "property": "retention.ms"}
-    assert due.numbers == {"topics": 1}
+    numbers = {"source_value": "2000", "target_value": "1000", "topics": 1}
+    assert due.numbers.items() >= numbers.items()
     assert ok.numbers["pending_changes"] == 0
     (sample,) = configs_samples(seen(a_drift()), NOON)
     assert sample.value == 1
@@ -158,10 +158,26 @@ def test_a_smaller_limit_of_the_target_is_named_first_with_its_danger() -> (
     )
     assert verdict.health is Health.WARNING
     assert verdict.codes == ("configs.differ", "configs.differ", "configs.ok")
-    assert [(f.subject, f.numbers) for f in verdict.findings[:2]] == [
-        ({"topic": "z", "property": "max.message.bytes"}, {"topics": 2}),
-        ({"topic": "a", "property": "retention.ms"}, {"topics": 1}),
-    ]
+    smaller, other = verdict.findings[:2]
+    assert smaller.subject == {"topic": "z", "property": "max.message.bytes"}
+    assert smaller.numbers["topics"] == 2
+    assert other.subject == {"topic": "a", "property": "retention.ms"}
+
+
+@pytest.mark.parametrize(
+    ("by_default", "is_synced", "setting"),
+    [
+        (False, True, None),
+        (True, True, "broker defaults"),
+        (False, False, "sync.topic.configs.enabled=false"),
+    ],
+)
+def test_what_keeps_the_mirror_from_a_config_is_named(
+    *, by_default: bool, is_synced: bool, setting: str | None
+) -> None:
+    sync = 10 * MINUTE if is_synced else None
+    verdict = judge(seen(a_drift(by_default=by_default), sync=sync))
+    find(verdict, "configs.differ", setting=setting)
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,6 @@ def test_a_group_without_members_is_named_so(target: Target) -> None:
     found = target.run(6, written=1)
     assert found.health is Health.CRITICAL
     find(found, "readers.stopped", members=0)
-    assert found.evidence["groups_without_members"] == 1
 
 
 def test_a_group_without_members_that_commits_is_ok(target: Target) -> None:
@@ -408,15 +407,12 @@ def test_a_group_whose_offsets_are_gone_is_missed_for_a_day(
         topics=1,
         seconds=7200,
     )
-    named = found.evidence["without_offsets_1"]
-    assert named == "g: lag 240 records on 1 topic"
     lagging.restart()
     found = lagging.look(timedelta(hours=21))
     assert found.health is Health.WARNING
     find(found, "readers.offsets-lost", seconds=23 * 3600)
     found = lagging.look(timedelta(hours=2))
     assert found.health is Health.OK
-    assert "without_offsets_1" not in found.evidence
     assert lagging.tracker.to_state() == ReadersState()
     lagging.restart()
     assert lagging.look().health is Health.OK

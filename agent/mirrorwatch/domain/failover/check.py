@@ -7,19 +7,10 @@ from datetime import datetime, timedelta
 from heapq import nsmallest
 from typing import ClassVar
 
+from ..finding import Code, Finding, Health, Subject
 from ..parity.tracker import FirstSeen, FirstSeenChanges
-from ..report import (
-    Evidence,
-    Finding,
-    Health,
-    Subject,
-    Verdict,
-    agree,
-    conclude,
-    counted,
-    every,
-    seconds,
-)
+from ..report import Verdict, conclude
+from . import texts
 from .recovery import RecoveryPoint
 from .translation import Start
 
@@ -38,8 +29,6 @@ __all__ = [
 STALE = timedelta(minutes=5)
 """Oldest look at the groups that is still believed: there is one each 15 s,
 and each of a thousand groups may take a while to answer."""
-
-SHOWN = 20
 
 MOST_STARTS = 200
 """Starts that are listed: `mirrorwatch offsets` prints all."""
@@ -379,7 +368,7 @@ def judge_failover(
         flow=flow,
         check="failover",
         now=now,
-        evidence={} if seen is None else _evidence(seen, now),
+        evidence={},
     )
 
 
@@ -387,23 +376,13 @@ def _find(
     seen: FailoverObservation | None, limits: FailoverLimits, now: datetime
 ) -> Iterator[Finding]:
     if seen is None:
-        yield Finding(
-            "failover.no-data",
-            Health.UNKNOWN,
-            "Offsets of consumer groups have not been read yet",
-        )
+        yield texts.NO_DATA.found(Health.UNKNOWN)
         return
     for problem in seen.problems:
-        yield Finding("failover.unreadable", Health.UNKNOWN, problem)
+        yield texts.UNREADABLE.found(Health.UNKNOWN, problem=problem)
     age = now - seen.at
     if age > STALE:
-        yield Finding(
-            "failover.stale",
-            Health.UNKNOWN,
-            "Where consumer groups would start was last judged "
-            f"{seconds(age)} ago: mirrorwatch hangs",
-            numbers={"seconds": age.total_seconds()},
-        )
+        yield texts.STALE.found(Health.UNKNOWN, seconds=age.total_seconds())
     # What nobody looks at grows no older.
     until = seen.compared_at or now
     missing = [m for m in seen.missing if until - m.since > limits.rpo]
@@ -417,33 +396,19 @@ def _find(
     if old:
         yield _old(old, now)
     if seen.groups:
-        yield Finding(
-            "failover.ok",
+        yield texts.OK.found(
             Health.OK,
-            _say_ok(seen),
-            numbers={
-                "groups": seen.groups,
-                "groups_without_start": len({m.group for m in seen.missing}),
-                "groups_not_counted": seen.uncounted,
-                "groups_not_read": seen.unasked,
-                "records_at_most": seen.repeated,
-            },
+            groups=seen.groups,
+            groups_without_start=len({m.group for m in seen.missing}),
+            groups_not_counted=seen.uncounted or None,
+            groups_not_read=seen.unasked or None,
+            groups_denied=seen.denied or None,
+            records_at_most=seen.repeated,
         )
     elif seen.denied and not seen.problems:
-        yield Finding(
-            "failover.denied",
-            Health.OFF,
-            "Failover is not checked: mirrorwatch lacks DESCRIBE on "
-            f"{counted(seen.denied, 'consumer group')} at the source",
-            numbers={"groups": seen.denied},
-        )
+        yield texts.DENIED.found(Health.OFF, groups=seen.denied)
     elif not seen.problems:
-        yield Finding(
-            "failover.off",
-            Health.OFF,
-            "No consumer group that mirrorwatch may describe reads a "
-            "replicated topic at the source",
-        )
+        yield texts.OFF.found(Health.OFF)
 
 
 def _find_missing(
@@ -454,78 +419,45 @@ def _find_missing(
     A group that rests may have been given up, and one that the filter leaves
     out is so on purpose: both are for working hours.
     """
-    urgent = [m for m in missing if m.moved and not m.excluded]
-    if urgent:
-        yield _missing("failover.no-start", Health.CRITICAL, urgent, now)
-    resting = [m for m in missing if not m.moved and not m.excluded]
-    if resting:
-        yield _missing("failover.no-start", Health.WARNING, resting, now)
-    excluded = [m for m in missing if m.excluded]
-    if excluded:
-        found = _missing("failover.excluded", Health.WARNING, excluded, now)
-        yield replace(
-            found,
-            title=f"{found.title}. MirrorMaker's groups filter excludes it "
-            "(groups, groups.exclude)",
-        )
+    included = [m for m in missing if not m.excluded]
+    for code, health, found in (
+        (texts.NO_START, Health.CRITICAL, [m for m in included if m.moved]),
+        (texts.NO_START, Health.WARNING, [m for m in included if not m.moved]),
+        (texts.EXCLUDED, Health.WARNING, [m for m in missing if m.excluded]),
+    ):
+        if found:
+            yield _missing(code, health, found, now)
 
 
 def _missing(
-    code: str, health: Health, missing: Sequence[MissingStart], now: datetime
+    code: Code, health: Health, missing: Sequence[MissingStart], now: datetime
 ) -> Finding:
     worst = min(missing, key=lambda m: (m.since, m.group))
     partitions = sum(m.group == worst.group for m in missing)
     groups = len({m.group for m in missing})
-    more = (
-        f" and {counted(partitions - 1, 'more partition')}"
-        if partitions > 1
-        else ""
-    )
-    others = (
-        f"; same for {counted(groups - 1, 'more group')}" if groups > 1 else ""
-    )
-    problem = worst.problem[:1].lower() + worst.problem[1:]
-    return Finding(
-        code,
+    return code.found(
         health,
-        f"Group {worst.group} has had no start at the target for "
-        f"{seconds(now - worst.since)} on {worst.topic}[{worst.partition}]"
-        f"{more}, and would miss or repeat records after a failover: "
-        f"{problem}{others}",
-        subject=_subject(worst),
-        numbers={
-            "groups": groups,
-            "partitions": partitions,
-            "seconds": (now - worst.since).total_seconds(),
-        },
+        _subject(worst),
+        groups=groups,
+        more_groups=groups - 1 or None,
+        partitions=partitions,
+        more_partitions=partitions - 1 or None,
+        seconds=(now - worst.since).total_seconds(),
+        problem=worst.problem or None,
     )
 
 
 def _old(old: Sequence[OldStart], now: datetime) -> Finding:
     worst = min(old, key=lambda o: (o.since, o.group))
-    again = (
-        "records"
-        if worst.repeated is None
-        else f"up to {counted(worst.repeated, 'record')}"
-    )
     groups = len({o.group for o in old})
-    others = (
-        f"; same for {counted(groups - 1, 'more group')}" if groups > 1 else ""
-    )
-    return Finding(
-        "failover.stale-start",
+    return texts.STALE_START.found(
         Health.WARNING,
-        f"Group {worst.group} would read {again} again after a failover: its "
-        f"start at the target on {worst.topic}[{worst.partition}], offset "
-        f"{worst.offset}, has not moved for {seconds(now - worst.since)} "
-        f"while the group reads on{others}",
-        subject=_subject(worst),
-        numbers={
-            "groups": groups,
-            "records_at_most": worst.repeated,
-            "offset": worst.offset,
-            "seconds": (now - worst.since).total_seconds(),
-        },
+        _subject(worst),
+        groups=groups,
+        more_groups=groups - 1 or None,
+        records_at_most=worst.repeated,
+        offset=worst.offset,
+        seconds=(now - worst.since).total_seconds(),
     )
 
 
@@ -535,51 +467,3 @@ def _subject(start: MissingStart | OldStart) -> Subject:
         "topic": start.topic,
         "partition": start.partition,
     }
-
-
-def _say_ok(seen: FailoverObservation) -> str:
-    waiting = len({m.group for m in seen.missing})
-    found = (
-        f"{every(seen.groups, 'consumer group').capitalize()} "
-        f"{agree(seen.groups, 'have')} a start at the target"
-        if not waiting
-        else f"{counted(waiting, 'consumer group')} of {seen.groups:,} "
-        f"{agree(waiting, 'have')} no start at the target yet"
-    )
-    cost = (
-        f", with at most {counted(seen.repeated, 'record')} read again"
-        if seen.repeated
-        else ""
-    )
-    if seen.uncounted:
-        cost += (
-            "; how many records are read again is not known of "
-            f"{counted(seen.uncounted, 'consumer group')}"
-        )
-    more = (
-        f"; {counted(seen.unasked, 'more group')} "
-        + agree(seen.unasked, "are not read")
-        if seen.unasked
-        else ""
-    )
-    return f"{found}{cost}{more}"
-
-
-def _evidence(seen: FailoverObservation, now: datetime) -> Evidence:
-    found: dict[str, str | int | float | bool | None] = {
-        "groups": seen.groups,
-        "groups_without_start": len({m.group for m in seen.missing}),
-        "groups_denied": seen.denied,
-        "groups_not_read": seen.unasked,
-        "records_read_again": seen.repeated,
-        "offsets_age_seconds": None
-        if seen.read_at is None
-        else round((now - seen.read_at).total_seconds()),
-    }
-    if seen.uncounted:
-        found["groups_not_counted"] = seen.uncounted
-    for n, each in enumerate(seen.missing[:SHOWN], start=1):
-        found[f"no_start_{n}"] = (
-            f"{each.group} on {each.topic}[{each.partition}]: {each.problem}"
-        )
-    return found

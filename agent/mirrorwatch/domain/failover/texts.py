@@ -1,5 +1,217 @@
-"""Texts of the check `failover`."""
+"""Texts of the check `failover`, and of starts of groups at the target."""
 
-__all__ = ["ABOUT"]
+from ..finding import Code
 
-ABOUT = ""
+__all__ = [
+    "ABOUT",
+    "ABSENT",
+    "AT_TIME",
+    "BEFORE_SYNCS",
+    "BEYOND_END",
+    "BEYOND_SAFE",
+    "CHECKPOINT",
+    "CHECKPOINT_EXPIRED",
+    "CHECKPOINT_OF_OTHER_LOG",
+    "CHECKPOINT_UNCOUNTED",
+    "COST_UNKNOWN",
+    "DENIED",
+    "EARLIER",
+    "ENDS_STALE",
+    "EXACT",
+    "EXCLUDED",
+    "EXPIRED",
+    "LOG_START",
+    "MAY_HAVE_EXPIRED",
+    "MISSES",
+    "NOT_READ",
+    "NO_DATA",
+    "NO_END",
+    "NO_OFFSET",
+    "NO_START",
+    "NO_SYNCS",
+    "OFF",
+    "OK",
+    "RESET",
+    "SAFE",
+    "SAME",
+    "STALE",
+    "STALE_START",
+    "UNLISTED",
+    "UNREADABLE",
+]
+
+ABOUT = """\
+Where consumer groups would start at the target if the source were lost now: the
+translation that [`mirrorwatch offsets`](failover.md) prints, every 15 s, of up
+to a thousand groups with committed offsets in replicated topics. From a start
+nothing is missed, unless the mirror dropped one record, copied another twice,
+and the offset syncs of both were compacted unread. A start is missing or old
+after `limits.failover.rpo` (10 min)."""
+
+OK = Code(
+    name="failover.ok",
+    title="Starts at the target of {groups:consumer group}: "
+    "{groups_without_start} missing, at most {records_at_most:record} read "
+    "again[, unknown of {groups_not_counted:group}]"
+    "[; {groups_not_read:more group} not read]",
+)
+
+NO_START = Code(
+    name="failover.no-start",
+    title="Group {group}[ and {more_groups:more group}] without a start at "
+    "the target for {seconds:duration} on {topic} (partition {partition})"
+    "[ and {more_partitions:more partition}][. {problem}]",
+    meaning="""\
+After a failover these groups would miss or repeat records. **Critical** if the
+group reads on, **warning** if it rests.""",
+    steps="""\
+1. `The target has no such partition`, or an offset beyond its end: not created
+   yet, deleted, truncated or recreated, or mirrorwatch lacks DESCRIBE there.
+   See `topics` and `position`; reset the group by time after a failover.
+2. Unread records expired at the target: let the group read on at the source,
+   [raise the retention](#raise-retention) at the target, or reduce its lag.
+3. No offset syncs: set `emit.offset-syncs.enabled`, and let the mirror write its
+   `mm2-offset-syncs` topic. Merged flows need checkpoints. Before the first
+   sync: the group has more lag than the mirror remembers; it must catch up.
+4. No offset known: grant DESCRIBE on the group. Offsets reset: wait for the next
+   checkpoint.
+5. For a failover now: `mirrorwatch offsets --group NAME --at TIME`. A group that
+   is not used any more: delete it at the source.""",
+)
+
+EXCLUDED = Code(
+    name="failover.excluded",
+    title="{mirror}'s groups filter excludes group {group}"
+    "[ and {more_groups:more group}]: no start at the target for "
+    "{seconds:duration} on {topic} (partition {partition})"
+    "[ and {more_partitions:more partition}][. {problem}]",
+    meaning="""\
+No checkpoints are emitted for them: after a failover they would miss or repeat
+records.""",
+    steps="""\
+1. Needed at the target: add the group to `groups`, or take its pattern out of
+   `groups.exclude`, which has `connect-.*` and `console-consumer-.*` by
+   default.
+2. Not needed: nothing to do.""",
+)
+
+STALE_START = Code(
+    name="failover.stale-start",
+    title="Start of group {group}[ and {more_groups:more group}] at the "
+    "target has not moved for {seconds:duration} while it reads on: offset "
+    "{offset} of {topic} (partition {partition})"
+    "[, up to {records_at_most:record} read again]",
+    meaning="""\
+Nothing is lost: after a failover the group repeats records. More than a
+thousand are a warning.""",
+    steps="""\
+1. The mirror writes neither checkpoints nor offset syncs for the partition: see
+   `checkpoints` and `tasks`.
+2. [Restart the task](#restart-a-task) of the checkpoint connector.
+3. `mirrorwatch offsets --group NAME` shows each partition and its cost.""",
+)
+
+DENIED = Code(
+    name="failover.denied",
+    title="Failover is not checked: DESCRIBE is missing on "
+    "{groups:consumer group} at the source",
+    meaning="Starts of these groups are unknown.",
+    steps="1. If they are to fail over, grant mirrorwatch DESCRIBE on them.",
+)
+
+OFF = Code(
+    name="failover.off",
+    title="No consumer group that mirrorwatch may describe reads a replicated "
+    "topic at the source",
+)
+
+NO_DATA = Code(
+    name="failover.no-data",
+    title="Offsets of consumer groups have not been read yet",
+)
+
+STALE = Code(
+    name="failover.stale",
+    title="Starts of consumer groups were last judged {seconds:duration} ago",
+)
+
+UNREADABLE = Code(name="failover.unreadable", title="{problem}")
+
+
+# Problems: what keeps starts from being known.
+
+NOT_READ = "Offsets of consumer groups have not been read yet"
+
+UNLISTED = """\
+Not every broker of the source lists its consumer groups: starts of the others \
+are unknown"""
+
+ENDS_STALE = """\
+Log end offsets of the target were last read {seconds:duration} ago: mirrorwatch \
+hangs"""
+
+NO_END = """\
+The target reports no log end offset of {partitions:partition}, such as {topic} \
+(partition {partition}): starts of {groups:consumer group} there are unknown"""
+
+
+# Why a group has no start in a partition.
+
+ABSENT = "The target has no such partition"
+
+BEYOND_END = """\
+Its offset is beyond the log end offset of the target ({offset}): the topic was \
+recreated or truncated there"""
+
+MISSES = "Every known start would miss records"
+
+NO_OFFSET = "Neither its offset at the source nor a checkpoint is known"
+
+NO_SYNCS = "No checkpoint, and no offset syncs of the partition"
+
+BEFORE_SYNCS = """\
+No checkpoint, and offset {offset} is before the first known offset sync"""
+
+EXPIRED = """\
+[At least {least:unread record}][{records:unread record}] expired at the target, \
+where the log starts at offset {offset}"""
+
+MAY_HAVE_EXPIRED = """\
+Up to {records:unread record} may have expired at the target, where the log \
+starts at offset {offset}"""
+
+
+# What a start is taken from.
+
+LOG_START = "Log start offset: earlier records have expired"
+
+EXACT = "Exact, by offset syncs"
+
+SAFE = "Last offset from which nothing is missed, by offset syncs"
+
+AT_TIME = "First record since the given time"
+
+CHECKPOINT = "Checkpoint of source offset {offset}"
+
+
+# What it costs: after what it is taken from.
+
+SAME = "{basis}, same as by offset syncs"
+
+EARLIER = "{basis}, {offsets:offset} before the one by offset syncs"
+
+BEYOND_SAFE = "{basis}. After the last offset from which nothing is missed"
+
+COST_UNKNOWN = "{basis}. No offset sync shows what that costs"
+
+CHECKPOINT_OF_OTHER_LOG = """\
+{basis}. Later records were copied to before it: it is of a topic that was \
+deleted since, or of a truncated log"""
+
+RESET = """\
+{basis}. The group is at {committed}: its offsets were reset to before it"""
+
+CHECKPOINT_EXPIRED = "{basis}. It has expired at the target"
+
+CHECKPOINT_UNCOUNTED = """\
+{basis}. No offset sync shows how many records are read again"""

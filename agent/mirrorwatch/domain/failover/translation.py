@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
+from ..finding import render
 from ..offsets import UNKNOWN, OffsetMap, SafeStart
-from ..report import agree, counted
+from . import texts
 
 __all__ = [
     "CopiedPartition",
@@ -144,7 +145,7 @@ def translate(place: GroupOffset, copied: CopiedPartition) -> Start:
             place=place,
             chosen=None,
             others=(),
-            problem="The target has no such partition",
+            problem=texts.ABSENT,
         )
     bounds = _Bounds(place.committed, copied)
     found = list(_candidates(place, copied, bounds))
@@ -204,19 +205,16 @@ def _candidates(
             repeated=bounds.repeated,
             missed=bounds.missed,
             exact=exact,
-            why="It is the log start: what was before it has expired"
+            why=texts.LOG_START
             if bounds.is_log_start
-            else "Offset syncs give the target offset exactly"
+            else texts.EXACT
             if exact
-            else "It is the last offset from which nothing is missed, by "
-            "offset syncs",
+            else texts.SAFE,
         )
     if place.downstream is not None and place.upstream is not None:
         yield bounds.judge_checkpoint(place.upstream, place.downstream)
     if copied.at_time is not None:
-        yield bounds.judge(
-            Method.TIME, copied.at_time, "First record since the given time"
-        )
+        yield bounds.judge(Method.TIME, copied.at_time, texts.AT_TIME)
 
 
 class _Bounds:
@@ -336,7 +334,7 @@ class _Bounds:
             and first >= copied.source_end
         )
 
-    def judge(self, by: Method, offset: int, why: str) -> StartOffset:
+    def judge(self, by: Method, offset: int, basis: str) -> StartOffset:
         """Return what a start at an offset would cost."""
         if self.low is None or self.repeated is None:
             return StartOffset(
@@ -345,7 +343,7 @@ class _Bounds:
                 repeated=None,
                 missed=None,
                 exact=False,
-                why=f"{why}. No offset sync shows what that costs",
+                why=render(texts.COST_UNKNOWN, {"basis": basis}),
             )
         copies = self._copied.copies
         assert copies is not None  # noqa: S101 - it gave the bounds
@@ -361,19 +359,19 @@ class _Bounds:
                 missed=missed,
                 # It may jump over records that the mirror wrote twice.
                 exact=exact and self.repeated == 0,
-                why=f"{why}. It is behind the last offset from which nothing "
-                "is missed",
+                why=render(texts.BEYOND_SAFE, {"basis": basis}),
             )
+        earlier = self.low - offset
         return StartOffset(
             by=by,
             offset=offset,
-            repeated=self.low - offset + self.repeated,
+            repeated=earlier + self.repeated,
             missed=self.missed,
             exact=self.exact and copies.is_solid(offset, self.low),
-            why=f"{why}, {counted(self.low - offset, 'offset')} before where "
-            "offset syncs lead"
-            if offset < self.low
-            else f"{why}, as by offset syncs",
+            why=render(
+                texts.EARLIER if earlier else texts.SAME,
+                {"basis": basis, "offsets": earlier},
+            ),
         )
 
     def judge_checkpoint(self, upstream: int, downstream: int) -> StartOffset:
@@ -383,8 +381,8 @@ class _Bounds:
         checkpoint holds by itself as long as the group has not gone back and
         nothing behind it has expired.
         """
-        why = f"Checkpoint of source offset {upstream}"
-        found = self.judge(Method.CHECKPOINT, downstream, why)
+        basis = render(texts.CHECKPOINT, {"offset": upstream})
+        found = self.judge(Method.CHECKPOINT, downstream, basis)
         if found.missed is not None:
             return found
         if passed := self._copied_before(upstream, downstream):
@@ -394,8 +392,7 @@ class _Bounds:
                 repeated=None,
                 missed=passed,
                 exact=False,
-                why=f"{why}. Later records were copied to before it: it is of "
-                "a topic that was there before, or of a truncated log",
+                why=render(texts.CHECKPOINT_OF_OTHER_LOG, {"basis": basis}),
             )
         committed = self._committed
         if committed is not None and committed < upstream:
@@ -405,8 +402,9 @@ class _Bounds:
                 repeated=None,
                 missed=upstream - committed,
                 exact=False,
-                why=f"{why}. The group is at {committed}: its offsets were "
-                "reset to before it",
+                why=render(
+                    texts.RESET, {"basis": basis, "committed": committed}
+                ),
             )
         missed = self._most_expired(
             upstream if committed is None else committed, downstream
@@ -417,10 +415,12 @@ class _Bounds:
             repeated=None,
             missed=missed,
             exact=False,
-            why=f"{why}. It has expired at the target"
-            if missed
-            else f"{why}. No offset sync shows how many records are read "
-            "twice",
+            why=render(
+                texts.CHECKPOINT_EXPIRED
+                if missed
+                else texts.CHECKPOINT_UNCOUNTED,
+                {"basis": basis},
+            ),
         )
 
     def _copied_before(self, upstream: int, downstream: int) -> int:
@@ -447,35 +447,23 @@ def _problem(
     if problem := _what_expired(found, copied, bounds):
         return problem
     if any(copied.end is not None and s.offset > copied.end for s in found):
-        return (
-            f"Its offset is beyond the target's end ({copied.end}): the topic "
-            "was recreated or truncated there"
-        )
+        return render(texts.BEYOND_END, {"offset": copied.end})
     if found:
-        return "Every start that is known would miss records"
+        return texts.MISSES
     if place.committed is None:
-        return "Neither its offset at the source nor a checkpoint is known"
+        return texts.NO_OFFSET
     if copied.copies is None or copied.copies.last is None:
-        return (
-            "There is no checkpoint, and MirrorMaker writes no offset syncs "
-            "for the partition"
-        )
-    return (
-        f"There is no checkpoint, and offset {place.committed} is before the "
-        "first offset sync that is known"
-    )
+        return texts.NO_SYNCS
+    return render(texts.BEFORE_SYNCS, {"offset": place.committed})
 
 
 def _what_expired(
     found: Sequence[StartOffset], copied: CopiedPartition, bounds: _Bounds
 ) -> str | None:
-    where = f"at the target, where the log starts at offset {copied.start}"
     if bounds.expired:
-        at_least = "" if bounds.exact else "at least "
-        return (
-            f"{at_least}{counted(bounds.expired, 'record')} that it has not "
-            f"read {agree(bounds.expired, 'have')} expired {where}"
-        ).capitalize()
+        records = "records" if bounds.exact else "least"
+        numbers = {records: bounds.expired, "offset": copied.start}
+        return render(texts.EXPIRED, numbers)
     most = [
         s.missed
         for s in found
@@ -483,10 +471,8 @@ def _what_expired(
     ]
     if not most:
         return None
-    return (
-        f"Up to {counted(min(most), 'record')} that it has not read may have "
-        f"expired {where}"
-    )
+    numbers = {"records": min(most), "offset": copied.start}
+    return render(texts.MAY_HAVE_EXPIRED, numbers)
 
 
 def merge(

@@ -1,25 +1,18 @@
 """The check ``lag``: whether records wait that the mirror does not take."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import ClassVar
 
 from ..cluster_view import TopicPartition
-from ..report import (
-    Evidence,
-    Finding,
-    Health,
-    Verdict,
-    agree,
-    conclude,
-    counted,
-    seconds,
-    topic_subject,
-)
+from ..finding import Finding, Health, Numbers
+from ..report import Verdict, conclude, topic_subject
 from ..skips.model import SkipsObservation, SuspectedDrop
+from . import texts
 from .model import (
+    SHOWN,
     STALE,
     LagObservation,
     LagStatus,
@@ -29,51 +22,6 @@ from .model import (
 )
 
 __all__ = ["LagLimits", "judge_lag"]
-
-
-def show_lag(
-    seen: LagObservation, patience: Mapping[LagStatus, timedelta]
-) -> Evidence:
-    """Return metrics of all topics, and of the one that is worst.
-
-    Parameters
-    ----------
-    seen
-        The lag of the flow.
-    patience
-        How long a position may stand, by status.
-    """
-
-    def badness(topic: TopicLag) -> tuple[bool, bool, float, int]:
-        # What the verdict is about, and last what only waits to be found.
-        allowed = patience.get(topic.status)
-        return (
-            allowed is not None and (topic.stuck or timedelta()) > allowed,
-            topic.status is not LagStatus.NOT_BEGUN,
-            topic.seconds,
-            topic.records,
-        )
-
-    worst = max(seen.topics, key=badness, default=None)
-    found: dict[str, str | int | float | bool | None] = {
-        "lag_records": seen.records,
-        "lag_seconds": round(seen.seconds, 3),
-        "topics": len(seen.topics),
-        "topics_behind": sum(t.records > 0 for t in seen.topics),
-    }
-    if worst is None or not worst.records:
-        return found
-    return found | {
-        "worst_topic": worst.topic,
-        "worst_status": worst.status,
-        "worst_partition": worst.partition,
-        "worst_position": worst.position,
-        "worst_position_by": worst.origin,
-        "worst_records": worst.records,
-        "worst_drain_seconds": None
-        if worst.drain is None
-        else round(worst.drain.total_seconds()),
-    }
 
 
 def split_by_task(
@@ -128,20 +76,12 @@ def find_suspected(
     if not found:
         return
     most = max(found, key=lambda s: s.count)
-    others = (
-        f"; same for {counted(len(found) - 1, 'more partition')}"
-        if len(found) > 1
-        else ""
-    )
-    yield Finding(
-        "lag.suspected-drop",
+    yield texts.SUSPECTED_DROP.found(
         Health.WARNING,
-        f"{counted(most.count, 'record')} of {most.topic}[{most.partition}] "
-        f"from offset {most.first} on {agree(most.count, 'are not copied')}, "
-        "while the same task copies newer records of other partitions: "
-        f"suspected to be dropped, not lag{others}. See skips",
-        subject={"topic": most.topic, "partition": most.partition},
-        numbers={"records": most.count, "partitions": len(found)},
+        {"topic": most.topic, "partition": most.partition},
+        records=most.count,
+        first_offset=most.first,
+        partitions=len(found),
     )
 
 
@@ -261,128 +201,92 @@ def judge_lag(
         skips = None
     left_behind = skips.left_behind if skips else frozenset()
     suspicions = skips.suspicions if skips else ()
-    evidence: Evidence = {}
     if seen is not None:
         seen = split_by_task(seen, left_behind)
         seen = split_by_patience(seen, left_behind, limits)
-        evidence = show_lag(seen, _patience(seen, limits))
     return conclude(
-        _find(flow, seen, suspicions, limits, now),
+        _find(seen, suspicions, limits, now),
         flow=flow,
         check="lag",
         now=now,
-        evidence=evidence,
+        evidence={}
+        if seen is None
+        else {
+            "lag_records": seen.records,
+            "lag_seconds": round(seen.seconds, 3),
+            "topics": len(seen.topics),
+            "topics_behind": sum(t.records > 0 for t in seen.topics),
+        },
     )
 
 
 def _find(
-    flow: str,
     seen: LagObservation | None,
     suspicions: Iterable[SuspectedDrop],
     limits: LagLimits,
     now: datetime,
 ) -> Iterator[Finding]:
     if seen is None:
-        yield Finding(
-            "lag.no-data", Health.UNKNOWN, "Topics have not been listed yet"
-        )
+        yield texts.NO_DATA.found(Health.UNKNOWN)
         return
-    yield from find_unlisted("lag", seen, now)
-    if unknown := seen.unknown_partitions:
-        yield Finding(
-            "lag.unknown-partitions",
-            Health.UNKNOWN,
-            f"Lag of {counted(unknown, 'partition')} is unknown: no leader, "
-            "or MirrorMaker's position is beyond the log end offset",
-            numbers={"partitions": unknown},
+    yield from find_unlisted(texts, seen, now)
+    if seen.unknown_partitions:
+        yield texts.UNKNOWN_PARTITIONS.found(
+            Health.UNKNOWN, partitions=seen.unknown_partitions
         )
-    yield from _stuck(flow, seen, limits)
-    allowed = _patience(seen, limits)[LagStatus.STALLED]
-    yield from find_suspected(seen, suspicions, allowed)
-    for topic in _of(seen, LagStatus.FALLING_BEHIND):
-        yield Finding(
-            "lag.falling-behind",
-            Health.WARNING,
-            f"{topic.topic} is falling behind: {_waiting(topic.records)} and "
-            f"growing, oldest record {_age(topic)} old",
-            subject={"topic": topic.topic},
-            numbers=topic.waiting,
-        )
-    yield Finding(
-        "lag.ok",
-        Health.OK,
-        _calm(seen, limits),
-        numbers={
-            "topics": len(seen.topics),
-            "records": seen.records,
-            "seconds": seen.seconds,
-        },
-    )
-
-
-def _calm(seen: LagObservation, limits: LagLimits) -> str:
-    if not seen.records:
-        return f"No lag on {counted(len(seen.topics), 'topic')}"
-    waits = (
-        f"Lag {counted(seen.records, 'record')} on "
-        f"{counted(len(seen.topics), 'topic')}, oldest record "
-        f"{seconds(timedelta(seconds=seen.seconds))} old"
-    )
-    stopped = _of(seen, LagStatus.STOPPED)
-    if not stopped:
-        return f"{waits}; replication is running"
-    stuck = max(topic.stuck or timedelta() for topic in stopped)
-    allowed = _patience(seen, limits)[LagStatus.STOPPED]
-    return (
-        f"{waits}; no progress for {seconds(stuck)}, normal between two "
-        f"offset commits for up to {seconds(allowed)}"
-    )
-
-
-def _stuck(
-    flow: str, seen: LagObservation, limits: LagLimits
-) -> Iterator[Finding]:
     allowed = _patience(seen, limits)
-    stopped = _beyond(_of(seen, LagStatus.STOPPED), allowed[LagStatus.STOPPED])
-    if stopped:
-        first = stopped[0]
-        records = sum(topic.records for topic in stopped)
-        yield Finding(
-            "lag.stopped",
-            Health.CRITICAL,
-            f"Replication of {flow} has stopped: "
-            f"{_waiting(records, len(stopped))}, {_where(first)}. Check that "
-            "MirrorMaker runs and reaches both clusters",
-            subject=topic_subject(first.topic, [first.partition]),
-            numbers={
-                "records": records,
-                "topics": len(stopped),
-                **_stood(first),
-            },
+    yield from _find_stuck(seen, allowed)
+    yield from find_suspected(seen, suspicions, allowed[LagStatus.STALLED])
+    slow = [t for t in seen.topics if t.status is LagStatus.FALLING_BEHIND]
+    for topic in sorted(slow, key=lambda t: -t.records)[:SHOWN]:
+        yield texts.FALLING_BEHIND.found(
+            Health.WARNING,
+            {"topic": topic.topic},
+            topics=len(slow),
+            **topic.waiting,
         )
-    for topic in _beyond(
-        _of(seen, LagStatus.STALLED), allowed[LagStatus.STALLED]
-    ):
-        yield Finding(
-            "lag.stalled",
+    stopped = (
+        topic.stuck.total_seconds()
+        for topic in seen.topics
+        if topic.status is LagStatus.STOPPED and topic.stuck
+    )
+    yield texts.OK.found(
+        Health.OK,
+        topics=len(seen.topics),
+        records=seen.records,
+        seconds=seen.seconds,
+        stopped_seconds=max(stopped, default=None),
+        allowed_seconds=allowed[LagStatus.STOPPED].total_seconds(),
+    )
+
+
+def _find_stuck(
+    seen: LagObservation, allowed: Mapping[LagStatus, timedelta]
+) -> Iterator[Finding]:
+    if stopped := _beyond(seen, LagStatus.STOPPED, allowed):
+        yield texts.STOPPED.found(
             Health.CRITICAL,
-            f"Replication of {topic.topic} has stopped while other topics "
-            f"continue: {_waiting(topic.records)}, {_where(topic)}. Check "
-            "the MirrorMaker task that reads it",
-            subject=topic_subject(topic.topic, [topic.partition]),
-            numbers={"records": topic.records, **_stood(topic)},
+            topic_subject(stopped[0].topic, [stopped[0].partition]),
+            records=sum(topic.records for topic in stopped),
+            topics=len(stopped),
+            **_stuck(stopped[0]),
         )
-    for topic in _beyond(
-        _of(seen, LagStatus.NOT_BEGUN), allowed[LagStatus.NOT_BEGUN]
-    ):
-        yield Finding(
-            "lag.never-copied",
+    stalled = _beyond(seen, LagStatus.STALLED, allowed)
+    for topic in stalled[:SHOWN]:
+        yield texts.STALLED.found(
             Health.CRITICAL,
-            f"{topic.topic} was never copied: {_waiting(topic.records)}, "
-            f"oldest record {_age(topic)} old. Check that MirrorMaker's "
-            "topic filter matches it and that MirrorMaker may read it",
-            subject={"topic": topic.topic},
-            numbers=topic.waiting,
+            topic_subject(topic.topic, [topic.partition]),
+            records=topic.records,
+            topics=len(stalled),
+            **_stuck(topic),
+        )
+    new = _beyond(seen, LagStatus.NOT_BEGUN, allowed)
+    for topic in new[:SHOWN]:
+        yield texts.NEVER_COPIED.found(
+            Health.CRITICAL,
+            {"topic": topic.topic},
+            topics=len(new),
+            **topic.waiting,
         )
 
 
@@ -397,35 +301,25 @@ def _patience(
     }
 
 
-def _of(seen: LagObservation, status: LagStatus) -> list[TopicLag]:
-    return [topic for topic in seen.topics if topic.status is status]
+def _beyond(
+    seen: LagObservation,
+    status: LagStatus,
+    allowed: Mapping[LagStatus, timedelta],
+) -> list[TopicLag]:
+    """Return topics that are stuck for too long, the longest first."""
+    found = [
+        (t.stuck, t)
+        for t in seen.topics
+        if t.status is status and t.stuck and t.stuck > allowed[status]
+    ]
+    return [
+        t for _, t in sorted(found, key=lambda each: each[0], reverse=True)
+    ]
 
 
-def _beyond(topics: Sequence[TopicLag], limit: timedelta) -> list[TopicLag]:
-    """Return those that stand for too long, the longest first."""
-    none = timedelta()
-    found = [t for t in topics if (t.stuck or none) > limit]
-    return sorted(found, key=lambda t: t.stuck or none, reverse=True)
-
-
-def _waiting(records: int, topics: int = 0) -> str:
-    of = f" on {counted(topics, 'topic')}" if topics else ""
-    return f"lag {counted(records, 'record')}{of}"
-
-
-def _where(topic: TopicLag) -> str:
-    return (
-        f"{topic.topic}[{topic.partition}] stuck at offset {topic.position} "
-        f"({topic.origin}) for {seconds(topic.stuck or timedelta())}"
-    )
-
-
-def _stood(topic: TopicLag) -> dict[str, int | float | None]:
-    """Return where a position has stood, and for how long."""
-    stuck = topic.stuck or timedelta()
-    return {"position": topic.position, "seconds": stuck.total_seconds()}
-
-
-def _age(topic: TopicLag) -> str:
-    age = seconds(timedelta(seconds=topic.seconds))
-    return f"at least {age}" if topic.at_least else age
+def _stuck(topic: TopicLag) -> Numbers:
+    return {
+        "position": topic.position,
+        "position_by": topic.origin,
+        "seconds": (topic.stuck or timedelta()).total_seconds(),
+    }

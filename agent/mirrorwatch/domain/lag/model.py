@@ -4,12 +4,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from types import ModuleType
 
 from ..cluster_view import TopicPartition
+from ..finding import Finding, Health, Numbers
 from ..mirror_records import FLUSH, REFRESH
-from ..report import Finding, Health, Numbers, seconds
 
 __all__ = [
+    "SHOWN",
     "STALE",
     "EstimateBounds",
     "FirstLoss",
@@ -28,6 +30,10 @@ __all__ = [
 STALE = timedelta(minutes=2)
 """The survey asks every tick and waits seconds for each answer; older than
 this, it hangs."""
+
+SHOWN = 100
+"""Findings of one code that are reported, the worst first: enough for a
+person, and cheap where thousands of topics have lag."""
 
 
 class LagStatus(StrEnum):
@@ -279,23 +285,25 @@ class EstimateBounds:
 
 
 def find_unlisted(
-    check: str, seen: LagObservation, now: datetime
+    texts: ModuleType, seen: LagObservation, now: datetime
 ) -> Iterator[Finding]:
     """Yield what keeps `lag` and `retention` from being known: a listing that
     is old, and what was not answered.
+
+    Parameters
+    ----------
+    texts
+        Texts of the check.
+    seen
+        Lag of a flow.
+    now
+        The time.
     """
     age = now - seen.at
     if age > STALE:
-        yield Finding(
-            f"{check}.stale",
-            Health.UNKNOWN,
-            f"Topics were last listed {seconds(age)} ago",
-            numbers={"seconds": age.total_seconds()},
-        )
+        yield texts.STALE.found(Health.UNKNOWN, seconds=age.total_seconds())
     for problem in seen.problems:
-        is_hidden = problem == seen.hidden
-        yield Finding(
-            f"{check}.{'hidden-topics' if is_hidden else 'unreadable'}",
-            Health.UNKNOWN,
-            problem,
-        )
+        code = texts.UNREADABLE
+        if problem == seen.hidden:
+            code = texts.HIDDEN_TOPICS
+        yield code.found(Health.UNKNOWN, problem=problem)

@@ -1,20 +1,14 @@
 """The check ``retention``: how long until records are lost for good."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from ..report import (
-    Evidence,
-    Finding,
-    Health,
-    Numbers,
-    Verdict,
-    conclude,
-    counted,
-    seconds,
-)
+from ..finding import Finding, Health, Numbers
+from ..report import Verdict, conclude
+from . import retention_texts as texts
 from .model import (
+    SHOWN,
     FirstLoss,
     Headroom,
     LagObservation,
@@ -83,83 +77,47 @@ def judge_retention(
     now
         The time.
     """
-    worst = None if seen is None else _worst(seen)
     return conclude(
-        _find(seen, worst, limits, now),
+        _find(seen, limits, now),
         flow=flow,
         check="retention",
         now=now,
-        evidence={} if worst is None else _evidence(worst),
+        evidence={},
     )
 
 
 def _find(
-    seen: LagObservation | None,
-    worst: FirstLoss | None,
-    limits: RetentionLimits,
-    now: datetime,
+    seen: LagObservation | None, limits: RetentionLimits, now: datetime
 ) -> Iterator[Finding]:
     if not limits.enabled:
-        yield Finding(
-            "retention.off",
-            Health.OFF,
-            "Time to loss is not known: retention at the source is not read "
-            "(limits.configs.enabled is false)",
-        )
+        yield texts.OFF.found(Health.OFF)
         return
     if seen is None:
-        yield Finding(
-            "retention.no-data",
-            Health.UNKNOWN,
-            "Topics have not been listed yet",
-        )
+        yield texts.NO_DATA.found(Health.UNKNOWN)
         return
-    yield from _find_unread(seen, now)
+    yield from find_unlisted(texts, seen, now)
+    if refused := seen.configs_refused:
+        yield texts.CONFIGS_UNREADABLE.found(
+            Health.UNKNOWN, {"topic": refused[0]}, topics=len(refused)
+        )
     if not seen.configs_known:
-        yield Finding(
-            "retention.no-data",
-            Health.UNKNOWN,
-            "Retention at the source is not known yet",
-        )
+        yield texts.NO_DATA.found(Health.UNKNOWN)
         return
-    for topic in seen.topics:
-        if topic.records and topic.headroom is not None:
-            yield from _judge_worst(topic, topic.headroom, limits)
+    yield from _find_expiring(seen, limits)
+    worst = _worst(seen)
     yield from _find_unmeasured(seen, worst)
     if worst is None:
-        yield Finding(
-            "retention.ok", Health.OK, "No source topic deletes records"
-        )
+        yield texts.OK.found(Health.OK, topics=len(seen.topics))
         return
-    if unknown := seen.unknown_partitions:
-        yield Finding(
-            "retention.unknown-partitions",
-            Health.UNKNOWN,
-            f"Time to loss of {counted(unknown, 'partition')} is unknown: no "
-            "leader, or MirrorMaker's position is beyond the log end offset",
-            numbers={"partitions": unknown},
+    if seen.unknown_partitions:
+        yield texts.UNKNOWN_PARTITIONS.found(
+            Health.UNKNOWN, partitions=seen.unknown_partitions
         )
-    yield Finding(
-        "retention.ok",
+    yield texts.OK.found(
         Health.OK,
-        f"If replication stopped now, {worst.topic.topic} would lose "
-        f"records first, in {seconds(worst.headroom.remaining)}",
-        subject={"topic": worst.topic.topic},
-        numbers={"seconds": worst.headroom.remaining.total_seconds()},
+        {"topic": worst.topic.topic},
+        seconds=worst.headroom.remaining.total_seconds(),
     )
-
-
-def _find_unread(seen: LagObservation, now: datetime) -> Iterator[Finding]:
-    yield from find_unlisted("retention", seen, now)
-    if refused := seen.configs_refused:
-        yield Finding(
-            "retention.configs-unreadable",
-            Health.UNKNOWN,
-            f"Retention of {_name(refused)} at the source is not known: "
-            "mirrorwatch could not read its topic configs",
-            subject={"topic": refused[0]},
-            numbers={"topics": len(refused)},
-        )
 
 
 def _find_unmeasured(
@@ -168,94 +126,66 @@ def _find_unmeasured(
     """Yield what may lose records sooner than is known. Where nothing waits,
     what is known is enough.
     """
-    found = [
-        t.topic
-        for t in seen.topics
-        if t.unmeasured and (t.records or worst is None)
+    unmeasured = [
+        t for t in seen.topics if t.unmeasured and (t.records or worst is None)
     ]
-    if found:
-        yield Finding(
-            "retention.unmeasured",
-            Health.UNKNOWN,
-            f"When {_name(found)} loses records is not known yet: it is "
-            "limited by size, and mirrorwatch has just begun to measure how "
-            "fast it is written",
-            subject={"topic": found[0]},
-            numbers={"topics": len(found)},
-        )
-    unfilled = [t.topic for t in seen.topics if t.unfilled]
-    if unfilled:
-        yield Finding(
-            "retention.by-size-only",
-            Health.UNKNOWN,
-            f"When {_name(unfilled)} loses records cannot be known: it is "
-            "limited by size alone (retention.bytes), and has deleted no "
-            "segment yet. Compare its size on disk",
-            subject={"topic": unfilled[0]},
-            numbers={"topics": len(unfilled)},
-        )
+    unfilled = [t for t in seen.topics if t.unfilled]
+    for code, found in (
+        (texts.UNMEASURED, unmeasured),
+        (texts.BY_SIZE_ONLY, unfilled),
+    ):
+        if found:
+            yield code.found(
+                Health.UNKNOWN, {"topic": found[0].topic}, topics=len(found)
+            )
 
 
-def _name(topics: Sequence[str]) -> str:
-    more = f" (and {len(topics) - 1:,} more)" if len(topics) > 1 else ""
-    return f"{topics[0]}{more}"
-
-
-def _judge_worst(
-    topic: TopicLag, first: Headroom, limits: RetentionLimits
+def _find_expiring(
+    seen: LagObservation, limits: RetentionLimits
 ) -> Iterator[Finding]:
-    """Yield the worst of what is left of a topic: what ends first may hide
-    what is as good as used up.
-    """
-    found = [
-        finding
-        for headroom in (first, *topic.scarcer)
-        for finding in _judge(topic, headroom, limits)
-    ]
-    if found and topic.just_seen:
-        yield Finding(
-            "retention.trend-unknown",
-            Health.UNKNOWN,
-            f"{topic.topic} may lose records in {seconds(first.remaining)}: "
-            f"{counted(topic.records, 'record')} waited when mirrorwatch "
-            "began to look, and it is not known yet whether MirrorMaker "
-            "keeps up",
-            subject={"topic": topic.topic},
-            numbers=_numbers(topic, first),
-        )
-    elif found:
-        yield max(found, key=lambda finding: finding.health)
+    """Yield the topics that lose records soon, the worst first."""
+    expiring = []
+    for topic in seen.topics:
+        if topic.records and topic.headroom is not None:
+            # What ends first may hide what is as good as used up.
+            health, left = max(
+                (
+                    (_judge(topic, left, limits), left)
+                    for left in (topic.headroom, *topic.scarcer)
+                ),
+                key=lambda judged: judged[0],
+            )
+            if health > Health.OK:
+                expiring.append((health, left, topic))
+    expiring.sort(key=lambda e: (e[2].just_seen, -e[0], e[1].remaining))
+    for health, left, topic in expiring[:SHOWN]:
+        if topic.just_seen:
+            yield texts.TREND_UNKNOWN.found(
+                Health.UNKNOWN,
+                {"topic": topic.topic},
+                **_numbers(topic, topic.headroom or left),
+            )
+        else:
+            yield texts.EXPIRING.found(
+                health,
+                {"topic": topic.topic},
+                topics=sum(not t.just_seen for *_, t in expiring),
+                **_numbers(topic, left),
+            )
 
 
 def _judge(
     topic: TopicLag, headroom: Headroom, limits: RetentionLimits
-) -> Iterator[Finding]:
+) -> Health:
     left, share = headroom.remaining, headroom.share
     drains = topic.drain is not None and topic.drain < left
-    about = " (estimated from the log size)" * headroom.estimated
-    what = (
-        f"{topic.topic} loses records in {seconds(left)}{about}: lag "
-        f"{counted(topic.records, 'record')}"
-    )
-    if share < limits.critical_share and not drains:
-        health = Health.CRITICAL
-        then = (
-            ", not copied in time at the current rate. Raise retention at "
-            "the source or restore MirrorMaker before then"
-        )
-    elif share < limits.critical_share and left < limits.critical:
-        health, then = Health.CRITICAL, f"; {_drain(topic)}"
-    elif share < limits.warning_share and left < limits.warning:
-        health, then = Health.WARNING, f"; {_drain(topic)}"
-    else:
-        return
-    yield Finding(
-        "retention.expiring",
-        health,
-        what + then,
-        subject={"topic": topic.topic},
-        numbers=_numbers(topic, headroom),
-    )
+    if share < limits.critical_share and (
+        not drains or left < limits.critical
+    ):
+        return Health.CRITICAL
+    if share < limits.warning_share and left < limits.warning:
+        return Health.WARNING
+    return Health.OK
 
 
 def _numbers(topic: TopicLag, headroom: Headroom) -> Numbers:
@@ -263,35 +193,13 @@ def _numbers(topic: TopicLag, headroom: Headroom) -> Numbers:
     return {
         "seconds": headroom.remaining.total_seconds(),
         "share": headroom.share,
+        "limited_by": "retention.bytes" if headroom.estimated else None,
         "records": topic.records,
         "drain_seconds": None if drain is None else drain.total_seconds(),
     }
-
-
-def _drain(topic: TopicLag) -> str:
-    if topic.drain is None:
-        return "lag is not shrinking"
-    return f"lag drains in {seconds(topic.drain)} at the current rate"
 
 
 def _worst(seen: LagObservation) -> FirstLoss | None:
     # Where nothing waits, nothing is at stake yet.
     waiting = [topic for topic in seen.topics if topic.records]
     return first_loss(waiting) or first_loss(seen.topics)
-
-
-def _evidence(worst: FirstLoss) -> Evidence:
-    drain = worst.topic.drain
-    return {
-        "worst_topic": worst.topic.topic,
-        "topics_alike": worst.others_alike,
-        "time_to_loss_seconds": round(
-            worst.headroom.remaining.total_seconds()
-        ),
-        "share_of_retention": round(worst.headroom.share, 3),
-        "estimated": worst.headroom.estimated,
-        "records": worst.topic.records,
-        "drain_seconds": None
-        if drain is None
-        else round(drain.total_seconds()),
-    }

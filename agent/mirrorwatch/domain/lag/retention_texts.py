@@ -1,5 +1,113 @@
 """Texts of the check `retention`."""
 
-__all__ = ["ABOUT"]
+from ..finding import Code
 
-ABOUT = ""
+__all__ = [
+    "ABOUT",
+    "BY_SIZE_ONLY",
+    "CONFIGS_UNREADABLE",
+    "EXPIRING",
+    "HIDDEN_TOPICS",
+    "NO_DATA",
+    "OFF",
+    "OK",
+    "STALE",
+    "TREND_UNKNOWN",
+    "UNKNOWN_PARTITIONS",
+    "UNMEASURED",
+    "UNREADABLE",
+]
+
+ABOUT = """\
+Time until the source deletes records that are not copied yet, by their
+timestamps. A lower bound for `retention.ms`, as Kafka deletes whole segments;
+an estimate for `retention.bytes`. Whether lag drains in time is extrapolated
+from the rate of the last minute. Only topics with lag are unhealthy, and only
+if both the time left and its share of the retention are short
+(`limits.retention`)."""
+
+OK = Code(
+    name="retention.ok",
+    title="[If replication stopped now, {topic} would lose records first, in "
+    "{seconds:duration}][No record of {topics:topic} expires at the source]",
+)
+
+EXPIRING = Code(
+    name="retention.expiring",
+    title="{topic} loses records in {seconds:duration}"
+    "[ by {limited_by}, estimated]: lag {records:record}"
+    "[, drained in {drain_seconds:duration} at the current rate]",
+    meaning="""\
+Lag will not drain before its oldest records expire (**critical** once half of
+the retention is used), or less than a day (**warning**) or six hours
+(**critical**) is left. What expires uncopied is lost for good.""",
+    steps="""\
+1. [Raise the retention](#raise-retention) at the source at once. Note the old
+   value; set it again when the lag is gone.
+2. Then restore the mirror: see `lag`, `tasks` and `bottleneck`.
+3. The page lists the topics that lose records first.""",
+)
+
+TREND_UNKNOWN = Code(
+    name="retention.trend-unknown",
+    title="{topic} may lose records in {seconds:duration}: lag "
+    "{records:record} when mirrorwatch started, trend not known yet",
+    meaning="""\
+Their timestamps are old, and may have been when they were written. Known after
+two commits of the mirror.""",
+    steps="1. Wait two minutes. If time is short, [raise the retention](#raise-retention) now.",
+)
+
+UNKNOWN_PARTITIONS = Code(
+    name="retention.unknown-partitions",
+    title="Time to loss of {partitions:partition} unknown: no leader, or a "
+    "position beyond the log end offset",
+    meaning="What is not copied there cannot be counted.",
+    steps="1. See [`lag.unknown-partitions`](#lagunknown-partitions).",
+)
+
+UNMEASURED = Code(
+    name="retention.unmeasured",
+    title="Time to loss of {topics:topic} not known yet: {topic} is limited "
+    "by size, its write rate is being measured",
+    meaning="mirrorwatch was just started, or the topic was just limited.",
+    steps="1. Wait a minute.",
+)
+
+BY_SIZE_ONLY = Code(
+    name="retention.by-size-only",
+    title="Time to loss of {topics:topic} unknown: {topic} is limited by "
+    "retention.bytes alone and has deleted no segment yet",
+    meaning="Its first records expire, copied or not, once the log is full.",
+    steps="""\
+1. Compare its size with `retention.bytes`: `kafka-log-dirs.sh --describe` has
+   the size of each partition.""",
+)
+
+CONFIGS_UNREADABLE = Code(
+    name="retention.configs-unreadable",
+    title="Retention of {topics:topic} unknown: configs of {topic} cannot be "
+    "read at the source",
+    meaning="When its records expire is unknown.",
+    steps="1. Grant mirrorwatch DESCRIBE_CONFIGS on these topics; see `configs`.",
+)
+
+OFF = Code(
+    name="retention.off",
+    title="Retention at the source is not read (limits.configs.enabled is "
+    "false)",
+)
+
+NO_DATA = Code(
+    name="retention.no-data",
+    title="Retention at the source has not been read yet",
+)
+
+STALE = Code(
+    name="retention.stale",
+    title="Topics were last listed {seconds:duration} ago",
+)
+
+UNREADABLE = Code(name="retention.unreadable", title="{problem}")
+
+HIDDEN_TOPICS = Code(name="retention.hidden-topics", title="{problem}")

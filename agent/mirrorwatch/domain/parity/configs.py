@@ -5,18 +5,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from ..cluster_view import TopicConfigs
+from ..finding import Finding, Health
 from ..lag.model import LagObservation
-from ..report import (
-    Evidence,
-    Finding,
-    Health,
-    Verdict,
-    agree,
-    conclude,
-    counted,
-    seconds,
-)
-from .topics import names
+from ..report import Verdict, conclude
+from . import configs_texts as texts
 
 __all__ = [
     "MATTERS",
@@ -70,8 +62,6 @@ class ConfigsObservation:
 
     flow: str
     at: datetime
-    source_alias: str
-    target_alias: str
     compared: int = 0
     drifts: tuple[ConfigDrift, ...] = ()
     told: tuple[ConfigDrift, ...] = ()
@@ -184,7 +174,7 @@ def judge_configs(
         flow=flow,
         check="configs",
         now=now,
-        evidence={} if seen is None else _evidence(seen),
+        evidence={},
     )
 
 
@@ -195,28 +185,16 @@ def _find(
     hidden: str | None,
 ) -> Iterator[Finding]:
     if not limits.enabled:
-        yield Finding(
-            "configs.off",
-            Health.OFF,
-            "Config comparison is disabled (limits.configs.enabled is false)",
-        )
+        yield texts.OFF.found(Health.OFF)
         return
     if seen is None:
-        yield Finding(
-            "configs.no-data",
-            Health.UNKNOWN,
-            "Topic configs have not been read yet",
-        )
+        yield texts.NO_DATA.found(Health.UNKNOWN)
         return
-    for text in seen.problems:
-        yield Finding("configs.unreadable", Health.UNKNOWN, text)
+    for problem in seen.problems:
+        yield texts.UNREADABLE.found(Health.UNKNOWN, problem=problem)
     if not seen.fresh:
-        yield Finding(
-            "configs.stale",
-            Health.UNKNOWN,
-            f"Topic configs were last read {seconds(now - seen.at)} ago",
-            numbers={"seconds": (now - seen.at).total_seconds()},
-        )
+        age = now - seen.at
+        yield texts.STALE.found(Health.UNKNOWN, seconds=age.total_seconds())
         return
     due = seen.due
     for name in MATTERS:
@@ -224,17 +202,11 @@ def _find(
         if drifts:
             yield _find_drift(drifts, seen, limits)
     if hidden is not None:
-        yield Finding("configs.hidden-topics", Health.UNKNOWN, hidden)
-    yield Finding(
-        "configs.ok",
+        yield texts.HIDDEN_TOPICS.found(Health.UNKNOWN, problem=hidden)
+    yield texts.OK.found(
         Health.OK,
-        f"{counted(seen.compared, 'topic')} "
-        + agree(seen.compared, "have matching configs")
-        + _pending_note(seen),
-        numbers={
-            "topics": seen.compared,
-            "pending_changes": len(seen.drifts) - len(due),
-        },
+        topics=seen.compared,
+        pending_changes=len(seen.drifts) - len(due),
     )
 
 
@@ -242,17 +214,19 @@ def _find_drift(
     drifts: list[ConfigDrift], seen: ConfigsObservation, limits: ConfigsLimits
 ) -> Finding:
     first = min(drifts, key=lambda d: (not _is_dangerous(d), d.topic))
-    more = len(drifts) - 1
-    return Finding(
-        "configs.differ",
+    setting = None
+    if first.by_default:
+        setting = "broker defaults"
+    elif limits.has_sync and seen.sync is None:
+        setting = "sync.topic.configs.enabled=false"
+    return texts.DIFFER.found(
         Health.WARNING,
-        f"{first.name} of {first.topic} is {first.source} at "
-        f"{seen.source_alias} but {first.target} at {seen.target_alias}"
-        + (f", and differs on {counted(more, 'more topic')}" if more else "")
-        + _danger(first)
-        + _remedy(first, seen, limits),
-        subject={"topic": first.topic, "property": first.name},
-        numbers={"topics": len(drifts)},
+        {"topic": first.topic, "property": first.name},
+        source_value=first.source,
+        target_value=first.target,
+        topics=len(drifts),
+        more_topics=len(drifts) - 1 or None,
+        setting=setting,
     )
 
 
@@ -260,63 +234,3 @@ def _is_dangerous(drift: ConfigDrift) -> bool:
     return drift.name == "max.message.bytes" and (
         int(drift.target) < int(drift.source)
     )
-
-
-def _danger(drift: ConfigDrift) -> str:
-    if _is_dangerous(drift):
-        return ". A record too large for the target can stop MirrorMaker"
-    if drift.name.startswith("retention."):
-        return ". Records are retained longer on one cluster"
-    return ""
-
-
-def _remedy(
-    drift: ConfigDrift, seen: ConfigsObservation, limits: ConfigsLimits
-) -> str:
-    if drift.by_default:
-        return (
-            ". The values are broker defaults, which MirrorMaker does not "
-            "sync. Set it on the topic, or equally on all brokers"
-        )
-    if not limits.has_sync:
-        return (
-            ". Whether MirrorMaker syncs topic configs is not known. If it "
-            "does not, set it at the target manually"
-        )
-    if seen.sync is None:
-        return (
-            ". MirrorMaker does not sync topic configs "
-            "(sync.topic.configs.enabled). Set it at the target manually"
-        )
-    return (
-        f". MirrorMaker syncs topic configs every {seconds(seen.sync)} but "
-        "has not synced this one. Check that it runs and may ALTER_CONFIGS"
-    )
-
-
-def _pending_note(seen: ConfigsObservation) -> str:
-    pending = len(seen.drifts) - len(seen.due)
-    return (
-        f"; {counted(pending, 'change')} not yet synced by MirrorMaker"
-        if pending
-        else ""
-    )
-
-
-def _evidence(seen: ConfigsObservation) -> Evidence:
-    told = {
-        f"differs_{name.replace('.', '_')}": names(
-            d.topic for d in seen.told if d.name == name
-        )
-        for name in sorted({d.name for d in seen.told})
-    }
-    return {
-        "compared_topics": seen.compared,
-        "config_drifts": len(seen.due),
-        "awaited_changes": len(seen.drifts) - len(seen.due),
-        "read_at": seen.at.isoformat(),
-        "config_sync_seconds": None
-        if seen.sync is None
-        else seen.sync.total_seconds(),
-        **told,
-    }

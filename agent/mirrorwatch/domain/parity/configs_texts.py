@@ -1,5 +1,65 @@
 """Texts of the check `configs`."""
 
-__all__ = ["ABOUT"]
+from ..finding import Code
 
-ABOUT = ""
+__all__ = [
+    "ABOUT",
+    "DIFFER",
+    "HIDDEN_TOPICS",
+    "NO_DATA",
+    "OFF",
+    "OK",
+    "STALE",
+    "UNREADABLE",
+]
+
+ABOUT = """\
+Whether topic configs match that decide which records arrive and how long they
+stay: `max.message.bytes`, `retention.ms`, `retention.bytes`, `cleanup.policy`.
+Effective values are compared every five minutes. A difference counts once it
+has outlasted the mirror's own sync (10 min by default) and a minute. Other
+properties, and those that the mirror excludes, are only shown on the page."""
+
+OK = Code(
+    name="configs.ok",
+    title="{topics:topic} compared, with the same configs at the target, "
+    "{pending_changes} pending",
+)
+
+DIFFER = Code(
+    name="configs.differ",
+    title="{property} of {topic} is {source_value} at the source but "
+    "{target_value} at the target[ ({setting})]"
+    "[; differs on {more_topics:more topic}]",
+    meaning="""\
+`max.message.bytes` smaller at the target: a record that is too large fails the
+mirror's task, or makes it hang while it reports `RUNNING`. `retention.*`,
+`cleanup.policy`: records stay longer on one cluster. The page lists each topic
+and property under "Parity".""",
+    steps="""\
+1. Fix a smaller `max.message.bytes` first: set it on the target topic.
+2. Broker defaults: MirrorMaker does not sync them. Set the property on the
+   topic, or equally on all brokers.
+3. `sync.topic.configs.enabled=false`, or a mirror that does not sync configs:
+   set it at the target manually.
+4. Else: does the mirror run? Grant it ALTER_CONFIGS on the topic at the target;
+   its log has the denied request.""",
+)
+
+OFF = Code(
+    name="configs.off",
+    title="Config comparison is disabled (limits.configs.enabled is false)",
+)
+
+NO_DATA = Code(
+    name="configs.no-data", title="Topic configs have not been read yet"
+)
+
+STALE = Code(
+    name="configs.stale",
+    title="Topic configs were last read {seconds:duration} ago",
+)
+
+UNREADABLE = Code(name="configs.unreadable", title="{problem}")
+
+HIDDEN_TOPICS = Code(name="configs.hidden-topics", title="{problem}")

@@ -1,27 +1,18 @@
 """Whether the target has what the flow carries."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import ClassVar
 
 from ..cluster_view import ClusterView, FlowView
 from ..conflicts import Conflict
+from ..finding import Code, Finding, Health, Scalar, Subject
 from ..lag.model import LagObservation
 from ..mirror_records import ConnectorSettings
-from ..report import (
-    Evidence,
-    Finding,
-    Health,
-    Numbers,
-    Verdict,
-    agree,
-    conclude,
-    counted,
-    every,
-    seconds,
-)
+from ..report import Verdict, conclude
 from ..topics import HEARTBEATS, DefaultNaming, FormatNaming, ReplicatedTopics
+from . import topics_texts as texts
 
 __all__ = [
     "Comparison",
@@ -89,7 +80,6 @@ class TopicsObservation:
     """When both sides last answered."""
 
     source_alias: str
-    target_alias: str
     refresh: timedelta
     patience: timedelta
     refreshes: bool = True
@@ -293,7 +283,12 @@ def judge_topics(
         flow=flow,
         check="topics",
         now=now,
-        evidence=_evidence(seen),
+        evidence={}
+        if seen is None
+        else {
+            "topics_by": seen.carried_by,
+            "not_wanted_topics": names(seen.unwanted),
+        },
     )
 
 
@@ -301,274 +296,114 @@ def _find(
     seen: TopicsObservation | None, hidden: str | None
 ) -> Iterator[Finding]:
     if seen is None:
-        yield Finding(
-            "topics.no-data",
-            Health.UNKNOWN,
-            "Topics of both clusters are not known yet",
-        )
+        yield texts.NO_DATA.found(Health.UNKNOWN)
         return
     if not seen.known:
-        for text in seen.problems:
-            yield Finding("topics.unreadable", Health.UNKNOWN, text)
+        for problem in seen.problems:
+            yield texts.UNREADABLE.found(Health.UNKNOWN, problem=problem)
         if not seen.problems:
-            yield Finding(
-                "topics.stale",
-                Health.UNKNOWN,
-                "Topics of both clusters could not be listed recently",
-            )
+            yield texts.STALE.found(Health.UNKNOWN)
         return
     if not seen.carried and not seen.internal:
-        yield Finding(
-            "topics.none",
-            Health.UNKNOWN,
-            f"Mirrorwatch sees no topic of this flow at {seen.source_alias}. "
-            "Check topics.include and its permission DESCRIBE",
-            subject={"cluster": seen.source_alias},
-        )
+        yield texts.NONE.found(Health.UNKNOWN, {"cluster": seen.source_alias})
         return
-    yield from _find_unwanted(seen)
+    if seen.unwanted and seen.chosen:
+        yield _found(texts.FILTERED, Health.CRITICAL, seen.unwanted)
     yield from _find_missing(seen)
     yield from _find_mismatches(seen)
-    yield from _find_cycles(seen)
-    yield from _find_conflicts(seen)
-    yield from _find_misread(seen)
+    yield from _find_loops(seen)
+    yield from _find_misnamed(seen)
     if hidden is not None:
-        yield Finding("topics.hidden-topics", Health.UNKNOWN, hidden)
-    carried = seen.carried - len(seen.unwanted)
-    theirs = every(carried, "replicated topic")
-    yield Finding(
-        "topics.ok",
+        yield texts.HIDDEN_TOPICS.found(Health.UNKNOWN, problem=hidden)
+    left_out = 0 if seen.chosen else len(seen.unwanted) + len(seen.internal)
+    yield texts.OK.found(
         Health.OK,
-        f"{theirs[0].upper()}{theirs[1:]} {agree(carried, 'are present')} "
-        f"at {seen.target_alias} with matching partitions"
-        f"{_pending_note(seen)}{_unwanted_note(seen)}",
-        numbers={
-            "topics": carried,
-            "pending_topics": len(seen.missing) + len(seen.mismatches),
-        },
+        topics=seen.carried - len(seen.unwanted),
+        pending_topics=len(seen.missing) + len(seen.mismatches),
+        filtered_topics=left_out or None,
     )
 
 
-def _find_unwanted(seen: TopicsObservation) -> Iterator[Finding]:
-    if seen.unwanted and seen.chosen:
-        number = len(seen.unwanted)
-        them = agree(number, "them")
-        yield Finding(
-            "topics.filtered",
-            Health.CRITICAL,
-            "MirrorMaker's topic filter does not match "
-            f"{names(seen.unwanted)}, so {agree(number, 'they')} "
-            f"{agree(number, 'are')} not copied. Add {them} to the "
-            f"connector's topics, or remove {them} from topics.include",
-            subject={"topic": min(seen.unwanted)},
-            numbers={"topics": number},
-        )
+def _found(
+    code: Code,
+    health: Health,
+    topics: Sequence[str],
+    subject: Subject | None = None,
+    **numbers: Scalar,
+) -> Finding:
+    """Return one finding about several topics, under the first by name."""
+    return code.found(
+        health,
+        subject or {"topic": min(topics)},
+        topics=len(topics),
+        more_topics=len(topics) - 1 or None,
+        **numbers,
+    )
 
 
-UNREFRESHED = (
-    "MirrorMaker finds new topics and partitions only when it starts "
-    "(refresh.topics.enabled is false). Restart it"
-)
+UNREFRESHED = "refresh.topics.enabled=false"
 
 
 def _find_missing(seen: TopicsObservation) -> Iterator[Finding]:
-    there = seen.target_alias
     absent = [m for m in seen.late if m.hidden is False]
     if absent:
-        oldest = min(m.since for m in absent)
-        yield Finding(
-            "topics.missing",
+        since = min(m.since for m in absent)
+        yield _found(
+            texts.MISSING,
             Health.CRITICAL,
-            f"Missing at {there} for {seconds(seen.at - oldest)}: "
-            f"{names(m.topic for m in absent)}. "
-            + (
-                f"MirrorMaker refreshes topics every {seconds(seen.refresh)}. "
-                "Check that it runs, and that it may read and create topics"
-                if seen.refreshes
-                else UNREFRESHED
-            ),
-            subject={"topic": min(m.topic for m in absent)},
-            numbers={
-                "topics": len(absent),
-                "seconds": (seen.at - oldest).total_seconds(),
-            },
+            [m.topic for m in absent],
+            seconds=(seen.at - since).total_seconds(),
+            setting=None if seen.refreshes else UNREFRESHED,
         )
     hidden = [m.remote for m in seen.late if m.hidden]
     if hidden:
-        yield Finding(
-            "topics.hidden-topics",
-            Health.UNKNOWN,
-            f"Mirrorwatch cannot verify whether {names(hidden)} "
-            f"{agree(len(hidden), 'exist')} at {there}. Grant it DESCRIBE on "
-            "topics there",
-            subject={"topic": min(hidden)},
-            numbers={"topics": len(hidden)},
-        )
+        yield _found(texts.HIDDEN_TOPICS, Health.UNKNOWN, hidden)
     # After a restart they are due at once, and the target was not asked yet.
     unasked = [m.remote for m in seen.late if m.hidden is None]
     if unasked:
-        yield Finding(
-            "topics.no-data",
-            Health.UNKNOWN,
-            f"Whether {names(unasked)} {agree(len(unasked), 'exist')} at "
-            f"{there} is not known yet: not listed there, and not looked up "
-            "by name since mirrorwatch started",
-            subject={"topic": min(unasked)},
-            numbers={"topics": len(unasked)},
-        )
+        yield _found(texts.NO_DATA, Health.UNKNOWN, unasked)
 
 
 def _find_mismatches(seen: TopicsObservation) -> Iterator[Finding]:
-    """Say it of one topic in each direction, and name others: there may be
-    very many.
-    """
-    fewer = [m for m in seen.divided if m.source > m.target]
-    if fewer:
-        first = min(fewer, key=lambda m: (m.since, m.topic))
-        yield Finding(
-            "topics.partitions",
+    """Yield one finding in each direction: there may be very many topics."""
+    for found in (
+        [m for m in seen.divided if m.source > m.target],
+        [m for m in seen.divided if m.source < m.target],
+    ):
+        if not found:
+            continue
+        first = min(found, key=lambda m: (m.since, m.topic))
+        is_missed = first.source > first.target
+        yield _found(
+            texts.PARTITIONS,
             Health.WARNING,
-            f"{first.topic} has {first.source} partitions at "
-            f"{seen.source_alias} but only {first.target} at "
-            f"{seen.target_alias} for {seconds(seen.at - first.since)}: "
-            "records of the other partitions are not copied. "
-            + (
-                "Check that MirrorMaker runs and may ALTER the topic"
-                if seen.refreshes
-                else UNREFRESHED
-            )
-            + _likewise_note(first, fewer),
-            subject={"topic": first.topic},
-            numbers=_divided(first, fewer),
-        )
-    more = [m for m in seen.divided if m.source < m.target]
-    if more:
-        first = min(more, key=lambda m: m.topic)
-        yield Finding(
-            "topics.partitions",
-            Health.WARNING,
-            f"{first.topic} has {first.target} partitions at "
-            f"{seen.target_alias} but only {first.source} at "
-            f"{seen.source_alias}: MirrorMaker writes only to the first "
-            "ones. Partitions were added at the target, or the source topic "
-            "was recreated with fewer" + _likewise_note(first, more),
-            subject={"topic": first.topic},
-            numbers=_divided(first, more),
+            [m.topic for m in found],
+            {"topic": first.topic},
+            source_partitions=first.source,
+            target_partitions=first.target,
+            seconds=(seen.at - first.since).total_seconds(),
+            setting=UNREFRESHED if is_missed and not seen.refreshes else None,
         )
 
 
-def _divided(
-    first: PartitionMismatch, found: list[PartitionMismatch]
-) -> Numbers:
-    return {
-        "source_partitions": first.source,
-        "target_partitions": first.target,
-        "topics": len(found),
-    }
-
-
-def _likewise_note(
-    first: PartitionMismatch, found: list[PartitionMismatch]
-) -> str:
-    others = names(m.topic for m in found if m is not first)
-    return f" (also {others})" if others else ""
-
-
-def _find_cycles(seen: TopicsObservation) -> Iterator[Finding]:
+def _find_loops(seen: TopicsObservation) -> Iterator[Finding]:
     if seen.cycles:
-        yield Finding(
-            "topics.loop",
-            Health.WARNING,
-            f"Replication loop: topics at {seen.target_alias} were copied "
-            f"back to their origin: {names(seen.cycles)}. Use the same "
-            "cluster aliases in all mirrors, then delete these topics",
-            subject={"topic": min(seen.cycles)},
-            numbers={"topics": len(seen.cycles)},
-        )
-
-
-def _find_conflicts(seen: TopicsObservation) -> Iterator[Finding]:
+        yield _found(texts.LOOP, Health.WARNING, seen.cycles)
     for one in seen.conflicts:
-        yield Finding(
-            "topics.loop" if one.loop else "topics.overlap",
-            Health.CRITICAL,
-            f"{one.cause}: {names(one.topics)}. {one.remedy}",
-            subject={"flow": one.other, "topic": one.topics[0]},
-            numbers={"topics": len(one.topics)},
-        )
+        code = texts.LOOP if one.loop else texts.OVERLAP
+        subject = {"flow": one.other, "topic": one.topics[0]}
+        yield _found(code, Health.CRITICAL, one.topics, subject)
 
 
-def _find_misread(seen: TopicsObservation) -> Iterator[Finding]:
-    """Find what the mirror does not copy because of its name alone."""
+def _find_misnamed(seen: TopicsObservation) -> Iterator[Finding]:
     if seen.mistaken:
-        them = agree(len(seen.mistaken), "them")
-        yield Finding(
-            "topics.misnamed",
+        yield _found(
+            texts.MISNAMED,
             Health.WARNING,
-            f"MirrorMaker does not copy {names(seen.mistaken)}: it takes "
-            f"topics with {seen.target_part} as a part of their name for "
-            f"copies from {seen.target_alias}, but {seen.target_alias} has "
-            f"no such original. Rename {them}, or add {them} to "
-            "topics.exclude",
-            subject={"topic": min(seen.mistaken)},
-            numbers={"topics": len(seen.mistaken)},
+            seen.mistaken,
+            alias=seen.target_part,
         )
     if seen.internal and seen.chosen:
-        them = agree(len(seen.internal), "them")
-        yield Finding(
-            "topics.misnamed",
-            Health.WARNING,
-            f"MirrorMaker does not copy {names(seen.internal)}: before Kafka "
-            "4.0 it never copies topics whose names end in internal, and no "
-            f"task has {them}. Update MirrorMaker, rename {them}, or add "
-            f"{them} to topics.exclude",
-            subject={"topic": min(seen.internal)},
-            numbers={"topics": len(seen.internal)},
+        yield _found(
+            texts.MISNAMED, Health.WARNING, seen.internal, suffix="internal"
         )
-
-
-def _pending_note(seen: TopicsObservation) -> str:
-    pending = len(seen.missing) + len(seen.mismatches)
-    if not pending:
-        return ""
-    new, grown = agree(pending, "are new"), agree(pending, "have grown")
-    return f"; {pending} of them {new} or {grown}, not due yet"
-
-
-def _unwanted_note(seen: TopicsObservation) -> str:
-    """Say of how many topics the mirror's configuration says that they are
-    not copied, where nobody else chose them.
-    """
-    left_out = 0 if seen.chosen else len(seen.unwanted) + len(seen.internal)
-    if not left_out:
-        return ""
-    return (
-        f"; {counted(left_out, 'more topic')} at {seen.source_alias} "
-        f"{agree(left_out, 'are')} not copied, by MirrorMaker's own topic "
-        "filter"
-    )
-
-
-def _evidence(seen: TopicsObservation | None) -> Evidence:
-    if seen is None:
-        return {}
-    rare = {
-        "topics_by": seen.carried_by,
-        "internal_topics": names(seen.internal),
-        "mistaken_for_copies": names(seen.mistaken),
-    }
-    return {
-        **{name: value for name, value in rare.items() if value},
-        "topics": seen.carried,
-        "missing_topics": seen.absent,
-        "awaited_topics": len(seen.missing) - len(seen.late),
-        "partition_mismatches": len(seen.divided),
-        "not_wanted_by_mirror": len(seen.unwanted),
-        "not_wanted_topics": names(seen.unwanted) or None,
-        "only_at_target": len(seen.left_over),
-        "only_at_target_topics": names(seen.left_over) or None,
-        "other_replication_factor": len(seen.other_replication),
-        "other_replication_factor_topics": names(seen.other_replication)
-        or None,
-        "refresh_seconds": seen.refresh.total_seconds(),
-    }
