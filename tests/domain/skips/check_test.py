@@ -246,11 +246,11 @@ def test_findings_name_the_newest_ranges_of_each_partition() -> None:
         judged(happened((first, 11), (other, 2))),
         "skips.dropped",
         records=13,
-        offsets="partition 4: 7-8; partition 3: 30-39, 10",
+        ranges="partition 4: 7-8; partition 3: 30-39, 10",
     )
     many = replace(SKIP, ranges=tuple((n, n) for n in range(0, 22, 2)))
     found = find(judged(happened((many, 11))), "skips.dropped", records=11)
-    assert str(found.numbers["offsets"]).endswith(" 2; ...")
+    assert str(found.numbers["ranges"]).endswith(" 2; ...")
 
 
 def test_at_most_a_hundred_topics_are_named() -> None:

@@ -1,7 +1,7 @@
 """The check ``skips``: each record copied, and once."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from ..finding import Code, Finding, Health
 from ..lag.model import LagObservation
+from ..offsets import name_ranges
 from ..report import Evidence, Verdict, conclude, topic_subject
 from . import texts
 from .model import (
@@ -22,7 +23,6 @@ from .model import (
 __all__ = ["SkipsLimits", "judge_skips"]
 
 
-_RANGES_SHOWN = 10
 _TOPICS_SHOWN = 100
 """Findings of one code; their number `topics` has the count."""
 
@@ -166,7 +166,11 @@ def _find_counted(
             records=kinds.total(),
             partitions=len(partitions),
             topics=len(topics),
-            offsets=_offsets(event for event, _ in those),
+            ranges=name_ranges(
+                (event.partition, first, last)
+                for event, _ in those
+                for first, last in reversed(event.ranges)
+            ),
             **(kinds if len(_KINDS[code.name]) > 1 else {}),
         )
 
@@ -177,21 +181,6 @@ _KINDS = {
     "skips.unverifiable": {SkipKind.UNVERIFIABLE},
     "skips.duplicated": {SkipKind.REPEATED},
 }
-
-
-def _offsets(newest_first: Iterable[SkipEvent]) -> str:
-    """Return source offsets by partition: ``partition 1: 219-223, 230``."""
-    ranges = (
-        (event.partition, offsets)
-        for event in newest_first
-        for offsets in reversed(event.ranges)
-    )
-    named: dict[int, list[str]] = {}
-    for partition, (first, last) in islice(ranges, _RANGES_SHOWN):
-        offsets = f"{first}-{last}" if first != last else f"{first}"
-        named.setdefault(partition, []).append(offsets)
-    parts = [f"partition {p}: {', '.join(of)}" for p, of in named.items()]
-    return "; ".join(parts) + ("; ..." if next(ranges, None) else "")
 
 
 def _find_losses(seen: SkipsObservation, since: datetime) -> Iterator[Finding]:

@@ -30,7 +30,7 @@ nor what was copied before its first start: the audit does."""
 
 DROPPED = Code(
     name="skips.dropped",
-    title="{mirror} dropped {records:record} of {topic} ({offsets})"
+    title="{mirror} dropped {records:record} of {topic} ({ranges})"
     "[; {head:record} before the first copied one]"
     "[; {tail:record} below the committed position, without a later copy]"
     "[; {sampled:record} found in a sample: a lower bound]",
@@ -53,7 +53,7 @@ Critical for an hour, or until each has a copy. See
 TRUNCATED = Code(
     name="skips.truncated",
     title="{records:record} of {topic} copied, then lost at the target by a "
-    "truncated log ({offsets})",
+    "truncated log ({ranges})",
     meaning="""\
 Proved: an unclean leader election or a lost disk. The mirror does not copy them
 again. Consumers at the target may have read them before.""",
@@ -83,7 +83,7 @@ or ends it.""",
 
 DUPLICATED = Code(
     name="skips.duplicated",
-    title="{mirror} copied {records:record} of {topic} again ({offsets})",
+    title="{mirror} copied {records:record} of {topic} again ({ranges})",
     meaning="""\
 None was lost; consumers at the target see duplicates. Usual causes: a kill
 between copying and committing, offsets that were reset, two tasks writing at
@@ -94,7 +94,7 @@ once (one was frozen and resumed).""",
 UNVERIFIABLE = Code(
     name="skips.unverifiable",
     title="{records:record} of {topic} unverifiable: records or copies are "
-    "gone or altered ({offsets})",
+    "gone or altered ({ranges})",
     meaning="""\
 No loss is proved. The reason for a difference can no longer be read: expired,
 altered, too long a range, or a log at the source that was truncated. Offsets
