@@ -26,10 +26,10 @@ __all__ = [
 ABOUT = """\
 The proof: once a day every record since the last audit is compared on both
 clusters, by counts and checksums, and record by record where these differ.
-Runs on Spark, as a process of its own (`mirrorwatch audit run`). Each
-difference is read again, with a wider range. Findings hold until the next
-completed audit, also of records copied again meanwhile; a failed audit never
-improves the verdict. Details are in the report that the verdict links to."""
+Runs on Spark as a process of its own (`mirrorwatch audit run`). Each difference
+is read again with a wider range. Findings hold until the next completed audit,
+also of records copied again meanwhile. Details are in the report that the
+verdict links to."""
 
 OUTCOMES: Mapping[str, str] = {
     "timeout": "stopped at the time limit audit.timeout",

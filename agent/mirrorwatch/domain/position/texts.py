@@ -72,21 +72,18 @@ RECREATED = Code(
     "[; {records_at_most:new record} unverifiable]"
     "[; at most {old_records_at_most:record} of the old topic not copied]",
     meaning="""\
-A position of the old topic does not apply to the new one. Once the new log has
-grown past it, the records below are never copied. Skipped ones are proved by
-the first record copied afterwards, and are still at the source. Records of the
-old topic, or of partitions that are no more, are gone; where their number is
-missing, mirrorwatch had not seen its end. Unverifiable: two tasks, or another
-producer at the target. Warning: empty, or restarted from the beginning (the
-target may hold old records, too).""",
+Once the new log has grown past the old position, the records below are never
+copied; they are still at the source. Records of the old topic, or of partitions
+that are no more, are gone; without a number, mirrorwatch had not seen its end.
+Unverifiable: two tasks or another producer at the target. Warning: empty, or
+restarted from the beginning (the target may hold old records, too).""",
     steps="""\
-1. With a position of the old topic: stop the mirror, delete the
-   [committed offsets](#delete-or-set-committed-offsets) of the topic before its
-   log grows past it, resume. Copies made before are duplicated.
-2. With records skipped: the same, now.
-3. Without committed offsets, have the mirror copy the topic from its start.
-4. Unverifiable: [run an audit](#settle-an-unverifiable-range).
-5. Find out who recreated it.""",
+1. Old position, or records not copied: stop the mirror, delete the
+   [committed offsets](#delete-or-set-committed-offsets) of the topic, before its
+   log grows past the position, and resume. Earlier copies are duplicated. A
+   mirror without committed offsets: have it copy the topic from its start.
+2. Unverifiable: [run an audit](#settle-an-unverifiable-range).
+3. Find out who recreated it.""",
 )
 
 TARGET_RECREATED = Code(

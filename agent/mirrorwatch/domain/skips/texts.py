@@ -36,11 +36,10 @@ DROPPED = Code(
     "[; {sampled:record} found in a sample: a lower bound]",
     meaning="""\
 Proved: the source had them, the mirror went past them, no copy exists. Where
-copies beside them expired, more offsets are listed than were dropped.
-Critical for an hour, or until each has a copy. See
-`mirrorwatch_skipped_records_total` for the total.""",
+copies beside them expired, more offsets are listed than were dropped. Critical
+for an hour, or until each has a copy.""",
     steps="""\
-1. Check `transforms` and `predicates` of the connector, and its log then.
+1. Check `transforms` and `predicates` of the connector, and its log at that time.
 2. *Below the committed position*: `errors.tolerance=all` drops what cannot be
    written; the log has the error.
 3. *Before the first copied one*: set `auto.offset.reset=earliest`.
