@@ -9,11 +9,6 @@ from mirrorwatch.config import Config
 from mirrorwatch.config.mirror import MirrorConfig
 from mirrorwatch.domain.checks import CHECKS, judge
 from mirrorwatch.domain.mirror_kinds import KINDS
-from mirrorwatch.domain.position.model import (
-    PositionObservation,
-    Reset,
-    ResetKind,
-)
 from mirrorwatch.domain.report import Health
 from mirrorwatch.exceptions import ConfigError
 from mirrorwatch.mirrors import MIRRORS
@@ -111,75 +106,6 @@ def test_without_positions_canary_parity_and_audit_stay(kind: str) -> None:
     parity = {"topics", "configs", "schemas"}
     assert on == {"canary", "latency", "readers", "audit", *parity}
     assert flow in config.audited_flows
-
-
-def told_of_losses(kind: str) -> str:
-    """Return what is said of losses, one after the other, of each kind."""
-    config = configured(kind=kind, **KEYS.get(kind, {}))
-    (flow,) = config.flows
-    limits = {flow.name: config.to_limits(flow)}
-    seen: list[Any] = [
-        PositionObservation(
-            flow=flow.name,
-            at=NOON,
-            source="a",
-            target="b",
-            partitions=1,
-            counts={},
-            keeps_offsets=KINDS[kind].keeps_offsets,
-            resets=tuple(
-                Reset(
-                    number=number,
-                    kind=reset,
-                    topic="t",
-                    began=NOON,
-                    settled=settled,
-                    partition=0,
-                    first=1,
-                    end=5,
-                    log_end=log_end,
-                )
-                for number, (reset, settled, log_end) in enumerate(
-                    [
-                        (ResetKind.BEYOND, None, 9),
-                        (ResetKind.SOURCE_RECREATED, None, 9),
-                        (ResetKind.SOURCE_RECREATED, None, 3),
-                        (ResetKind.TARGET_RECREATED, NOON, None),
-                    ]
-                )
-            ),
-        ),
-    ]
-    texts = [
-        str(text)
-        for verdict in judge(limits, seen, NOON)
-        if verdict.check == "position"
-        for text in (verdict.reason, *verdict.evidence.values())
-    ]
-    return "\n".join(texts)
-
-
-@pytest.mark.parametrize("kind", [*GROUPS, *ON_CONNECT, *LINKS, "ureplicator"])
-def test_what_to_do_about_a_loss_exists_at_its_mirror(kind: str) -> None:
-    told = told_of_losses(kind)
-    assert told.count(KINDS[kind].title.removeprefix("the ")) > 3
-    assert "MirrorMaker" not in told.replace("MirrorMaker 1", "")
-    commits = kind not in LINKS
-    assert ("its committed offsets of the topic" in told) == commits
-    assert ("from the start before it resumes" in told) != commits
-    assert ("copies them again" in told) != commits
-
-
-def test_mirrormaker_2_is_told_by_its_own_settings() -> None:
-    told = told_of_losses("mirrormaker2")
-    for text in (
-        (
-            "are gone there, and MirrorMaker does not copy them again. If "
-            "they are needed, reset its committed offsets of the topic"
-        ),
-        "Delete its committed offsets of the topic before it resumes",
-    ):
-        assert text in told
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))

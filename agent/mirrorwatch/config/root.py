@@ -535,9 +535,6 @@ class Config(Model):
             "bottleneck": replace(
                 limits.bottleneck, enabled=flow.mirror.jmx is not None
             ),
-            "position": replace(
-                limits.position, commits=flow.mirror.traits.commits
-            ),
             "retention": replace(
                 limits.retention, enabled=limits.configs.enabled
             ),

@@ -87,11 +87,6 @@ class MirrorTraits:
         return self.on_connect and not self.in_connect
 
     @property
-    def commits(self) -> bool:
-        """Whether it has committed offsets that can be reset."""
-        return self.has_positions and not self.keeps_offsets
-
-    @property
     def has_heartbeats(self) -> bool:
         """Whether it writes heartbeats, and so treats topics of that name
         unlike others.

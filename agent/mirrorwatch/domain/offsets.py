@@ -7,7 +7,7 @@ Ranges cost as much as they have gaps.
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "RangeSet",
     "SafeStart",
     "discard",
+    "name_ranges",
     "newest",
     "to_number",
     "to_ranges",
@@ -196,6 +197,31 @@ def to_ranges(offsets: Iterable[int]) -> RangeSet:
 def newest(ranges: RangeSet, most: int) -> RangeSet:
     """Return the highest ranges of a set, at most so many."""
     return RangeSet(list(ranges)[-most:])
+
+
+_RANGES_NAMED = 10
+
+
+def name_ranges(ranges: Iterable[tuple[int, int, int]]) -> str | None:
+    """Return the first ranges by partition: ``partition 1: 219-223, 230``.
+
+    Parameters
+    ----------
+    ranges
+        Partition, first and last offset of each.
+
+    Returns
+    -------
+    str
+        Ten ranges at most; `None` without any.
+    """
+    left = iter(ranges)
+    named: dict[int, list[str]] = {}
+    for partition, first, last in islice(left, _RANGES_NAMED):
+        offsets = f"{first}-{last}" if first != last else f"{first}"
+        named.setdefault(partition, []).append(offsets)
+    parts = [f"partition {p}: {', '.join(of)}" for p, of in named.items()]
+    return "; ".join(parts + ["..."] * any(True for _ in left)) or None
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,7 @@ from tests.support.audit import (
     with_findings,
 )
 from tests.support.builders import FLOW, NOON
+from tests.support.findings import find
 
 RUNNING = an_attempt("running", began=4 * HOUR)
 NEWER = an_attempt("running")
@@ -160,11 +161,13 @@ def test_what_is_proved_is_one_finding_for_each_topic(
             of_other,
         )
     )
-    assert [(f.code, f.subject, f.numbers) for f in verdict.findings] == [
-        (f"audit.{kind}", {"topic": "events"}, {"records": 19}),
-        (f"audit.{kind}", {"topic": "other"}, {"records": 3}),
+    assert [
+        (f.code, f.subject, f.numbers["records"]) for f in verdict.findings
+    ] == [
+        (f"audit.{kind}", {"topic": "events"}, 19),
+        (f"audit.{kind}", {"topic": "other"}, 3),
         # What is lost is told before what is doubled.
-        ("audit.duplicated", {"topic": "events"}, {"records": 99}),
+        ("audit.duplicated", {"topic": "events"}, 99),
     ]
     assert {f.health for f in verdict.findings} == {Health.CRITICAL}
     assert verdict.evidence[f"{kind}_records"] == 22
@@ -172,23 +175,27 @@ def test_what_is_proved_is_one_finding_for_each_topic(
 
 def test_records_are_counted_that_no_range_was_kept_of() -> None:
     night = a_night(topics=(TopicTally(topic="t", found={"dropped": 7}),))
-    found = judged(night=night).findings[0]
-    assert (found.code, found.subject) == ("audit.dropped", {"topic": "t"})
-    assert found.numbers == {"records": 7}
+    verdict = judged(night=night)
+    find(verdict, "audit.dropped", topic="t", records=7, source_ranges=None)
 
 
 def test_what_could_not_be_verified_is_counted() -> None:
     topics = (TopicTally(topic="events", unverifiable=81),)
     night = a_night(topics=topics, gaps=(GAP, GAP), gaps_total=70)
-    found = judged(night=night).findings[0]
-    assert found.code == "audit.unverifiable"
-    assert found.subject == {"topic": "events", "partition": 1}
-    assert found.numbers == {"records": 81, "ranges": 70}
+    find(
+        judged(night=night),
+        "audit.unverifiable",
+        topic="events",
+        partition=1,
+        records=81,
+        ranges=70,
+        problem=GAP.reason,
+    )
 
 
 def test_a_clean_night_says_of_what() -> None:
     verdict = judged(night=a_night(stated={"in_flight": 3, "expired": 9}))
-    assert verdict.findings[0].numbers == {"records": 1000, "topics": 2}
+    find(verdict, "audit.ok", records=1000, topics=2, stated_records=12)
     assert verdict.evidence["source_records"] == 1000
     assert verdict.evidence["dropped_records"] == 0
     assert verdict.evidence["next_due"] == "2026-01-03T02:00:00+00:00"
@@ -196,12 +203,25 @@ def test_a_clean_night_says_of_what() -> None:
     assert verdict.evidence["expired_records"] == 9
 
 
-def test_findings_are_named_with_kind_count_and_place() -> None:
+def test_findings_name_the_ranges_of_each_partition() -> None:
     verdict = judged(
         with_findings(a_days_finding(), a_days_finding(count=2, partition=1))
     )
-    assert verdict.evidence["finding_2"] == (
-        "2 dropped: events partition 1 (source offsets 42 to 57, 99)"
+    ranges = "partition 3: 42-57, 99; partition 1: 42-57, 99"
+    find(verdict, "audit.dropped", source_ranges=ranges, target_ranges=None)
+
+
+def test_topics_with_far_fewer_records_are_counted() -> None:
+    topics = tuple(
+        TopicTally(topic=name, source_records=records, usual_records=1000)
+        for name, records in (("a", 10), ("b", 0), ("c", 990))
+    )
+    find(
+        judged(night=a_night(topics=topics)),
+        "audit.ok",
+        shrunk_topics=2,
+        shrunk_topic="b",
+        shrunk_percent=100,
     )
 
 

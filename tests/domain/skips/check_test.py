@@ -69,7 +69,7 @@ ONE = {"topic": "t", "partition": 3, "records": 10, "partitions": 1}
 @pytest.mark.parametrize(
     ("seen", "health", "code", "facts"),
     [
-        (CALM, Health.OK, "ok", {"partitions": 7, "merged_topics": 0}),
+        (CALM, Health.OK, "ok", {"partitions": 7, "merged_topics": None}),
         (None, Health.UNKNOWN, "no-data", {}),
         (
             replace(CALM, at=since(2)),
@@ -239,24 +239,27 @@ def test_suspicions_are_one_finding_for_each_topic() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("kind", "name"),
-    [
-        (SkipKind.SKIPPED, "skip_1"),
-        (SkipKind.REPEATED, "repeat_1"),
-        (SkipKind.UNVERIFIABLE, "unverifiable_1"),
-    ],
-)
-def test_the_evidence_names_ranges_of_the_window(
-    kind: SkipKind, name: str
-) -> None:
-    young = judged(happened((an_event(kind, 9), 10)))
-    assert young.evidence[name] == (
-        "10 of t partition 3 (source offsets 30 to 39)"
+def test_findings_name_the_newest_ranges_of_each_partition() -> None:
+    first = replace(SKIP, ranges=((10, 10), (30, 39)), count=11)
+    other = replace(SKIP, partition=4, ranges=((7, 8),), count=2)
+    find(
+        judged(happened((first, 11), (other, 2))),
+        "skips.dropped",
+        records=13,
+        ranges="partition 4: 7-8; partition 3: 30-39, 10",
     )
-    if kind is not SkipKind.SKIPPED:
-        old = judged(happened((an_event(kind, 61), 10)))
-        assert name not in old.evidence
+    many = replace(SKIP, ranges=tuple((n, n) for n in range(0, 22, 2)))
+    found = find(judged(happened((many, 11))), "skips.dropped", records=11)
+    assert str(found.numbers["ranges"]).endswith(" 2; ...")
+
+
+def test_at_most_a_hundred_topics_are_named() -> None:
+    drops = [(replace(SKIP, topic=f"t{n}"), 1) for n in range(120)]
+    found = judged(happened(*drops)).findings
+    named = [f for f in found if f.code == "skips.dropped"]
+    assert len(named) == 100
+    assert named[0].subject["topic"] == "t119"
+    assert named[0].numbers["topics"] == 120
 
 
 def test_the_evidence_adds_all_topics() -> None:

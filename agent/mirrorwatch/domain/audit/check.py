@@ -1,49 +1,40 @@
-"""The check ``audit``: what the nightly comparison of both sides found."""
+"""The check ``audit``: findings of the nightly comparison of both sides."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from ..report import (
-    Evidence,
-    Finding,
-    Health,
-    Subject,
-    Verdict,
-    agree,
-    conclude,
-    counted,
-    seconds,
-)
-from ..topics import filtered_note
+from ..finding import Code, Finding, Health, Subject
+from ..offsets import name_ranges
+from ..report import Evidence, Verdict, conclude
+from . import texts
 from .flow_result import (
     ERRORS,
     KINDS,
     Attempt,
     AuditObservation,
     FlowResult,
-    TopicTally,
 )
 from .plan import Unverifiable
-from .result import AuditFinding, FindingKind
+from .result import FindingKind
 
 __all__ = ["AuditLimits", "judge_audit"]
 
 
-_RANGES_SHOWN = 3
-_SHOWN = 20
+_TOPICS_SHOWN = 100
+"""Findings of one code; their number `topics` has the count."""
+
+_CODES: dict[FindingKind, Code] = {
+    "dropped": texts.DROPPED,
+    "corrupted": texts.CORRUPTED,
+    "extra": texts.EXTRA,
+    "duplicated": texts.DUPLICATED,
+}
 
 Facts = Iterator[tuple[str, str | int | float | bool | None]]
 
 
-def show_audit(seen: AuditObservation) -> Evidence:
-    """Return the sums of the last audit, and what stands out in it.
-
-    Parameters
-    ----------
-    seen
-        What is known of the flow's audits.
-    """
+def _evidence(seen: AuditObservation) -> Evidence:
     found = dict(_show_night(seen.night)) if seen.night is not None else {}
     if seen.report is not None:
         # The page makes a link of it.
@@ -55,37 +46,8 @@ def show_audit(seen: AuditObservation) -> Evidence:
     return found
 
 
-def time_of(at: datetime) -> str:
-    """Return a time as a person reads it."""
+def _time(at: datetime) -> str:
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-
-
-def label_of(finding: AuditFinding) -> str:
-    """Return topic, partition and offsets, as a person reads them."""
-    where = f"{finding.topic} partition {finding.partition}"
-    sides = [
-        f"{side} offsets {_show_ranges(ranges)}"
-        for side, ranges in (
-            ("source", finding.source_offsets),
-            ("target", finding.target_offsets),
-        )
-        if ranges
-    ]
-    return f"{where} ({'; '.join(sides)})" if sides else where
-
-
-def gap_of(gap: Unverifiable) -> str:
-    """Return what could not be judged, and why."""
-    where = "" if gap.partition is None else f" partition {gap.partition}"
-    return f"{gap.topic}{where}: {gap.reason}"
-
-
-def _show_ranges(ranges: Sequence[tuple[int, int]]) -> str:
-    names = ", ".join(
-        str(first) if first == last else f"{first} to {last}"
-        for first, last in ranges[:_RANGES_SHOWN]
-    )
-    return names + (" and others" if len(ranges) > _RANGES_SHOWN else "")
 
 
 def _show_night(night: FlowResult) -> Facts:
@@ -104,15 +66,6 @@ def _show_night(night: FlowResult) -> Facts:
     yield "unverifiable_records", sum(t.unverifiable for t in night.topics)
     for reason, count in sorted(night.stated.items()):
         yield f"{reason}_records", count
-    for number, finding in enumerate(night.findings[:_SHOWN], start=1):
-        yield (
-            f"finding_{number}",
-            f"{finding.count} {finding.kind}: {label_of(finding)}",
-        )
-    for number, gap in enumerate(night.gaps[:_SHOWN], start=1):
-        yield f"unverifiable_{number}", gap_of(gap)
-    for number, (topic, percent) in enumerate(night.shrunk[:_SHOWN], start=1):
-        yield f"shrunk_{number}", f"{topic}: {percent} % fewer than usual"
 
 
 def _show_attempt(attempt: Attempt) -> Facts:
@@ -131,13 +84,6 @@ seconds, and a folder on another machine may take a while to answer."""
 CLOCKS = timedelta(minutes=1)
 """By how much an audit may begin before it was due: its machine has a clock
 of its own."""
-
-WORDS = {
-    "dropped": "are missing at the target",
-    "corrupted": "differ at the target",
-    "extra": "are at the target but not at the source",
-    "duplicated": "are duplicated at the target",
-}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -176,18 +122,14 @@ def judge_audit(
     failed since proves nothing, so it never makes the verdict better.
     """
     if not limits.enabled:
-        off = Finding(
-            "audit.off",
-            Health.OFF,
-            "Records are not compared: audit is not configured",
-        )
+        off = texts.OFF.found(Health.OFF)
         return conclude([off], flow=flow, check="audit", now=now, evidence={})
     return conclude(
         _find(seen, limits, now),
         flow=flow,
         check="audit",
         now=now,
-        evidence={} if seen is None else show_audit(seen),
+        evidence={} if seen is None else _evidence(seen),
     )
 
 
@@ -195,90 +137,69 @@ def _find(
     seen: AuditObservation | None, limits: AuditLimits, now: datetime
 ) -> Iterator[Finding]:
     if seen is None:
-        yield Finding(
-            "audit.no-data",
-            Health.UNKNOWN,
-            "Audit results have not been read yet",
-        )
+        yield texts.NO_DATA.found(Health.UNKNOWN)
         return
     if seen.night is not None:
         yield from _judge_night(seen.night)
     yield from _judge_attempt(seen, limits, now)
-    if now - seen.at > STALE:
-        yield Finding(
-            "audit.stale",
-            Health.UNKNOWN,
-            f"Audit results were last read {seconds(now - seen.at)} ago. "
-            "Check that the folder audit.out answers",
-            numbers={"seconds": (now - seen.at).total_seconds()},
-        )
+    age = now - seen.at
+    if age > STALE:
+        yield texts.STALE.found(Health.UNKNOWN, seconds=age.total_seconds())
     for problem in seen.problems:
-        yield Finding("audit.unreadable", Health.UNKNOWN, problem)
+        yield texts.UNREADABLE.found(Health.UNKNOWN, problem=problem)
     if seen.night is None or seen.night.partial:
-        when = f" at {time_of(seen.next_due)}" if seen.next_due else ""
-        yield Finding(
-            "audit.no-data",
-            Health.UNKNOWN,
-            f"No audit of this flow has run yet; the next one is due{when}",
-        )
+        due = _time(seen.next_due) if seen.next_due else None
+        yield texts.NO_DATA.found(Health.UNKNOWN, next_due=due)
 
 
 def _judge_night(night: FlowResult) -> Iterator[Finding]:
-    by = f"in the audit up to {time_of(night.end)}"
+    until = _time(night.end)
     for kind in ERRORS:
-        for topic in sorted(night.topics, key=lambda t: -t.found.get(kind, 0)):
-            if topic.found.get(kind, 0):
-                yield _find_errors(night, topic, kind, by)
+        yield from _find_errors(night, kind, until)
     if night.gaps:
-        rest = night.gaps_total - 1
-        more = f"; and {counted(rest, 'more range')}" if rest else ""
-        yield Finding(
-            "audit.unverifiable",
+        worst = night.gaps[0]
+        yield texts.UNVERIFIABLE.found(
             Health.WARNING,
-            f"Some records could not be verified {by}: "
-            f"{gap_of(night.gaps[0])}{more}",
-            subject=_place(night.gaps[0]),
-            numbers={
-                "records": sum(t.unverifiable for t in night.topics),
-                "ranges": night.gaps_total,
-            },
+            _place(worst),
+            records=sum(t.unverifiable for t in night.topics),
+            ranges=night.gaps_total,
+            problem=worst.reason,
+            audited_until=until,
         )
     if night.more:
-        yield Finding(
-            "audit.partial",
-            Health.UNKNOWN,
-            f"Only part of the records was compared {by}. The next run "
-            "compares the rest",
-        )
+        yield texts.PARTIAL.found(Health.UNKNOWN, audited_until=until)
     elif not night.wrong and not night.gaps:
-        yield _praise(night, by)
+        yield _praise(night, until)
 
 
 def _find_errors(
-    night: FlowResult, topic: TopicTally, kind: FindingKind, by: str
-) -> Finding:
-    total = topic.found[kind]
-    largest = next(
-        (
+    night: FlowResult, kind: FindingKind, until: str
+) -> Iterator[Finding]:
+    found = [t for t in night.topics if t.found.get(kind, 0)]
+    worst_first = sorted(found, key=lambda t: -t.found[kind])
+    for topic in worst_first[:_TOPICS_SHOWN]:
+        errors = [
             f
             for f in night.findings
             if f.kind == kind and f.topic == topic.topic
-        ),
-        None,
-    )
-    count = total if largest is None else largest.count
-    where = topic.topic if largest is None else label_of(largest)
-    rest = total - count
-    return Finding(
-        f"audit.{kind}",
-        Health.CRITICAL,
-        f"{counted(count, 'record')} of {where} "
-        + agree(count, WORDS[kind])
-        + (f"; {rest} more in other ranges" if rest > 0 else "")
-        + f", {by}",
-        subject={"topic": topic.topic},
-        numbers={"records": total},
-    )
+        ]
+        yield _CODES[kind].found(
+            Health.CRITICAL,
+            {"topic": topic.topic},
+            records=topic.found[kind],
+            topics=len(found),
+            source_ranges=name_ranges(
+                (f.partition, *range_)
+                for f in errors
+                for range_ in f.source_offsets
+            ),
+            target_ranges=name_ranges(
+                (f.partition, *range_)
+                for f in errors
+                for range_ in f.target_offsets
+            ),
+            audited_until=until,
+        )
 
 
 def _place(gap: Unverifiable) -> Subject:
@@ -286,32 +207,20 @@ def _place(gap: Unverifiable) -> Subject:
     return {"topic": gap.topic, **named}
 
 
-def _praise(night: FlowResult, by: str) -> Finding:
-    records = sum(topic.source_records for topic in night.topics)
-    stated = sum(night.stated.values())
-    differ = f"{stated:,} {agree(stated, 'differ for a known reason')}"
-    rest = f"; {differ}, see the evidence" if stated else ""
-    rest += _note_shrunk(night.shrunk)
-    filtered = filtered_note(t.found.get("filtered", 0) for t in night.topics)
-    if filtered:
-        rest = f", except for {filtered}{rest}"
-    return Finding(
-        "audit.ok",
+def _praise(night: FlowResult, until: str) -> Finding:
+    shrunk = night.shrunk
+    topic, percent = shrunk[0] if shrunk else (None, None)
+    return texts.OK.found(
         Health.OK,
-        f"{counted(records, 'record')} of "
-        f"{counted(len(night.topics), 'topic')} compared, none missing, "
-        f"altered or duplicated {by}{rest}",
-        numbers={"records": records, "topics": len(night.topics)},
+        records=sum(topic.source_records for topic in night.topics),
+        topics=len(night.topics),
+        stated_records=sum(night.stated.values()) or None,
+        filtered_records=night.found("filtered") or None,
+        shrunk_topics=len(shrunk) or None,
+        shrunk_topic=topic,
+        shrunk_percent=percent,
+        audited_until=until,
     )
-
-
-def _note_shrunk(shrunk: Sequence[tuple[str, int]]) -> str:
-    """Return what a source wrote far less than usual: no fault of a mirror."""
-    if not shrunk:
-        return ""
-    (topic, percent), *others = shrunk
-    more = f", and {counted(len(others), 'more topic')}" if others else ""
-    return f"; {topic} had {percent} % fewer records than usual{more}"
 
 
 def _judge_attempt(
@@ -333,8 +242,10 @@ def _judge_attempt(
             overdue is None or overdue < attempt.due
         )
         if attempt.outcome != "finished" and unfinished and not waits:
-            yield Finding(
-                "audit.failed", Health.WARNING, _blame(attempt, limits)
+            yield texts.FAILED.found(
+                Health.WARNING,
+                due=_time(attempt.due),
+                problem=texts.OUTCOMES.get(attempt.outcome, attempt.error),
             )
             return
     if overdue is None:
@@ -345,39 +256,15 @@ def _judge_attempt(
         return
     runs = attempt is not None and attempt.outcome == "running"
     if attempt is not None and runs and attempt.due <= overdue:
-        yield Finding(
-            "audit.late",
+        yield texts.LATE.found(
             Health.WARNING,
-            f"The audit due at {time_of(attempt.due)} is late: it has run "
-            f"for {seconds(now - attempt.began_at)} and is stopped after "
-            f"{seconds(limits.timeout)} (audit.timeout)",
-            numbers={"seconds": (now - attempt.began_at).total_seconds()},
+            due=_time(attempt.due),
+            seconds=(now - attempt.began_at).total_seconds(),
+            timeout_seconds=limits.timeout.total_seconds(),
         )
         return
-    yield Finding(
-        "audit.missed",
+    yield texts.MISSED.found(
         Health.WARNING,
-        "No audit of this flow has completed since the one due at "
-        f"{time_of(overdue)}. Check that it was started and writes to "
-        "audit.out",
-        numbers={"seconds": (now - overdue).total_seconds()},
+        due=_time(overdue),
+        seconds=(now - overdue).total_seconds(),
     )
-
-
-def _blame(attempt: Attempt, limits: AuditLimits) -> str:
-    which = f"The audit due at {time_of(attempt.due)}"
-    match attempt.outcome:
-        case "timeout":
-            how = (
-                f"did not complete within {seconds(limits.timeout)} "
-                "(audit.timeout) and was stopped"
-            )
-        case "refused":
-            how = "was not run: another one was running on audit.out"
-        case "stopped":
-            how = "was stopped together with mirrorwatch"
-        case "abandoned":
-            how = "was interrupted when mirrorwatch was killed"
-        case _:
-            how = f"failed: {attempt.error}"
-    return f"{which} {how}. The next audit covers its records"

@@ -526,9 +526,6 @@ class PositionObservation:
 
     counts: Mapping[str, int]
     problems: tuple[str, ...] = ()
-    moved_at: datetime | None = None
-    """When the mirror last wrote a commit or a sync."""
-
     keeps_offsets: bool = False
     """Whether positions are ends at the target: one that falls is a truncated
     log there."""

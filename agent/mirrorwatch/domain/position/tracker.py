@@ -21,15 +21,6 @@ from .recreation import check_clusters, check_topics
 __all__ = ["PositionInputs", "PositionTracker"]
 
 
-def _moved_at(view: FlowView) -> datetime | None:
-    """Return when the mirror last said that it went on."""
-    said = [
-        *(fact.written_at for fact in view.committed.values()),
-        *(sync.written_at for sync in (*view.syncs.values(), *view.new_syncs)),
-    ]
-    return max(said, default=None)
-
-
 SYNCS_KEPT = 10_000
 """Syncs that are kept of topics that are not seen: hours of some topics."""
 
@@ -182,7 +173,6 @@ class PositionTracker:
             resets=tuple(self._standing.reported(view.at)),
             counts=dict.fromkeys(view.names, 0) | self.state.counts,
             problems=tuple(dict.fromkeys(problems)),
-            moved_at=_moved_at(view) if self.state.resets else None,
             keeps_offsets=self._keeps_offsets,
         )
 

@@ -1,27 +1,19 @@
-"""The check ``skips``: whether what goes in comes out, once."""
+"""The check ``skips``: each record copied, and once."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import ClassVar
 
+from ..finding import Code, Finding, Health
 from ..lag.model import LagObservation
-from ..report import (
-    Evidence,
-    Finding,
-    Health,
-    Verdict,
-    agree,
-    conclude,
-    counted,
-    seconds,
-    topic_subject,
-)
-from ..topics import filtered_note
+from ..offsets import name_ranges
+from ..report import Evidence, Verdict, conclude, topic_subject
+from . import texts
 from .model import (
     LOSSES,
-    ForeignRecords,
     SkipEvent,
     SkipKind,
     SkipsObservation,
@@ -31,46 +23,14 @@ from .model import (
 __all__ = ["SkipsLimits", "judge_skips"]
 
 
-_RANGES_SHOWN = 3
-_EVENTS_SHOWN = 10
+_TOPICS_SHOWN = 100
+"""Findings of one code; their number `topics` has the count."""
 
 
-def show_skips(
-    seen: SkipsObservation | None, since: datetime, lost_since: datetime
-) -> Evidence:
-    """Return the counters of all topics, and the newest places.
-
-    Parameters
-    ----------
-    seen
-        What was counted.
-    since
-        From when on repeats are named.
-    lost_since
-        From when on ranges that cannot be verified are named.
-    """
+def _totals(seen: SkipsObservation | None) -> Evidence:
     if seen is None:
         return {}
     tallies = [tally for _, tally in seen.tallies]
-    lost = [
-        (x, n)
-        for x, n in seen.events
-        if x.kind in LOSSES and n and not x.filtered
-    ]
-    filtered = [f"{n:,} of {topic}" for topic, n in _filtered(seen).items()]
-    repeats, doubts = (
-        [(x, x.count) for x, _ in seen.events if x.kind is kind and x.at >= at]
-        for kind, at in (
-            (SkipKind.REPEATED, since),
-            (SkipKind.UNVERIFIABLE, lost_since),
-        )
-    )
-    dropped = sum(t.filtered for t in tallies)
-    suspected = [
-        f"{s.count} of "
-        + _label_of(s.topic, s.partition, [(s.first, s.end - 1)])
-        for s in seen.suspicions
-    ]
     return {
         "skipped_records": sum(t.skipped - t.filtered for t in tallies),
         "recovered_records": sum(t.recovered for t in tallies),
@@ -78,56 +38,8 @@ def show_skips(
         "unverifiable_offsets": sum(t.unverifiable for t in tallies),
         "compacted_offsets": sum(t.compacted for t in tallies),
         "suspected_records": sum(s.count for s in seen.suspicions),
-        "partitions": seen.partitions,
-        **dict(_number("skip", _ranges(lost))),
-        **({"filtered_records": dropped} if dropped else {}),
-        **dict(_number("filtered", filtered)),
-        **dict(_number("suspected", suspected)),
-        **dict(_number("unverifiable", _ranges(doubts))),
-        **dict(_number("repeat", _ranges(repeats))),
+        "filtered_records": sum(t.filtered for t in tallies),
     }
-
-
-def _filtered(
-    seen: SkipsObservation, since: datetime | None = None
-) -> dict[str, int]:
-    """Return how many records are missing of each filtered topic, the most
-    last.
-    """
-    found: Counter[str] = Counter()
-    for event, missing in seen.events:
-        if event.filtered and (since is None or event.at >= since):
-            found[event.topic] += missing
-    return {t: n for t, n in reversed(found.most_common()) if n}
-
-
-def _show_foreign(seen: SkipsObservation | None, since: datetime) -> Evidence:
-    found = [] if seen is None else _foreign_since(seen, since)
-    return dict(
-        _number("foreign", [f"{f.records} in {topic}" for topic, f in found])
-    )
-
-
-def _label_of(
-    topic: str, partition: int, ranges: Sequence[tuple[int, int]]
-) -> str:
-    shown = ranges[-_RANGES_SHOWN:]
-    names = ", ".join(f"{a} to {b}" if a != b else str(a) for a, b in shown)
-    more = " and others" if len(ranges) > len(shown) else ""
-    return f"{topic} partition {partition} (source offsets {names}{more})"
-
-
-def _ranges(events: Iterable[tuple[SkipEvent, int]]) -> list[str]:
-    return [
-        f"{count} of {_label_of(x.topic, x.partition, x.ranges)}"
-        for x, count in events
-    ]
-
-
-def _number(what: str, places: Sequence[str]) -> Iterator[tuple[str, str]]:
-    newest = places[-_EVENTS_SHOWN:]
-    for number, place in enumerate(newest, start=1):
-        yield f"{what}_{number}", place
 
 
 STALE = timedelta(minutes=1)
@@ -197,12 +109,7 @@ def judge_skips(
         flow=flow,
         check="skips",
         now=now,
-        evidence={
-            **show_skips(
-                seen, now - limits.warning_window, now - limits.lost_window
-            ),
-            **_show_foreign(seen, now - limits.lost_window),
-        },
+        evidence=_totals(seen),
     )
 
 
@@ -213,11 +120,7 @@ def _find(
     hidden: str | None,
 ) -> Iterator[Finding]:
     if seen is None:
-        yield Finding(
-            "skips.no-data",
-            Health.UNKNOWN,
-            "Source and target have not been compared yet",
-        )
+        yield texts.NO_DATA.found(Health.UNKNOWN)
         return
     lost_since = now - limits.lost_window
     yield from _find_losses(seen, lost_since)
@@ -225,95 +128,50 @@ def _find(
     yield from _find_doubts(seen, limits, now)
     yield from _find_foreign(seen, lost_since, now)
     yield from _find_blindness(seen, limits, now, hidden)
-    if seen.partitions or not seen.merged:
-        missing = _filtered(seen, lost_since)
-        notes = (_note_merged(seen), filtered_note(missing.values()))
-        yield Finding(
-            "skips.ok",
-            Health.OK,
-            "; ".join(
-                [
-                    "No record was skipped or duplicated on "
-                    + counted(seen.partitions, "partition"),
-                    *filter(None, notes),
-                ]
-            ),
-            numbers={
-                "partitions": seen.partitions,
-                "merged_topics": seen.merged,
-                "filtered_records": sum(missing.values()),
-            },
-        )
-    else:
-        yield Finding(
-            "skips.off",
-            Health.OFF,
-            "All topics are merged from several flows, so their offsets "
-            "cannot be compared. The audit compares their records",
-            numbers={"merged_topics": seen.merged},
-        )
+    if not seen.partitions and seen.merged:
+        yield texts.OFF.found(Health.OFF, merged_topics=seen.merged)
+        return
+    filtered = sum(
+        missing
+        for event, missing in seen.events
+        if event.filtered and event.at >= lost_since
+    )
+    yield texts.OK.found(
+        Health.OK,
+        partitions=seen.partitions,
+        merged_topics=seen.merged or None,
+        filtered_records=filtered or None,
+    )
 
 
-_EXPLAINED = {
-    SkipKind.SKIPPED: (
-        "were skipped, although records before and after were copied"
-    ),
-    SkipKind.TRUNCATED: (
-        "were copied and are gone: the log at the target was truncated, "
-        "and MirrorMaker does not copy them again. If they are needed, "
-        "reset its committed offsets of the topic"
-    ),
-    SkipKind.SAMPLED: (
-        "were skipped; the rest of a range too long to read may be "
-        "missing, too. Check whether MirrorMaker's offsets were set "
-        "forward, and run the audit"
-    ),
-    SkipKind.HEAD: (
-        "were never copied: MirrorMaker started after them. Check "
-        "auto.offset.reset of its consumer"
-    ),
-    SkipKind.TAIL: (
-        "are below the committed position but not at the target. Check "
-        "errors.tolerance and MirrorMaker's log"
-    ),
-    SkipKind.UNVERIFIABLE: (
-        "cannot be verified: the records or their copies are gone "
-        "or were changed"
-    ),
-    SkipKind.REPEATED: "were duplicated; none was lost",
-}
-"""What happened to records, and what to do."""
+_Counts = list[tuple[SkipEvent, int]]
+"""Events, and how many of their records are still missing."""
 
 
 def _find_counted(
-    code: str,
-    health: Health,
-    counts: Iterable[tuple[SkipEvent, int]],
+    code: Code, health: Health, counts: _Counts
 ) -> Iterator[Finding]:
-    topics: dict[str, list[tuple[SkipEvent, int]]] = {}
-    for event, count in reversed(list(counts)):
-        if count and event.kind in _KINDS[code]:
+    topics: dict[str, _Counts] = {}
+    for event, count in reversed(counts):
+        if count and event.kind in _KINDS[code.name]:
             topics.setdefault(event.topic, []).append((event, count))
-    for topic, those in topics.items():
-        newest, records = those[0]
+    for topic, those in islice(topics.items(), _TOPICS_SHOWN):
         kinds = Counter[str]()
         for event, count in those:
             kinds[event.kind.value] += count
-        rest = kinds.total() - records
         partitions = {event.partition for event, _ in those}
-        yield Finding(
-            code,
+        yield code.found(
             health,
-            ("At least " if newest.kind is SkipKind.SAMPLED else "")
-            + f"{counted(records, 'record')} of {_label(newest)} "
-            + agree(records, _EXPLAINED[newest.kind])
-            + (f"; {rest} more in other ranges" if rest else ""),
-            subject=topic_subject(topic, partitions),
-            numbers={
-                "records": kinds.total(),
-                "partitions": len(partitions),
-                **(kinds if len(_KINDS[code]) > 1 else {}),
-            },
+            topic_subject(topic, partitions),
+            records=kinds.total(),
+            partitions=len(partitions),
+            topics=len(topics),
+            ranges=name_ranges(
+                (event.partition, first, last)
+                for event, _ in those
+                for first, last in reversed(event.ranges)
+            ),
+            **(kinds if len(_KINDS[code.name]) > 1 else {}),
         )
 
 
@@ -329,7 +187,7 @@ def _find_losses(seen: SkipsObservation, since: datetime) -> Iterator[Finding]:
     recent = [
         (x, n) for x, n in seen.events if x.at >= since and not x.filtered
     ]
-    for code in ("skips.dropped", "skips.truncated"):
+    for code in (texts.DROPPED, texts.TRUNCATED):
         yield from _find_counted(code, Health.CRITICAL, recent)
 
 
@@ -337,21 +195,16 @@ def _find_excesses(
     seen: SkipsObservation, since: datetime
 ) -> Iterator[Finding]:
     recent = [each for each in seen.excesses if each[1].at >= since]
-    for topic, excess in sorted(recent, key=lambda each: -each[1].missing):
-        share = 100 * excess.missing / excess.records
-        yield Finding(
-            "skips.filter-exceeded",
+    worst_first = sorted(recent, key=lambda each: -each[1].missing)
+    for topic, excess in worst_first[:_TOPICS_SHOWN]:
+        yield texts.FILTER_EXCEEDED.found(
             Health.CRITICAL,
-            f"{excess.missing:,} of {counted(excess.records, 'record')} of "
-            f"{topic} ({share:.3g}%) {agree(excess.missing, 'are')} missing "
-            f"at the target; topics.filtered allows {100 * excess.at_most:g}%."
-            " Check MirrorMaker's transforms, or raise at_most",
-            subject={"topic": topic},
-            numbers={
-                "records": excess.missing,
-                "passed_records": excess.records,
-                "allowed_share": excess.at_most,
-            },
+            {"topic": topic},
+            records=excess.missing,
+            passed_records=excess.records,
+            share=excess.missing / excess.records,
+            allowed_share=excess.at_most,
+            topics=len(recent),
         )
 
 
@@ -362,32 +215,21 @@ def _find_doubts(
     for each in sorted(seen.suspicions, key=lambda s: -s.count):
         if not each.filtered:
             topics.setdefault(each.topic, []).append(each)
-    for topic, those in topics.items():
-        most, others = those[0], len(those) - 1
-        yield Finding(
-            "skips.suspected",
+    for topic, those in islice(topics.items(), _TOPICS_SHOWN):
+        yield texts.SUSPECTED.found(
             Health.WARNING,
-            f"{counted(most.count, 'record')} of {topic} partition "
-            f"{most.partition} (source offsets {most.first} to "
-            f"{most.end - 1}) "
-            f"{agree(most.count, 'have not been copied for')} "
-            f"{seconds(now - most.since)}, while the same task copied newer "
-            "records of other partitions: suspected to be dropped"
-            + (
-                f"; same for {counted(others, 'more partition')}"
-                if others
-                else ""
-            ),
-            subject=topic_subject(topic, (s.partition for s in those)),
-            numbers={
-                "records": sum(s.count for s in those),
-                "partitions": len(those),
-                "seconds": max((now - s.since).total_seconds() for s in those),
-            },
+            topic_subject(topic, (s.partition for s in those)),
+            records=sum(s.count for s in those),
+            partitions=len(those),
+            topics=len(topics),
+            most_partition=those[0].partition,
+            first_offset=those[0].first,
+            last_offset=those[0].end - 1,
+            seconds=max((now - s.since).total_seconds() for s in those),
         )
     for code, window in (
-        ("skips.unverifiable", limits.lost_window),
-        ("skips.duplicated", limits.warning_window),
+        (texts.UNVERIFIABLE, limits.lost_window),
+        (texts.DUPLICATED, limits.warning_window),
     ):
         recent = [(x, x.count) for x, _ in seen.events if now - x.at <= window]
         yield from _find_counted(code, Health.WARNING, recent)
@@ -396,28 +238,16 @@ def _find_doubts(
 def _find_foreign(
     seen: SkipsObservation, since: datetime, now: datetime
 ) -> Iterator[Finding]:
-    recent = _foreign_since(seen, since)
-    for topic, found in sorted(recent, key=lambda each: each[1].at)[::-1]:
-        yield Finding(
-            "skips.foreign-producer",
+    recent = [each for each in seen.foreign if each[1].at >= since]
+    newest_first = sorted(recent, key=lambda each: each[1].at)[::-1]
+    for topic, found in newest_first[:_TOPICS_SHOWN]:
+        yield texts.FOREIGN_PRODUCER.found(
             Health.WARNING,
-            f"{counted(found.records, 'record')} of {topic} at the target "
-            f"{agree(found.records, 'are')} not from MirrorMaker, the newest "
-            f"found {seconds(now - found.at)} ago: another producer writes "
-            "there, or a transform alters records. As many dropped records "
-            "cannot be proved missing. Find the producer, or run the audit",
-            subject={"topic": topic},
-            numbers={
-                "records": found.records,
-                "seconds": (now - found.at).total_seconds(),
-            },
+            {"topic": topic},
+            records=found.records,
+            seconds=(now - found.at).total_seconds(),
+            topics=len(recent),
         )
-
-
-def _foreign_since(
-    seen: SkipsObservation, since: datetime
-) -> list[tuple[str, ForeignRecords]]:
-    return [(t, found) for t, found in seen.foreign if found.at >= since]
 
 
 def _find_blindness(
@@ -427,48 +257,19 @@ def _find_blindness(
     hidden: str | None,
 ) -> Iterator[Finding]:
     for problem in seen.problems:
-        yield Finding("skips.unreadable", Health.UNKNOWN, problem)
+        yield texts.UNREADABLE.found(Health.UNKNOWN, problem=problem)
     age = now - seen.at
     if age > STALE:
-        yield Finding(
-            "skips.stale",
-            Health.UNKNOWN,
-            f"Source and target were last compared {seconds(age)} "
-            "ago. Check that both clusters answer",
-            numbers={"seconds": age.total_seconds()},
-        )
+        yield texts.STALE.found(Health.UNKNOWN, seconds=age.total_seconds())
     if seen.blind:
-        yield Finding(
-            "skips.no-syncs",
-            Health.UNKNOWN,
-            f"{counted(seen.blind, 'partition')} "
-            f"{agree(seen.blind, 'have replicated records')} but no "
-            "offset-syncs. Check emit.offset-syncs.enabled of MirrorMaker",
-            numbers={"partitions": seen.blind},
-        )
+        yield texts.NO_SYNCS.found(Health.UNKNOWN, partitions=seen.blind)
     unread = seen.unread
     if unread is not None and now - unread.since > limits.unread_after:
-        why = unread.problem or "many records to read"
-        yield Finding(
-            "skips.pending",
+        yield texts.PENDING.found(
             Health.UNKNOWN,
-            f"Verification of {counted(unread.partitions, 'partition')} has "
-            f"been pending for {seconds(now - unread.since)}: {why}",
-            numbers={
-                "partitions": unread.partitions,
-                "seconds": (now - unread.since).total_seconds(),
-            },
+            partitions=unread.partitions,
+            seconds=(now - unread.since).total_seconds(),
+            problem=unread.problem or "many records to read",
         )
     if hidden is not None:
-        yield Finding("skips.hidden-topics", Health.UNKNOWN, hidden)
-
-
-def _label(event: SkipEvent) -> str:
-    return _label_of(event.topic, event.partition, event.ranges)
-
-
-def _note_merged(seen: SkipsObservation) -> str:
-    if not seen.merged:
-        return ""
-    topics = counted(seen.merged, "merged topic")
-    return f"{topics} {agree(seen.merged, 'are compared by the audit only')}"
+        yield texts.HIDDEN_TOPICS.found(Health.UNKNOWN, problem=hidden)

@@ -151,7 +151,7 @@ def _lines_of(stream: IO[bytes]) -> Iterable[str]:
 
 
 def why_not_start(*, has_file: bool) -> str | None:
-    """Return why the agent cannot start an audit, with the remedy.
+    """Return why the agent cannot start an audit.
 
     Parameters
     ----------
@@ -160,22 +160,20 @@ def why_not_start(*, has_file: bool) -> str | None:
     """
     if not has_file:
         return (
-            "Mirrorwatch cannot start the audit: its configuration is not a "
-            "file that another process can read. Start it with --config, or "
-            "set audit.start to false and run the audit elsewhere"
+            "mirrorwatch cannot start the audit: its configuration is not a "
+            "file that another process can read"
         )
     # Asked for, not imported: that would cost the agent 100 MB.
     if find_spec("pyspark") is None:
         return (
-            "Mirrorwatch cannot start the audit: PySpark is not installed "
-            "beside it. Run pip install 'mirrorwatch[spark]' there, or set "
-            "audit.start to false and run the audit elsewhere"
+            "mirrorwatch cannot start the audit: PySpark is not installed "
+            "beside it"
         )
     return None
 
 
 def why_not_read(folder: str, *, is_local: bool) -> str | None:
-    """Return why the agent cannot read results, with the remedy.
+    """Return why the agent cannot read results.
 
     Parameters
     ----------
@@ -186,10 +184,7 @@ def why_not_read(folder: str, *, is_local: bool) -> str | None:
     """
     if is_local:
         return None
-    return (
-        f"Mirrorwatch cannot read audit results in {folder}. Set audit.out "
-        "to a folder of its machine, such as a mounted one"
-    )
+    return f"mirrorwatch cannot read audit results in {folder}"
 
 
 FIRST = 20
@@ -298,10 +293,7 @@ class ResultFolder:
         except FileNotFoundError:
             return {}  # before the first audit
         except OSError as e:
-            raise AuditError(
-                f"Audit results cannot be read: {e}. Grant mirrorwatch's "
-                "user read permission on the folder audit.out"
-            ) from e
+            raise AuditError(f"Audit results cannot be read: {e}") from e
         return found
 
 

@@ -343,7 +343,7 @@ class AuditStarter:
 
 def _last_words(status: int, output: Sequence[str]) -> str:
     if status == KILLED:
-        return "it was killed. Check whether the machine ran out of memory"
+        return "it was killed"
     said = [line for line in output if line.startswith("Error: ")]
     words = (said or list(output) or [""])[-1].removeprefix("Error: ")
     return words or f"it exited with status {status}"
@@ -589,8 +589,6 @@ class AuditWorker:
 def _yet_to_come(night: FlowResult) -> str:
     end = f"{night.end.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     return (
-        f"Audit {night.shown} compared records up to {end}, which is yet to "
-        "come here, so it does not count. Compare the clocks: if that of the "
-        f"audit was ahead, delete the folder runs/{night.shown} in audit.out, "
-        "or no audit follows until then"
+        f"audit {night.shown} does not count: it compared records up to "
+        f"{end}, which is in the future"
     )
