@@ -22,7 +22,6 @@ __all__ = [
     "MaintenanceWindow",
     "Numbers",
     "Observation",
-    "Problem",
     "Report",
     "Subject",
     "Verdict",
@@ -213,22 +212,6 @@ class Report:
         """Return a flow's health: its worst check, unknown if it has none."""
         judged = [v for v in self.verdicts if v.flow == flow]
         return worst(judged) if judged else Health.UNKNOWN
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """Something wrong that a person can fix."""
-
-    health: Health
-    """How bad it is; `Health.UNKNOWN` if it keeps the agent from knowing."""
-
-    text: str
-    condition: str = "unreadable"
-
-    @classmethod
-    def unknown(cls, text: str, condition: str = "unreadable") -> "Problem":
-        """Return a problem that keeps the agent from knowing."""
-        return cls(Health.UNKNOWN, text, condition)
 
 
 _ALSO_SHOWN = 10
