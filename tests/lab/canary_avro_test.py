@@ -71,8 +71,10 @@ def test_probes_wait_for_the_registry_and_readers_for_the_schema(
         watch.wait_for(
             Health.CRITICAL,
             "schemas.missing",
-            f"{CANARY_TOPIC} value schema id {schema_id}: missing, ",
             check="schemas",
+            topic=CANARY_TOPIC,
+            part="value",
+            schema=f"schema id {schema_id}",
         )
 
         assert register(target, SUBJECT, schema) == schema_id
