@@ -439,6 +439,7 @@ def _without_secrets(verdict: Verdict) -> Verdict:
                 finding,
                 title=hide_secrets(finding.title),
                 subject=hide_in(finding.subject),
+                numbers=hide_in(finding.numbers),
             )
             for finding in verdict.findings
         ),

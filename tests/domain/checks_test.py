@@ -1,7 +1,5 @@
 """The table of checks, and the name of the mirror in what they say."""
 
-from datetime import timedelta
-
 import pytest
 
 from mirrorwatch.domain.checks import (
@@ -30,12 +28,11 @@ def test_every_flow_has_a_verdict_for_every_check() -> None:
 
 @pytest.mark.parametrize("title", ["Mirus", "the mirror"])
 def test_the_mirror_is_called_by_its_name(title: str) -> None:
-    late = a_partition(oldest_outstanding=NOON - timedelta(minutes=10))
-    seen = [a_canary(flow="f", partitions=[late])]
+    seen = [a_canary(flow="f", partitions=[a_partition(warming=True)])]
     (usual, named) = (
         judge({"f": limits}, seen, NOON)[0] for limits in ({}, {MIRROR: title})
     )
-    assert usual.code == named.code == "canary.overdue"
+    assert usual.code == named.code == "canary.warming"
     assert title in named.reason
     assert named.reason == name_mirror(usual.reason, title)
     assert named.findings[0].title in named.reason

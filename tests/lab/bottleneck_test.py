@@ -144,11 +144,13 @@ def test_records_given_up_are_counted_exactly(lab: Lab) -> None:
             produce(lab, LARGE, ["last"])
             copied(lab, LARGE, ["first", "last"])
             assert values(lab, "target", LARGE) == ["first", "last"]
-            wait_for(
-                watch,
+            watch.wait_for(
                 Health.CRITICAL,
-                f"dropped {TOO_LARGE} records ({TOO_LARGE} not produced, 0 "
-                "skipped)",
+                "bottleneck.dropped",
+                check="bottleneck",
+                records=TOO_LARGE,
+                not_produced_records=TOO_LARGE,
+                skipped_records=0,
             )
             wait_until(
                 lambda: mirror_seen(watch).counted.lost == TOO_LARGE,

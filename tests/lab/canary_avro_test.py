@@ -66,13 +66,15 @@ def test_probes_wait_for_the_registry_and_readers_for_the_schema(
         schema_id, schema = find_schema(source, SUBJECT)
         assert json.loads(schema)["name"] == "Probe"
         watch.wait_for(
-            Health.WARNING, "canary.undecodable", f"schema id {schema_id} "
+            Health.WARNING, "canary.undecodable", schema_id=schema_id
         )
         watch.wait_for(
             Health.CRITICAL,
             "schemas.missing",
-            f"{CANARY_TOPIC} value schema id {schema_id}: missing, ",
             check="schemas",
+            topic=CANARY_TOPIC,
+            part="value",
+            schema=f"schema id {schema_id}",
         )
 
         assert register(target, SUBJECT, schema) == schema_id

@@ -35,7 +35,8 @@ def test_an_older_mirror_loses_and_doubles_exactly(old_lab: Lab) -> None:
         )
         old_lab.mirror.start()
         # Its commits come every second, so no later arrival is waited for.
-        watch.wait_for(Health.CRITICAL, "canary.lost", "committed position")
+        watch.wait_for(Health.CRITICAL, "canary.lost")
+        assert watch.canary.losses[-1].proof.startswith("Committed position")
         old_lab.mirror.kill()
         old_lab.mirror.start()
         delivered = watch.counts["delivered"]

@@ -241,11 +241,11 @@ def test_a_mirror_that_hangs_is_unknown_and_delays_nothing(busy: Lab) -> None:
 def test_a_mirror_that_dies_is_named_and_found_again(busy: Lab) -> None:
     url = busy.mirror.jmx.rmi_url
     with watching(busy, "rmi", [url], CLASSES) as watch:
-        wait_for(watch, Health.OK, "No bottleneck")
+        wait_for(watch, Health.OK, "bottleneck.ok")
         busy.mirror.kill()
         wait_for(
             watch, Health.UNKNOWN, f"No JMX metrics from MirrorMaker: {url}"
         )
         assert_that_only_jmx_suffers(follow(watch, 5))
         busy.mirror.start()
-        wait_for(watch, Health.OK, "No bottleneck")
+        wait_for(watch, Health.OK, "bottleneck.ok")

@@ -7,7 +7,6 @@ import pytest
 from mirrorwatch.clock import utc_now
 from mirrorwatch.domain.lag.model import LagStatus
 from mirrorwatch.domain.report import Health
-from mirrorwatch.domain.tasks.model import TasksObservation
 from mirrorwatch_lab import Lab, LabSettings
 from tests.support.lab import produce
 from tests.support.oversized import (
@@ -90,11 +89,5 @@ def test_a_mirror_that_runs_and_copies_nothing_is_critical_by_position() -> (
 
 def states(watch: Watch) -> set[str]:
     """Return the states of all that copies, in Connect's words."""
-    report = watch.agent.latest.get()
-    return {
-        task.state
-        for seen in (report.observations if report else ())
-        if isinstance(seen, TasksObservation)
-        for task in seen.tasks
-        if task.role == "source"
-    }
+    tasks = watch.tasks.tasks if watch.tasks else ()
+    return {task.state for task in tasks if task.role == "source"}

@@ -13,11 +13,11 @@ from mirrorwatch.domain.metrics import Histogram
 from mirrorwatch.domain.report import (
     Cause,
     Evidence,
+    Finding,
     Flow,
     Health,
     MaintenanceWindow,
     Observation,
-    Problem,
     Verdict,
 )
 from mirrorwatch.domain.tasks.model import MirrorTask, TasksObservation
@@ -111,7 +111,7 @@ def a_canary(
     flow: str = FLOW.name,
     partitions: Sequence[CanaryPartition] = (),
     arrivals: Sequence[ProbeArrival] = (),
-    problems: Sequence[Problem] = (),
+    problems: Sequence[Finding] = (),
     good: int = 0,
     bad: int = 0,
 ) -> CanaryObservation:

@@ -229,7 +229,7 @@ def wait_for(watch: Watch, health: Health, saying: str) -> None:
 
 def wait_until_well(watch: Watch) -> None:
     """Wait until the figures arrive and are in order."""
-    wait_for(watch, Health.OK, "No bottleneck")
+    wait_for(watch, Health.OK, "bottleneck.ok")
     wait_until(lambda: last(watch).agent.sources_up[JMX])
 
 

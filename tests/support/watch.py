@@ -18,6 +18,7 @@ from mirrorwatch.domain.canary.model import CanaryObservation, canaries
 from mirrorwatch.domain.canary.tracker import Ledger
 from mirrorwatch.domain.lag.model import LagObservation
 from mirrorwatch.domain.report import Health, Verdict
+from mirrorwatch.domain.tasks.model import TasksObservation
 from mirrorwatch.factory import build_agent
 from mirrorwatch.sources.canary.settings import Headers, no_headers
 from mirrorwatch.state import Database
@@ -180,6 +181,14 @@ class Watch(AbstractContextManager["Watch"]):
         report = self.agent.latest.get()
         seen = canaries(report.observations) if report else ()
         return seen[0] if seen else None
+
+    @property
+    def tasks(self) -> TasksObservation | None:
+        report = self.agent.latest.get()
+        for seen in report.observations if report else ():
+            if isinstance(seen, TasksObservation):
+                return seen
+        return None
 
     @property
     def counts(self) -> Counter[str]:

@@ -1,16 +1,11 @@
-"""One report: what was observed, and one verdict for each check and flow.
+"""Report of one tick: observations, and a verdict for each check and flow."""
 
-Verdicts are made here, in words: `conclude` chooses a finding, the rest puts
-numbers into its sentence.
-"""
-
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from .finding import Finding, Health, Numbers, Subject
+from .finding import Finding, Health, Numbers, Subject, duration
 
 __all__ = [
     "AgentState",
@@ -22,15 +17,11 @@ __all__ = [
     "MaintenanceWindow",
     "Numbers",
     "Observation",
-    "Problem",
     "Report",
     "Subject",
     "Verdict",
-    "agree",
-    "alike",
     "conclude",
     "counted",
-    "every",
     "keep_since",
     "seconds",
     "topic_subject",
@@ -215,22 +206,6 @@ class Report:
         return worst(judged) if judged else Health.UNKNOWN
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """Something wrong that a person can fix."""
-
-    health: Health
-    """How bad it is; `Health.UNKNOWN` if it keeps the agent from knowing."""
-
-    text: str
-    condition: str = "unreadable"
-
-    @classmethod
-    def unknown(cls, text: str, condition: str = "unreadable") -> "Problem":
-        """Return a problem that keeps the agent from knowing."""
-        return cls(Health.UNKNOWN, text, condition)
-
-
 def topic_subject(topic: str, partitions: Iterable[int | None]) -> Subject:
     """Return a topic, with the partition where only one is concerned."""
     concerned = {p for p in partitions if p is not None}
@@ -265,69 +240,11 @@ def conclude(
     )
 
 
-def seconds(duration: timedelta) -> str:
-    """Return a duration as a person says it, for example ``42 s``."""
-    total = duration.total_seconds()
-    if total < 120:
-        return f"{total:.0f} s"
-    if total < 7200:
-        return f"{total / 60:.0f} min"
-    if total < 172_800:
-        return f"{total / 3600:.1f}".removesuffix(".0") + " h"
-    return f"{total / 86_400:.1f}".removesuffix(".0") + " d"
-
-
-SINGULAR = {
-    "are": "is",
-    "copy": "copies",
-    "differ": "differs",
-    "do": "does",
-    "exist": "exists",
-    "have": "has",
-    "hold": "holds",
-    "lie": "lies",
-    "run": "runs",
-    "their": "its",
-    "them": "it",
-    "they": "it",
-    "wait": "waits",
-    "were": "was",
-}
-"""Words that sentences about many begin with, as they are of one."""
+def seconds(lasted: timedelta) -> str:
+    """Render a duration for a person, for example ``42 s``."""
+    return duration(lasted.total_seconds())
 
 
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def every(number: int, noun: str) -> str:
-    """Return all of so many."""
-    return f"the one {noun}" if number == 1 else f"all {counted(number, noun)}"
-
-
-def agree(number: int, clause: str) -> str:
-    """Return a clause about many as it is about so many.
-
-    Parameters
-    ----------
-    number
-        How many.
-    clause
-        Begins with the word that may change: ``were written again``.
-    """
-    word, space, rest = clause.partition(" ")
-    alone = SINGULAR.get(word, word)
-    return clause if number != 1 else f"{alone}{space}{rest}"
-
-
-def alike(text: str) -> str:
-    """Return a text in small letters as something to compare: what is said
-    of one and of many looks alike in it.
-    """
-    return re.sub(r"[a-z]+", _stem, text.replace("the one ", "all "))
-
-
-def _stem(match: re.Match[str]) -> str:
-    word = match.group()
-    return SINGULAR.get(word, word).removesuffix("s")

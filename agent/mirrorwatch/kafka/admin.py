@@ -30,7 +30,7 @@ from confluent_kafka.admin import (
 )
 
 from ..domain.cluster_view import TopicFacts, TopicPartition
-from ..domain.report import Problem
+from ..domain.finding import Code, Finding, Health
 from ..exceptions import SourceError, SourceUnavailableError
 from .errors import (
     REFUSED,
@@ -627,7 +627,12 @@ def concerns_all(error: SourceError) -> bool:
 
 
 class BestEffortQueries:
-    """Asks, and keeps what went wrong.
+    """Queries of clusters, and a finding for each that failed.
+
+    Parameters
+    ----------
+    unreadable
+        Code of these findings.
 
     Notes
     -----
@@ -635,8 +640,9 @@ class BestEffortQueries:
     each question would wait for its own time-out, and all say the same.
     """
 
-    def __init__(self) -> None:
-        self.problems: list[Problem] = []
+    def __init__(self, unreadable: Code) -> None:
+        self.problems: list[Finding] = []
+        self._unreadable = unreadable
         self._silent: set[str] = set()
         self._refusing: set[str] = set()
 
@@ -652,7 +658,7 @@ class BestEffortQueries:
             if isinstance(e, SourceUnavailableError):
                 self._silent.add(e.cluster)
             self._refusing.add(e.cluster)
-            self.problems.append(Problem.unknown(str(e)))
+            self._note(str(e))
             return None
 
     def find_topic(
@@ -676,9 +682,13 @@ class BestEffortQueries:
         )
         if found is not None and (lacking := found.lacks(*operations)):
             right = f"{' and '.join(lacking)} on topic {name}"
-            self.problems.append(Problem.unknown(denial(right, cluster.alias)))
+            self._note(denial(right, cluster.alias))
         return found
 
     def reached(self, cluster: Cluster) -> bool:
         """Whether a cluster has answered everything so far."""
         return cluster.alias not in self._refusing
+
+    def _note(self, problem: str) -> None:
+        found = self._unreadable.found(Health.UNKNOWN, problem=problem)
+        self.problems.append(found)

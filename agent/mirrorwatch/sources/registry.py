@@ -11,7 +11,8 @@ from urllib.parse import quote
 import httpx
 from pydantic_core import from_json
 
-from ..domain.report import Health, Problem
+from ..domain.canary import texts
+from ..domain.finding import Finding, Health
 from ..domain.schemas.model import IdKind, SchemaId
 from ..exceptions import (
     SourceDeniedError,
@@ -380,7 +381,7 @@ class SchemaWorker:
         encoding: Avro,
         source: Registry,
         target: Registry | None,
-        problems: Latest[tuple[Problem, ...]],
+        problems: Latest[tuple[Finding, ...]],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.name = f"registrar {flow}"
@@ -393,8 +394,8 @@ class SchemaWorker:
         self._clock = clock
         self._register_at = self._look_at = clock()
         self._looked_for: int | None = None
-        self._at_source: Problem | None = None
-        self._at_target: Problem | None = None
+        self._at_source: Finding | None = None
+        self._at_target: Finding | None = None
 
     def step(self) -> None:
         if self._clock() >= self._register_at:
@@ -422,7 +423,7 @@ class SchemaWorker:
         found = (self._at_source, self._at_target)
         self._problems.set(tuple(p for p in found if p is not None))
 
-    def _register(self) -> Problem | None:
+    def _register(self) -> Finding | None:
         try:
             # Found first: that needs no right to write, where somebody else
             # has registered it.
@@ -431,31 +432,24 @@ class SchemaWorker:
                 found = self._source.register(self._subject, SCHEMA)
         except SourceError as e:
             known = self._encoding.schema_id
-            then = (
-                "No probe is sent until the registry has the schema "
-                f"{self._subject}"
-                if known is None
-                else f"Probes continue with schema id {known}"
+            return texts.UNREADABLE.found(
+                Health.UNKNOWN,
+                problem=str(e),
+                schema=self._subject if known is None else None,
             )
-            return Problem.unknown(f"{e}. {then}")
         self._encoding.schema_id = found
         return None
 
-    def _look(self, target: Registry, schema_id: int) -> Problem | None:
+    def _look(self, target: Registry, schema_id: int) -> Finding | None:
         try:
             found = target.schema(schema_id)
         except SourceError as e:
-            return Problem.unknown(
-                f"{e}. Whether consumers at {target.cluster} can decode "
-                "probes is unknown"
-            )
+            return texts.UNREADABLE.found(Health.UNKNOWN, problem=str(e))
         if found is not None and is_same_schema(found):
             return None
-        wrong = "unknown" if found is None else "a different schema"
-        return Problem(
+        return texts.UNDECODABLE.found(
             Health.WARNING,
-            f"Probes arrive, but consumers at {target.cluster} cannot decode "
-            f"them: schema id {schema_id} is {wrong} in its schema registry. "
-            f"Copy the schemas of {self._source.cluster} there with their ids",
-            "undecodable",
+            {"cluster": target.cluster},
+            schema_id=schema_id,
+            registered="unknown" if found is None else "a different schema",
         )

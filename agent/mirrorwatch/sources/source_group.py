@@ -6,8 +6,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from ..domain.cluster_view import ClusterView, FlowView
+from ..domain.finding import duration
 from ..domain.mirror_traits import MirrorTraits
-from ..domain.report import seconds
 from ..domain.tasks.group import (
     GroupMemory,
     GroupTasks,
@@ -166,8 +166,8 @@ class SourceGroupWorker:
         age = now - read_at
         if problem is None and age > 2 * self._longest:
             problem = (
-                f"{seen.shown} was last read {seconds(age)} ago: mirrorwatch "
-                "hangs"
+                f"{seen.shown} was last read "
+                f"{duration(age.total_seconds())} ago: mirrorwatch hangs"
             )
         if problem is not None:
             # For how long it went on since is not known.
@@ -206,7 +206,6 @@ class SourceGroupWorker:
         return GroupTasks(
             name=self._group,
             cluster=self._source.alias,
-            title=self._traits.title,
             state=found.state,
             since=at if before is None or changed else before.since,
             members=members,

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mirrorwatch.domain.canary import texts
 from mirrorwatch.domain.canary.check import CanaryLimits, judge_canary
 from mirrorwatch.domain.canary.model import (
     CanaryCounts,
@@ -17,7 +18,7 @@ from mirrorwatch.domain.canary.model import (
     Loss,
 )
 from mirrorwatch.domain.metrics import Histogram
-from mirrorwatch.domain.report import Health, Numbers, Problem, Verdict
+from mirrorwatch.domain.report import Finding, Health, Numbers, Verdict
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 HEALTHY = CanaryPartition(
@@ -165,7 +166,11 @@ def test_one_partition_decides(
             replace(
                 OVERDUE,
                 unread=ALL,
-                problems=(Problem.unknown("Mirrorwatch lacks READ"),),
+                problems=(
+                    texts.UNREADABLE.found(
+                        Health.UNKNOWN, problem="Mirrorwatch lacks READ"
+                    ),
+                ),
             ),
             Health.UNKNOWN,
             "canary.unreadable",
@@ -182,7 +187,8 @@ def test_one_partition_decides(
         ),
         (
             replace(
-                SEEN, problems=(Problem(Health.CRITICAL, "Around", "loop"),)
+                SEEN,
+                problems=(Finding("canary.loop", Health.CRITICAL, "Around"),),
             ),
             Health.CRITICAL,
             "canary.loop",
@@ -210,10 +216,14 @@ def test_losses_within_the_window_are_counted_exactly() -> None:
     found = judged(replace(SEEN, losses=(old, LOSS, LOSS, LOSS)))
     (lost,) = (f for f in found.findings if f.code == "canary.lost")
     assert found.health is lost.health is Health.CRITICAL
-    assert (lost.subject, lost.numbers) == (
-        {"topic": "canary"},
-        {"records": 3},
-    )
+    assert lost.subject == {"topic": "canary"}
+    assert lost.numbers == {
+        "records": 3,
+        "window_seconds": 3600,
+        "partition": 3,
+        "source_offset": 41,
+        "proof": LOSS.proof,
+    }
     assert judged(replace(SEEN, losses=(old,))).codes == ("canary.ok",)
 
 
@@ -230,10 +240,13 @@ def test_the_evidence_sums_the_partitions() -> None:
 def test_every_problem_is_a_finding_and_the_worst_leads(
     healths: list[Health],
 ) -> None:
-    problems = [Problem(h, f"trouble {n}") for n, h in enumerate(healths)]
+    problems = [
+        Finding("canary.unreadable", h, f"trouble {n}")
+        for n, h in enumerate(healths)
+    ]
     verdict = judged(replace(SEEN, problems=tuple(problems)))
     assert verdict.health is max([*healths, Health.OK])
     assert [f.health for f in verdict.findings] == sorted(
         [*healths, Health.OK], reverse=True
     )
-    assert {p.text for p in problems} <= {f.title for f in verdict.findings}
+    assert all(problem in verdict.findings for problem in problems)

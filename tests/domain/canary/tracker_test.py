@@ -224,7 +224,9 @@ def test_another_cluster_under_the_same_alias_is_critical() -> None:
     problem = kept.mistaken(replace(SURVEY, source_cluster="C"))
     assert problem is not None
     assert problem.health is Health.CRITICAL
-    assert "summit answers with cluster id C, expected A" in problem.text
+    assert problem.code == "canary.wrong-cluster"
+    assert problem.subject == {"cluster": "summit"}
+    assert problem.numbers == {"cluster_id": "C", "expected_id": "A"}
     # As it was, once the right one answers.
     assert kept.mistaken(SURVEY) is None
 
@@ -247,7 +249,7 @@ def test_an_id_that_is_configured_rules_from_the_start() -> None:
     kept.accepted = {"summit": "M"}
     problem = kept.mistaken(SURVEY)
     assert problem is not None
-    assert "summit answers with cluster id A, expected M" in problem.text
+    assert problem.numbers == {"cluster_id": "A", "expected_id": "M"}
 
 
 def test_a_crowded_partition_gets_fewer_probes() -> None:

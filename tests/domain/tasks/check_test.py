@@ -75,7 +75,7 @@ STOPPED = Stopped(
     partitions=frozenset({(f"t{n}", p) for n in range(6) for p in range(3)}),
     stuck=(STUCK,),
 )
-IDLE = 5 * 3600.0
+IDLE, IDLING = 5 * 3600.0, "UNASSIGNED"
 C, C0 = {"connector": "c"}, {"connector": "c", "task": 0}
 OTHER = {"connector": "other"}
 REFRESH = {"refresh": timedelta(minutes=10)}
@@ -120,7 +120,7 @@ REFRESH = {"refresh": timedelta(minutes=10)}
             {"stopped": (STOPPED,)},
             (Health.CRITICAL, "tasks.failed"),
             C0,
-            {"partitions": 18, "stuck_records": 1},
+            {"partitions": 18, "stuck_records": 1, "topic": "t", "offset": 7},
         ),
         *(
             (
@@ -148,7 +148,7 @@ REFRESH = {"refresh": timedelta(minutes=10)}
             {},
             (Health.CRITICAL, "tasks.idle"),
             C,
-            {"idle_tasks": 2, "tasks": 2, "seconds": IDLE},
+            {"idle_tasks": 2, "tasks": 2, "seconds": IDLE, "states": IDLING},
         ),
         (
             [task("PAUSED")],
@@ -234,7 +234,7 @@ REFRESH = {"refresh": timedelta(minutes=10)}
             {"unassigned": frozenset({("t", 3), ("t", 4)})},
             (Health.WARNING, "tasks.unassigned"),
             {},
-            {"partitions": 2},
+            {"partitions": 2, "topics": 1, "topic": "t"},
         ),
     ],
 )
@@ -247,7 +247,8 @@ def test_the_worst_finding(
 ) -> None:
     found = judged(*tasks, **more).findings[0]
     assert (found.health, found.code) == worst
-    assert (found.subject, found.numbers) == (subject, numbers)
+    assert found.subject == subject
+    assert {name: found.numbers[name] for name in numbers} == numbers
 
 
 def test_nothing_seen_is_unknown() -> None:
@@ -258,17 +259,9 @@ def test_nothing_seen_is_unknown() -> None:
     )
 
 
-def test_the_evidence_has_what_a_failed_task_no_longer_copies() -> None:
-    evidence = judged(task("FAILED"), stopped=(STOPPED,)).evidence
-    assert "t5[0-2]" in str(evidence["c-0_not_copied"])
-    assert "t[1] offset 7" in str(evidence["c-0_stuck_at"])
-
-
-def test_neighbours_are_shown_and_not_judged() -> None:
+def test_neighbours_are_not_judged() -> None:
     other = task("FAILED", role="neighbour", connector="other")
-    verdict = judged(task(), other)
-    assert verdict.codes == ("tasks.ok",)
-    assert verdict.evidence["neighbours"] == "other-0 FAILED"
+    assert judged(task(), other).codes == ("tasks.ok",)
 
 
 def test_the_last_cause_is_told() -> None:

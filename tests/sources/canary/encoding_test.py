@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorwatch.domain.canary.model import PROBE_BYTES, ProbeMessage
-from mirrorwatch.domain.report import Health, Problem
+from mirrorwatch.domain.report import Finding, Health
 from mirrorwatch.exceptions import SourceUnavailableError
 from mirrorwatch.sources.canary.encoding import (
     SCHEMA,
@@ -191,7 +191,7 @@ class Stage:
         self.now = 0.0
         self.source, self.target = FakeRegistry("summit"), FakeRegistry("ldf")
         self.encoding = Avro()
-        self.problems = Latest[tuple[Problem, ...]](())
+        self.problems = Latest[tuple[Finding, ...]](())
         target = cast("Registry", self.target) if with_target else None
         self.registrar = SchemaWorker(
             flow=FLOW.name,
@@ -203,7 +203,7 @@ class Stage:
             clock=lambda: self.now,
         )
 
-    def after(self, seconds: float) -> tuple[Problem, ...]:
+    def after(self, seconds: float) -> tuple[Finding, ...]:
         self.now += seconds
         self.registrar.step()
         return self.problems.get()
@@ -234,11 +234,14 @@ def test_no_probe_can_be_written_until_the_registry_has_the_schema() -> None:
     stage = Stage()
     stage.source.away = True
     (problem,) = stage.after(0)
-    assert problem == Problem(
+    assert (problem.code, problem.health) == (
+        "canary.unreadable",
         Health.UNKNOWN,
-        "summit is away. No probe is sent until the registry has the schema "
-        "canary-value",
     )
+    assert problem.numbers == {
+        "problem": "summit is away",
+        "schema": "canary-value",
+    }
     assert not stage.encoding.ready
     stage.source.away = False
     assert stage.after(WAITING) == ()
@@ -251,7 +254,7 @@ def test_probes_go_on_while_a_known_registry_is_away() -> None:
     stage.source.away = True
     (problem,) = stage.after(AGAIN)
     assert problem.health is Health.UNKNOWN
-    assert problem.text.endswith("Probes continue with schema id 1")
+    assert problem.numbers["schema"] is None
     assert stage.encoding.ready
 
 
@@ -270,14 +273,14 @@ def test_what_readers_cannot_resolve_is_told_until_they_can() -> None:
     stage.encoding.arrived_id = 1
     (problem,) = stage.after(1)
     assert problem.health is Health.WARNING
-    assert "consumers at ldf cannot decode" in problem.text
-    assert "schema id 1 is unknown in its schema registry" in problem.text
+    assert (problem.code, problem.subject) == (
+        "canary.undecodable",
+        {"cluster": "ldf"},
+    )
+    assert problem.numbers == {"schema_id": 1, "registered": "unknown"}
     stage.target.schemas[1] = '{"type": "record", "name": "x", "fields": []}'
     (problem,) = stage.after(AGAIN)
-    assert (
-        "schema id 1 is a different schema in its schema registry"
-        in problem.text
-    )
+    assert problem.numbers["registered"] == "a different schema"
     stage.target.schemas[1] = SCHEMA
     assert stage.after(AGAIN - 1) == (problem,)
     assert stage.after(1) == ()
@@ -292,7 +295,7 @@ def test_what_is_proved_is_seldom_asked_for_but_a_new_id_at_once() -> None:
     assert stage.target.asked == 1
     stage.encoding.arrived_id = 2
     (problem,) = stage.after(0)
-    assert "schema id 2 is unknown" in problem.text
+    assert problem.numbers == {"schema_id": 2, "registered": "unknown"}
     stage.encoding.arrived_id = 1
     assert stage.after(0) == ()
 
@@ -303,7 +306,7 @@ def test_a_target_registry_that_is_away_leaves_the_question_open() -> None:
     stage.encoding.arrived_id = 1
     (problem,) = stage.after(0)
     assert problem.health is Health.UNKNOWN
-    assert "Whether consumers at ldf can decode" in problem.text
+    assert problem.code == "canary.unreadable"
     assert stage.encoding.ready
 
 

@@ -1,5 +1,179 @@
 """Texts of the check `bottleneck`."""
 
-__all__ = ["ABOUT"]
+from ..finding import Code
 
-ABOUT = ""
+__all__ = [
+    "ABOUT",
+    "BLANK",
+    "COMMITS",
+    "CONSUMER",
+    "DROPPED",
+    "LINK",
+    "NO_DATA",
+    "OFF",
+    "OK",
+    "PRODUCER",
+    "REFUSED",
+    "SILENT",
+    "THROTTLED",
+    "TOO_LARGE",
+    "UNREADABLE",
+]
+
+ABOUT = """\
+What limits replication, and what the mirror dropped, by its own JMX metrics of
+the last half minute to a minute. They explain a problem and do not prove one; a
+missing metric is not zero. Does `lag` grow? If not, there is nothing to do at
+night, except for dropped records. Of several limits the first one explains the
+others."""
+
+OK = Code(
+    name="bottleneck.ok",
+    title="No bottleneck: {mirror} copies {records_per_second:.1f} records/s",
+)
+
+OFF = Code(
+    name="bottleneck.off",
+    title="JMX metrics are not configured (mirror.jmx)",
+)
+
+NO_DATA = Code(
+    name="bottleneck.no-data",
+    title="JMX metrics were not read yet",
+)
+
+UNREADABLE = Code(
+    name="bottleneck.unreadable",
+    title="No JMX metrics from {mirror}: {problem}",
+    meaning="""\
+One process of the mirror; the others are judged. Replication need not be
+affected.""",
+    steps="""\
+1. Follow the error. No response: look at garbage collection and heap of the
+   process, and for a firewall.
+2. JMX port (`rmi`): it redirects to `java.rmi.server.hostname` and
+   `com.sun.management.jmxremote.rmi.port`; set both to what mirrorwatch reaches.
+3. Jolokia is at `/jolokia`, the exporter at `/metrics`. A process that is gone
+   for good: remove it from `mirror.jmx.urls`.""",
+)
+
+BLANK = Code(
+    name="bottleneck.blank",
+    title="JMX metrics of this flow are missing",
+    meaning="""\
+Kafka before 4.0 with Strimzi's older exporter rules, or 4.0 with newer ones,
+exports no metrics of MirrorMaker itself.""",
+    steps="""\
+1. Does a task of the flow run? See `tasks`.
+2. Compare `mirror.source_alias`, `target_alias` and `connectors` with the
+   mirror's configuration.
+3. Do the exporter's rules export the MBeans of `kafka.connect.mirror`?""",
+)
+
+DROPPED = Code(
+    name="bottleneck.dropped",
+    title="{mirror} dropped {records:record} because of errors "
+    "({not_produced_records} not produced, {skipped_records} skipped), last "
+    "{seconds:duration} ago",
+    meaning="""\
+Lost at the target, counted by the mirror itself: `errors.tolerance=all` leaves
+out what its producer cannot write (mostly records above `max.message.bytes` of
+the target), and what a transform or converter fails at (skipped). `lag` does
+not show it. Ends an hour after the last.""",
+    steps="""\
+1. The mirror's log names the records if `errors.log.enable` is on; see also
+   [`skips.dropped`](#skipsdropped).
+2. Raise that limit, or fix the transform.
+3. Copy the records again while the source retains them.""",
+)
+
+THROTTLED = Code(
+    name="bottleneck.throttled",
+    title="A quota throttles {mirror}:"
+    "[ fetches at the source wait up to {fetch_throttle_seconds:.2g} s]"
+    "[ requests at the target wait up to {produce_throttle_seconds:.2g} s]",
+    meaning="A quota may be intended, but must be above what the source writes.",
+    steps="""\
+1. Raise `consumer_byte_rate` of the mirror's user at the source, or
+   `producer_byte_rate` at the target.""",
+)
+
+REFUSED = Code(
+    name="bottleneck.refused",
+    title="{mirror}'s producer[ fails to write {failed_records_per_second:.2g} "
+    "records/s][ retries {retried_records_per_second:.2g} records/s]",
+    meaning="""\
+Failed records: the task fails, or drops them with `errors.tolerance=all`.
+Retries: the target does not answer, or its leaders change.""",
+    steps="""\
+1. Do brokers at the target restart, or does the link drop packets?
+2. See `tasks`, and the error in the mirror's log.""",
+)
+
+TOO_LARGE = Code(
+    name="bottleneck.too-large",
+    title="{mirror}'s producer splits {split_batches_per_second:.2g} batches/s "
+    "that are too large for the target",
+    meaning="""\
+A single record that is too large fails the task. One among others is split
+forever, and can stop the producer while the task says `RUNNING`.""",
+    steps="1. Raise `max.message.bytes` at the target to that of the source.",
+)
+
+COMMITS = Code(
+    name="bottleneck.commits",
+    title="{mirror}[ fails {failed_ratio:.0%} of its offset commits]"
+    "[ takes {commit_seconds:.2g} s to commit offsets]",
+    meaning="""\
+Commits fail beyond `offset.flush.timeout.ms` (5 s). After a restart it copies
+uncommitted records again.""",
+    steps="""\
+1. Look for slow brokers that lead the offsets topic.
+2. Too many records in flight: lower `producer.buffer.memory`, or raise
+   `offset.flush.timeout.ms`.""",
+)
+
+SILENT = Code(
+    name="bottleneck.silent",
+    title="{mirror} has fetched nothing for a minute ({clients:consumer}, such as "
+    "{client}), {in_flight_records:record} in flight to the target",
+    meaning="""\
+Records in flight: the target does not accept them. None: the source answers no
+fetch.""",
+    steps="""\
+1. Check the brokers of that cluster, and the mirror's link to them.
+2. A slow link: a fetch must arrive within `request.timeout.ms` (30 s). Lower
+   `fetch.max.bytes` of the mirror's consumer.""",
+)
+
+PRODUCER = Code(
+    name="bottleneck.producer",
+    title="{mirror}'s producer is the bottleneck: batches[ ({batch_bytes:,.0f} of "
+    "at most {batch_limit_bytes:,} bytes)] wait {queue_seconds:.2g} s[, requests "
+    "to the target take {request_seconds:.2g} s]",
+    meaning="""\
+Batches near the limit are full; smaller ones wait for a slow target or link.""",
+    steps="""\
+1. Full batches: raise `producer.override.batch.size`, or enable compression.
+   Set `limits.bottleneck.batch_size` to the mirror's value.
+2. Slow requests: check the target brokers, and the link to them.""",
+)
+
+LINK = Code(
+    name="bottleneck.link",
+    title="Link from the source is the bottleneck: a fetch of {fetch_bytes:,.0f} "
+    "bytes takes {fetch_seconds:.2g} s, lag is {lag_records:,.0f} records on a "
+    "partition",
+    meaning="Bytes by seconds is the bandwidth that the mirror gets.",
+    steps="""\
+1. Add bandwidth, or compress at the producers of the source.
+2. Several tasks fetch in parallel: raise `tasks.max`.""",
+)
+
+CONSUMER = Code(
+    name="bottleneck.consumer",
+    title="{mirror}'s consumer is the bottleneck: lag is {lag_records:,.0f} "
+    "records on a partition",
+    meaning="Neither quotas nor the link nor the producer limit it.",
+    steps="1. Too few tasks: raise `tasks.max`.",
+)

@@ -1,19 +1,13 @@
 """The check ``canary``: whether probes arrive."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from ..report import (
-    Finding,
-    Health,
-    Verdict,
-    conclude,
-    counted,
-    every,
-    seconds,
-)
-from .model import NOT_STARTED, CanaryObservation
+from ..finding import Finding, Health
+from ..report import Evidence, Verdict, conclude
+from . import texts
+from .model import CanaryObservation
 
 __all__ = ["CanaryLimits", "judge_canary"]
 
@@ -81,40 +75,25 @@ def _find(
     seen: CanaryObservation | None, limits: CanaryLimits, now: datetime
 ) -> Iterator[Finding]:
     if not limits.enabled:
-        yield Finding(
-            "canary.off",
-            Health.OFF,
-            "Canary is disabled (canary.enabled is false)",
-        )
+        yield texts.OFF.found(Health.OFF)
         return
     if seen is None:
-        yield Finding("canary.no-data", Health.UNKNOWN, NOT_STARTED)
+        yield texts.NO_DATA.found(Health.UNKNOWN)
         return
-    if now - seen.at > STALE:
-        yield Finding(
-            "canary.stale",
-            Health.UNKNOWN,
-            f"Canary has been stuck for {seconds(now - seen.at)}. Check "
-            "mirrorwatch's log and the disk of its state file",
-            numbers={"seconds": (now - seen.at).total_seconds()},
-        )
+    age = now - seen.at
+    if age > STALE:
+        yield texts.STALE.found(Health.UNKNOWN, seconds=age.total_seconds())
     yield from _find_losses(seen, limits, now)
     yield from _find_overdue(seen, limits, now)
-    yield from (
-        Finding(f"canary.{p.condition}", p.health, p.text)
-        for p in seen.problems
-    )
+    yield from seen.problems
     yield from _find_blindness(seen, limits, now)
     yield from _find_trouble(seen, limits, now)
-    yield Finding(
-        "canary.ok",
+    warming = sum(p.warming for p in seen.partitions)
+    yield texts.OK.found(
         Health.OK,
-        f"Probes arrive on {every(len(seen.partitions), 'partition')}"
-        + _warming_note(seen),
-        numbers={
-            "partitions": len(seen.partitions),
-            "warming_partitions": sum(p.warming for p in seen.partitions),
-        },
+        partitions=len(seen.partitions),
+        warming_partitions=warming,
+        new_partitions=warming or None,
     )
 
 
@@ -126,15 +105,14 @@ def _find_losses(
     ]
     if recent:
         last = recent[-1]
-        yield Finding(
-            "canary.lost",
+        yield texts.LOST.found(
             Health.CRITICAL,
-            f"{counted(len(recent), 'probe')} confirmed lost in the last "
-            f"{seconds(limits.lost_window)}, most recently sequence "
-            f"{last.sequence} on partition {last.partition} (source offset "
-            f"{last.source_offset}). {last.proof}",
-            subject={"topic": seen.topic},
-            numbers={"records": len(recent)},
+            {"topic": seen.topic},
+            records=len(recent),
+            window_seconds=limits.lost_window.total_seconds(),
+            partition=last.partition,
+            source_offset=last.source_offset,
+            proof=last.proof,
         )
 
 
@@ -149,33 +127,24 @@ def _find_overdue(
         if p.oldest_outstanding is not None
         and looked_at - p.oldest_outstanding > limits.deadline
     }
-    overdue = {
-        partition: age
+    overdue = [
+        age
         for partition, age in outstanding.items()
         if partition not in seen.unread
-    }
+    ]
     if overdue:
-        oldest = max(overdue.values())
-        yield Finding(
-            "canary.overdue",
+        yield texts.OVERDUE.found(
             Health.CRITICAL,
-            f"Probes on {_name(overdue, len(seen.partitions))} are overdue, "
-            f"the oldest outstanding for {seconds(oldest)}. "
-            "Check that MirrorMaker runs and reaches both clusters",
-            subject={"topic": seen.topic},
-            numbers={
-                "partitions": len(overdue),
-                "seconds": oldest.total_seconds(),
-            },
+            {"topic": seen.topic},
+            partitions=len(overdue),
+            all_partitions=len(seen.partitions),
+            seconds=max(overdue).total_seconds(),
         )
     elif outstanding and not seen.problems:
-        yield Finding(
-            "canary.unread",
+        yield texts.UNREAD.found(
             Health.UNKNOWN,
-            f"Canary topic {seen.remote_topic} at the target is still being "
-            "read",
-            subject={"topic": seen.remote_topic},
-            numbers={"partitions": len(outstanding)},
+            {"topic": seen.remote_topic},
+            partitions=len(outstanding),
         )
 
 
@@ -183,11 +152,7 @@ def _find_blindness(
     seen: CanaryObservation, limits: CanaryLimits, now: datetime
 ) -> Iterator[Finding]:
     if not seen.partitions:
-        yield Finding(
-            "canary.no-data",
-            Health.UNKNOWN,
-            "No canary partition is known yet",
-        )
+        yield texts.NO_DATA.found(Health.UNKNOWN)
         return
     unacked = [
         now - p.oldest_unacked
@@ -196,64 +161,36 @@ def _find_blindness(
         and now - p.oldest_unacked > limits.deadline
     ]
     if unacked:
-        yield Finding(
-            "canary.unacknowledged",
+        yield texts.UNACKNOWLEDGED.found(
             Health.UNKNOWN,
-            "Source brokers have not acknowledged probes for "
-            f"{seconds(max(unacked))}, so replication cannot be verified",
-            subject={"topic": seen.topic},
-            numbers={
-                "partitions": len(unacked),
-                "seconds": max(unacked).total_seconds(),
-            },
+            {"topic": seen.topic},
+            partitions=len(unacked),
+            seconds=max(unacked).total_seconds(),
         )
-    silent = [
-        p.partition
-        for p in seen.partitions
-        if not p.warming
+    silent = sum(
+        not p.warming
         and (p.last_arrival is None or now - p.last_arrival > limits.deadline)
-    ]
+        for p in seen.partitions
+    )
     if silent:
-        where = _name(silent, len(seen.partitions))
-        where = where.replace("all ", "any of ")
-        yield Finding(
-            "canary.silent",
+        yield texts.SILENT.found(
             Health.UNKNOWN,
-            f"No probe has arrived on {where} "
-            f"for {seconds(limits.deadline)} or since mirrorwatch started",
-            subject={"topic": seen.remote_topic},
-            numbers={"partitions": len(silent)},
+            {"topic": seen.remote_topic},
+            partitions=silent,
+            all_partitions=len(seen.partitions),
+            seconds=limits.deadline.total_seconds(),
         )
     if all(p.warming for p in seen.partitions):
-        yield Finding(
-            "canary.warming",
-            Health.UNKNOWN,
-            f"Canary topic {seen.topic} is new: waiting for MirrorMaker to "
-            "discover it (refresh.topics.interval.seconds, 10 min by "
-            "default)",
-            subject={"topic": seen.topic},
-        )
+        yield texts.WARMING.found(Health.UNKNOWN, {"topic": seen.topic})
 
 
 def _find_trouble(
     seen: CanaryObservation, limits: CanaryLimits, now: datetime
 ) -> Iterator[Finding]:
-    for code, what, moments in (
-        (
-            "canary.late",
-            "arrived late",
-            [p.last_late for p in seen.partitions],
-        ),
-        (
-            "canary.duplicated",
-            "were duplicated at the target",
-            [p.last_duplicate for p in seen.partitions],
-        ),
-        (
-            "canary.failed",
-            "could not be produced to the source",
-            [p.last_failed for p in seen.partitions],
-        ),
+    for code, moments in (
+        (texts.LATE, [p.last_late for p in seen.partitions]),
+        (texts.DUPLICATED, [p.last_duplicate for p in seen.partitions]),
+        (texts.FAILED, [p.last_failed for p in seen.partitions]),
     ):
         recent = [
             m
@@ -261,45 +198,15 @@ def _find_trouble(
             if m is not None and now - m <= limits.warning_window
         ]
         if recent:
-            yield Finding(
-                code,
+            yield code.found(
                 Health.WARNING,
-                f"Probes {what}, most recently {seconds(now - max(recent))} "
-                "ago; none was lost",
-                subject={"topic": seen.topic},
-                numbers={
-                    "partitions": len(recent),
-                    "seconds": (now - max(recent)).total_seconds(),
-                },
+                {"topic": seen.topic},
+                partitions=len(recent),
+                seconds=(now - max(recent)).total_seconds(),
             )
 
 
-def _warming_note(seen: CanaryObservation) -> str:
-    warming = sum(p.warming for p in seen.partitions)
-    return (
-        (
-            f", {warming} of them new and waiting for MirrorMaker to discover "
-            "them"
-        )
-        if warming
-        else ""
-    )
-
-
-def _name(partitions: Collection[int], of: int) -> str:
-    if len(partitions) == of:
-        return every(of, "partition")
-    shown = sorted(partitions)[:5]
-    rest = len(partitions) - len(shown)
-    noun = "partition" if len(partitions) == 1 else "partitions"
-    names = ", ".join(str(p) for p in shown)
-    more = f" and {rest} more" if rest else ""
-    return f"{noun} {names}{more} of {of}"
-
-
-def _evidence(
-    seen: CanaryObservation | None, now: datetime
-) -> dict[str, str | int | float | bool | None]:
+def _evidence(seen: CanaryObservation | None, now: datetime) -> Evidence:
     if seen is None:
         return {}
     totals: dict[str, int] = {}
@@ -312,9 +219,6 @@ def _evidence(
     oldest = min(outstanding, default=None)
     arrivals = [p.last_arrival for p in seen.partitions if p.last_arrival]
     return {
-        "topic": seen.topic,
-        "remote_topic": seen.remote_topic,
-        "partitions": len(seen.partitions),
         "outstanding": sum(p.outstanding for p in seen.partitions),
         "oldest_outstanding_seconds": None
         if oldest is None

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 
+from ..finding import Finding
 from ..metrics import Histogram
-from ..report import Observation, Problem
+from ..report import Observation
 
 __all__ = [
     "CREATED_PARTITIONS",
-    "NOT_STARTED",
     "ORDER_GRACE",
     "PROBE_BYTES",
     "UNKNOWN_REQUEST_BYTES",
@@ -132,9 +132,6 @@ UNORDERED_GRACE = timedelta(minutes=3)
 """How long a probe of a source topic that was deleted may still follow the
 first one of the new topic, where order is not known: longer than the producer
 tries by default (``delivery.timeout.ms``, 2 min)."""
-
-NOT_STARTED = "Canary has not started yet"
-"""Until the first probe can be written down."""
 
 FRESH_AFTER = timedelta(seconds=5)
 """A position counts only when it was read this long after the first arrival
@@ -325,7 +322,7 @@ class CanarySurvey:
     that was asked for."""
 
     ordered: bool = False
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[Finding, ...] = ()
 
     @property
     def grace(self) -> timedelta | None:
@@ -540,7 +537,7 @@ class CanaryObservation:
     losses: tuple[Loss, ...] = ()
     """Probes proved lost recently, the newest last."""
 
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[Finding, ...] = ()
     unread: frozenset[int] = frozenset()
     """Partitions that have not been read to their end at the target: what is
     outstanding there may have arrived."""

@@ -4,9 +4,11 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from ..finding import Finding, Health
 from ..metrics import Histogram
 from ..offsets import RangeSet
-from ..report import Flow, Health, Problem
+from ..report import Flow
+from . import texts
 from .model import (
     UNORDERED_GRACE,
     WITHIN,
@@ -449,9 +451,9 @@ class CanaryTracker:
                 ledger.give_up(settled.sequence)
         return unread
 
-    def mistaken(self, survey: CanarySurvey) -> Problem | None:
-        """Say if an alias answers as another cluster than it should: the one
-        that the configuration gives, else the one that it always was.
+    def mistaken(self, survey: CanarySurvey) -> Finding | None:
+        """Find an alias that answers as another cluster than it should: the
+        one that the configuration gives, else the one that it always was.
         """
         for alias, pinned, seen in (
             (
@@ -467,13 +469,11 @@ class CanaryTracker:
         ):
             wanted = self.accepted.get(alias) or pinned
             if None not in (wanted, seen) and wanted != seen:
-                return Problem(
+                return texts.WRONG_CLUSTER.found(
                     Health.CRITICAL,
-                    f"{alias} answers with cluster id {seen}, expected "
-                    f"{wanted}. Check clusters.{alias}.kafka. If the cluster "
-                    f"was replaced, set clusters.{alias}.cluster_id to the "
-                    "new id",
-                    "wrong-cluster",
+                    {"cluster": alias},
+                    cluster_id=seen,
+                    expected_id=wanted,
                 )
         self.identity.source_cluster = (
             survey.source_cluster or self.identity.source_cluster

@@ -3,33 +3,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TypedDict
 
-from ..report import (
-    Evidence,
-    Finding,
-    Health,
-    Numbers,
-    Subject,
-    Verdict,
-    agree,
-    conclude,
-    counted,
-    every,
-    seconds,
-)
-from .model import (
-    STALE,
-    Resolution,
-    SchemaProblem,
-    SchemasObservation,
-    SchemaUse,
-)
+from ..finding import Code, Finding, Health
+from ..report import Evidence, Verdict, conclude
+from . import texts
+from .model import STALE, Resolution, SchemaProblem, SchemasObservation
 
 __all__ = ["SchemasLimits", "judge_schemas"]
-
-SHOWN = 20
-"""Schema ids, late schemas and subjects that the evidence names, of each."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,8 +45,9 @@ class SchemasLimits:
     connectors and SQL engines look it up after a failover."""
 
 
-READONLY = "READONLY"
-"""Mode in which a registry, or a subject, takes no schema."""
+IMPORT, READONLY = "IMPORT", "READONLY"
+"""Modes in which a registry, or a subject, takes only schemas with their ids,
+and none."""
 
 
 def judge_schemas(
@@ -93,9 +74,7 @@ def judge_schemas(
         flow=flow,
         check="schemas",
         now=now,
-        evidence={}
-        if seen is None or not limits.enabled
-        else _evidence(seen, now),
+        evidence={} if seen is None or not limits.enabled else _evidence(seen),
     )
 
 
@@ -103,45 +82,25 @@ def _find(
     seen: SchemasObservation | None, limits: SchemasLimits, now: datetime
 ) -> Iterator[Finding]:
     if not limits.enabled:
-        yield Finding(
-            "schemas.off",
-            Health.OFF,
-            "Schemas are compared only where source and target have a schema "
-            "registry each (clusters.*.schema_registry)",
-        )
+        yield texts.OFF.found(Health.OFF)
         return
     if seen is None:
-        yield Finding(
-            "schemas.no-data",
-            Health.UNKNOWN,
-            "Schemas of the records have not been read yet",
-        )
+        yield texts.NO_DATA.found(Health.UNKNOWN)
         return
     yield from _find_bad(seen, limits, now)
     yield from _find_unknown(seen, now)
     yield from _find_late(seen, limits, now)
     yield from _find_setup(seen, limits)
     if seen.carriers:
-        yield Finding(
-            "schemas.ok",
+        yield texts.OK.found(
             Health.OK,
-            f"{every(seen.resolved, 'schema id').capitalize()} in records of "
-            f"{counted(seen.carriers, 'topic')} "
-            f"{agree(seen.resolved, 'are')} the same schema at "
-            f"{seen.source} and {seen.target}"
-            if seen.resolved
-            else "The schema ids in the newest records are known only to the "
-            f"schema registry of {seen.target}",
-            numbers={"schemas": seen.resolved, "topics": seen.carriers},
+            schemas=seen.resolved,
+            topics=seen.carriers,
+            source=seen.source,
+            target=seen.target,
         )
     elif seen.known:
-        yield Finding(
-            "schemas.off",
-            Health.OFF,
-            "No record that was sampled carries a schema id "
-            f"({counted(seen.topics, 'topic')})",
-            numbers={"topics": seen.topics},
-        )
+        yield texts.OFF.found(Health.OFF, topics=seen.topics)
 
 
 def _find_bad(
@@ -153,82 +112,57 @@ def _find_bad(
         for p in missing
         if p.unreadable_since is not None
     )
-    overdue = [p for at, _, p in arrived if now - at > limits.patience]
-    if overdue:
-        yield Finding(
-            "schemas.missing",
-            Health.CRITICAL,
-            f"Records of {_which(overdue)} cannot be decoded at "
-            f"{seen.target}: {overdue[0].use.schema} is unknown in its schema "
-            f"registry for {seconds(now - arrived[0][0])}. {_remedy(seen)}",
-            **_facts(overdue, now - arrived[0][0]),
-        )
-    fresh = [(at, p) for at, _, p in arrived if p not in overdue]
-    if fresh:
-        at, first = fresh[0]
-        yield Finding(
-            "schemas.missing",
-            Health.WARNING,
-            f"Records of {_which([p for _, p in fresh])} cannot be decoded "
-            f"at {seen.target} yet: {first.use.schema} is unknown in its "
-            f"schema registry for {seconds(now - at)}",
-            **_facts([p for _, p in fresh], now - at),
-        )
+    overdue = [(at, p) for at, _, p in arrived if now - at > limits.patience]
+    fresh = [(at, p) for at, _, p in arrived if now - at <= limits.patience]
     coming = [
-        p
+        (p.since, p)
         for p in missing
         if p.arrived is None and now - p.since > limits.patience
     ]
-    if coming:
-        yield Finding(
-            "schemas.not-copied",
-            Health.WARNING,
-            f"Records of {_which(coming)} at {seen.source}, not copied yet, "
-            f"will not be decoded at {seen.target}: "
-            f"{coming[0].use.schema} is unknown in its schema registry for "
-            f"{seconds(now - coming[0].since)}. {_remedy(seen)}",
-            **_facts(coming, now - coming[0].since),
-        )
     different = _only(seen.bad, Resolution.DIFFERENT)
-    if different:
-        yield Finding(
-            "schemas.different",
-            Health.CRITICAL,
-            f"Records of {_which(different)} are decoded by a wrong schema "
-            f"at {seen.target}: {different[0].use.schema} is another schema "
-            f"there than at {seen.source}, for "
-            f"{seconds(now - different[0].since)}. Let one registry assign "
-            f"ids, and import the schemas of {seen.source} with theirs",
-            **_facts(different, now - different[0].since),
-        )
     neither = _only(seen.bad, Resolution.NEITHER)
-    if neither:
-        yield Finding(
-            "schemas.unresolvable",
-            Health.CRITICAL,
-            f"Records of {_which(neither)} cannot be decoded: "
-            f"{neither[0].use.schema} is unknown in the schema registries of "
-            f"{seen.source} and {seen.target} for "
-            f"{seconds(now - neither[0].since)}. Restore the schema, or check "
-            "where its producer registers schemas",
-            **_facts(neither, now - neither[0].since),
-        )
+    for code, health, bad in (
+        (texts.MISSING, Health.CRITICAL, overdue),
+        (texts.MISSING, Health.WARNING, fresh),
+        (texts.NOT_COPIED, Health.WARNING, coming),
+        (texts.DIFFERENT, Health.CRITICAL, _dated(different)),
+        (texts.UNRESOLVABLE, Health.CRITICAL, _dated(neither)),
+    ):
+        if bad:
+            yield _bad(code, health, seen, bad, now)
 
 
-class _Facts(TypedDict):
-    subject: Subject
-    numbers: Numbers
+def _dated(
+    problems: Sequence[SchemaProblem],
+) -> list[tuple[datetime, SchemaProblem]]:
+    return [(problem.since, problem) for problem in problems]
 
 
-def _facts(problems: Sequence[SchemaProblem], lasted: timedelta) -> _Facts:
-    return {
-        "subject": {"topic": problems[0].use.topic},
-        "numbers": {
-            "schemas": len({p.use.schema for p in problems}),
-            "topics": len({p.use.topic for p in problems}),
-            "seconds": lasted.total_seconds(),
-        },
-    }
+def _bad(
+    code: Code,
+    health: Health,
+    seen: SchemasObservation,
+    bad: Sequence[tuple[datetime, SchemaProblem]],
+    now: datetime,
+) -> Finding:
+    since, first = bad[0]
+    side, partition, offset = first.at
+    topics = len({p.use.topic for _, p in bad})
+    return code.found(
+        health,
+        {"topic": first.use.topic},
+        schemas=len({p.use.schema for _, p in bad}),
+        topics=topics,
+        other_topics=topics - 1 or None,
+        seconds=(now - since).total_seconds(),
+        source=seen.source,
+        target=seen.target,
+        schema=str(first.use.schema),
+        part=first.use.part,
+        newest_at=side,
+        newest_partition=partition,
+        newest_offset=offset,
+    )
 
 
 def _only(
@@ -237,86 +171,30 @@ def _only(
     return [p for p in bad if p.resolution is resolution]
 
 
-def _which(problems: Sequence[SchemaProblem]) -> str:
-    topics = {p.use.topic for p in problems}
-    more = len(topics) - 1
-    others = f" and {counted(more, 'more topic')}" if more else ""
-    return f"{problems[0].use.topic}{others}"
-
-
-def _remedy(seen: SchemasObservation) -> str:
-    """Return what to do about a schema that the target lacks, by how the
-    registry's own topic is replicated.
-    """
-    topic, target = seen.registry_topic, seen.target
-    mode = seen.modes.get(target)
-    said = f" (its mode is {mode})" if mode else ""
-    if topic.feeds_target:
-        return (
-            f"Check the lag of {topic.source}, and that the registry of "
-            f"{target} reads {topic.remote}{said}"
-        )
-    if topic.remote is not None and topic.wanted is None:
-        return (
-            f"The flow copies {topic.source} as {topic.remote}: check that "
-            f"the registry of {target} reads that{said}"
-        )
-    if mode == READONLY:
-        said = " (its mode is READONLY: set IMPORT first)"
-    return f"Copy the schemas of {seen.source} there with their ids{said}" + (
-        f"; the flow does not copy {topic.source}"
-        if topic.exists and topic.remote is None
-        else ""
-    )
-
-
 def _find_unknown(
     seen: SchemasObservation, now: datetime
 ) -> Iterator[Finding]:
     for problem in seen.problems:
-        yield Finding("schemas.unreadable", Health.UNKNOWN, problem)
+        yield texts.UNREADABLE.found(Health.UNKNOWN, problem=problem)
     if not seen.known:
-        yield Finding(
-            "schemas.no-data",
-            Health.UNKNOWN,
-            "Schemas of the records have not been read since mirrorwatch "
-            "started",
-        )
+        yield texts.NO_DATA.found(Health.UNKNOWN)
         return
-    if now - seen.at > STALE and not seen.problems:
-        yield Finding(
-            "schemas.stale",
-            Health.UNKNOWN,
-            "Schemas of the records were last read "
-            f"{seconds(now - seen.at)} ago: mirrorwatch hangs",
-            numbers={"seconds": (now - seen.at).total_seconds()},
-        )
+    age = now - seen.at
+    if age > STALE and not seen.problems:
+        yield texts.STALE.found(Health.UNKNOWN, seconds=age.total_seconds())
     if seen.unsampled:
-        yield Finding(
-            "schemas.no-data",
-            Health.UNKNOWN,
-            f"Records of {seen.unsampled:,} of "
-            f"{counted(seen.topics, 'topic')} have not been sampled yet",
-            numbers={"topics": seen.unsampled},
-        )
+        yield texts.NO_DATA.found(Health.UNKNOWN, topics=seen.unsampled)
     if seen.unresolved and not seen.problems:
-        yield Finding(
-            "schemas.no-data",
-            Health.UNKNOWN,
-            f"{counted(seen.unresolved, 'schema id')} "
-            f"{agree(seen.unresolved, 'have')} not been looked up yet",
-            numbers={"schemas": seen.unresolved},
-        )
+        yield texts.NO_DATA.found(Health.UNKNOWN, schemas=seen.unresolved)
     if seen.incomparable:
         use = seen.incomparable[0]
-        yield Finding(
-            "schemas.incomparable",
+        yield texts.INCOMPARABLE.found(
             Health.UNKNOWN,
-            f"Whether {use.schema} of {use.topic} is the same schema at "
-            f"{seen.source} and {seen.target} is unknown: the texts differ, "
-            "and only Avro and JSON can be compared",
-            subject={"topic": use.topic},
-            numbers={"schemas": len({u.schema for u in seen.incomparable})},
+            {"topic": use.topic},
+            schemas=len({u.schema for u in seen.incomparable}),
+            schema=str(use.schema),
+            source=seen.source,
+            target=seen.target,
         )
 
 
@@ -331,26 +209,15 @@ def _find_late(
     ]
     if late:
         worst = max(late, key=lambda one: one.delay)
-        more = f" (and {len(late) - 1:,} more)" if len(late) > 1 else ""
-        at_most = "at most " if worst.at_most else ""
-        yield Finding(
-            "schemas.late",
+        yield texts.LATE.found(
             Health.WARNING,
-            f"{_capital(worst.use.schema)} of {worst.use.topic}{more} "
-            f"arrived at {seen.target} {at_most}{seconds(worst.delay)} after "
-            f"its first record, {seconds(now - worst.readable_at)} ago. Check "
-            "that its consumers have recovered",
-            subject={"topic": worst.use.topic},
-            numbers={
-                "schemas": len({one.use.schema for one in late}),
-                "delay_seconds": worst.delay.total_seconds(),
-            },
+            {"topic": worst.use.topic},
+            schemas=len({one.use.schema for one in late}),
+            schema=str(worst.use.schema),
+            target=seen.target,
+            delay_seconds=worst.delay.total_seconds(),
+            seconds=(now - worst.readable_at).total_seconds(),
         )
-
-
-def _capital(of: object) -> str:
-    text = str(of)
-    return text[:1].upper() + text[1:]
 
 
 def _find_setup(
@@ -358,40 +225,25 @@ def _find_setup(
 ) -> Iterator[Finding]:
     topic = seen.registry_topic
     if topic.misses:
-        copied = (
-            f"copies {topic.source} as {topic.remote}"
-            if topic.remote is not None
-            else f"does not copy {topic.source}"
-        )
-        yield Finding(
-            "schemas.registry-topic",
+        yield texts.REGISTRY_TOPIC.found(
             Health.WARNING,
-            f"The schema registry of {seen.target} reads {topic.wanted} "
-            "(clusters.*.schema_registry.topic), but the flow "
-            f"{copied}: new schemas will not arrive",
-            subject={"topic": topic.source},
+            {"topic": topic.source},
+            target=seen.target,
+            wanted=topic.wanted,
+            copied_to=topic.remote,
         )
-    if seen.modes.get(seen.source) == "IMPORT":
-        yield Finding(
-            "schemas.mode",
-            Health.WARNING,
-            f"Producers at {seen.source} cannot register schemas: its schema "
-            "registry is in mode IMPORT. Set the mode READWRITE",
-            subject={"cluster": seen.source},
+    if seen.modes.get(seen.source) == IMPORT:
+        yield texts.MODE.found(
+            Health.WARNING, {"cluster": seen.source}, mode=IMPORT
         )
     yield from _find_subject_modes(seen)
     if limits.subjects and seen.missing_subjects:
-        more = len(seen.missing_subjects) - 1
-        others = f" (and {more:,} more)" if more else ""
-        yield Finding(
-            "schemas.missing-subjects",
+        yield texts.MISSING_SUBJECTS.found(
             Health.WARNING,
-            f"The schema registry of {seen.target} lacks subject "
-            f"{seen.missing_subjects[0]}{others}: after a failover, clients "
-            "that look schemas up by topic fail. Copy the subjects of "
-            f"{seen.source} under the names of the topics at {seen.target}",
-            subject={"subject": seen.missing_subjects[0]},
-            numbers={"subjects": len(seen.missing_subjects)},
+            {"subject": seen.missing_subjects[0]},
+            subjects=len(seen.missing_subjects),
+            other_subjects=len(seen.missing_subjects) - 1 or None,
+            target=seen.target,
         )
 
 
@@ -407,81 +259,38 @@ def _find_subject_modes(seen: SchemasObservation) -> Iterator[Finding]:
     imports = [
         one.subject
         for one in seen.subject_modes
-        if one.alias == seen.source and one.mode == "IMPORT"
+        if one.alias == seen.source and one.mode == IMPORT
     ]
-    if imports:
-        yield Finding(
-            "schemas.mode",
-            Health.WARNING,
-            f"Producers at {seen.source} cannot register schemas of "
-            f"{_subjects(imports)}: its mode is IMPORT. Set the mode "
-            "READWRITE",
-            subject={"cluster": seen.source, "subject": imports[0]},
-            numbers={"subjects": len(imports)},
-        )
     frozen = [
         one.subject
         for one in seen.subject_modes
         if one.alias == seen.target
         and one.mode == READONLY
         and one.other != READONLY
+        and not seen.registry_topic.feeds_target
     ]
-    if frozen and not seen.registry_topic.feeds_target:
-        yield Finding(
-            "schemas.mode",
-            Health.WARNING,
-            f"New schemas of {_subjects(frozen)} cannot be copied to "
-            f"{seen.target}: its mode in the schema registry there is "
-            "READONLY. Set the mode IMPORT, or delete the mode of the subject",
-            subject={"cluster": seen.target, "subject": frozen[0]},
-            numbers={"subjects": len(frozen)},
-        )
+    for alias, mode, subjects in (
+        (seen.source, IMPORT, imports),
+        (seen.target, READONLY, frozen),
+    ):
+        if subjects:
+            yield texts.MODE.found(
+                Health.WARNING,
+                {"cluster": alias, "subject": subjects[0]},
+                subjects=len(subjects),
+                other_subjects=len(subjects) - 1 or None,
+                mode=mode,
+            )
 
 
-def _subjects(names: Sequence[str]) -> str:
-    more = len(names) - 1
-    others = f" and {counted(more, 'more subject')}" if more else ""
-    return f"subject {names[0]}{others}"
-
-
-def _evidence(seen: SchemasObservation, now: datetime) -> Evidence:
+def _evidence(seen: SchemasObservation) -> Evidence:
+    """Return how schemas come to the target."""
     topic = seen.registry_topic
-    found: dict[str, str | int | float | bool | None] = {
-        "topics": seen.topics,
-        "topics_with_schemas": seen.carriers,
-        "topics_not_sampled": seen.unsampled,
-        "schema_ids_resolved": seen.resolved,
-        "schema_ids_bad": len({p.use.schema for p in seen.bad}),
-        "subjects_missing": len(seen.missing_subjects),
+    found = {
+        f"registry_mode_{alias}": mode
+        for alias, mode in sorted(seen.modes.items())
     }
-    for alias in sorted(seen.modes):
-        found[f"registry_mode_{alias}"] = seen.modes[alias]
-    for n, one in enumerate(seen.subject_modes[:SHOWN], start=1):
-        found[f"subject_mode_{n}"] = (
-            f"{one.subject} at {one.alias}: {one.mode}"
-        )
     if topic.exists:
-        found["registry_topic"] = (
-            f"{topic.source}, not copied"
-            if topic.remote is None
-            else f"{topic.source}, copied as {topic.remote}"
-        )
-    for n, problem in enumerate(seen.bad[:SHOWN], start=1):
-        side, partition, offset = problem.at
-        found[f"schema_{n}"] = (
-            f"{_say(problem.use)}: {problem.resolution}, "
-            f"for {seconds(now - problem.since)}, newest at offset {offset} "
-            f"of partition {partition} at the {side}"
-        )
-    for n, late in enumerate(seen.late[:SHOWN], start=1):
-        found[f"late_{n}"] = (
-            f"{_say(late.use)}: {late.delay.total_seconds():.0f} s after its "
-            "first record"
-        )
-    for n, subject in enumerate(seen.missing_subjects[:SHOWN], start=1):
-        found[f"missing_subject_{n}"] = subject
+        found["registry_topic"] = topic.source
+        found["registry_topic_copied_as"] = topic.remote or "not copied"
     return found
-
-
-def _say(use: SchemaUse) -> str:
-    return f"{use.topic} {use.part} {use.schema}"

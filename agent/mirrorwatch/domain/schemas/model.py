@@ -211,11 +211,9 @@ class LateSchema:
     use: SchemaUse
     delay: timedelta
     """From its first record at the target that was sampled until it could be
-    read."""
+    read: the most, if that was while no agent ran."""
 
     readable_at: datetime
-
-    at_most: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -73,8 +73,6 @@ class _Facts:
     """Since when: from its first record on, unless it was readable before."""
 
     readable: bool = False
-    confirmed: bool = False
-    """Whether this agent found that, and not only a former one."""
 
 
 class SchemaTracker:
@@ -361,7 +359,7 @@ class SchemaTracker:
             if proved and place in self._carriers:
                 if facts.bad_as is None:
                     facts.bad_since = at if facts.readable else facts.first
-                facts.bad_as, facts.confirmed = resolution, True
+                facts.bad_as = resolution
             return
         arrived = facts.arrived
         late = facts.bad_as in _ABSENT and not facts.readable
@@ -372,7 +370,6 @@ class SchemaTracker:
                     use=use,
                     delay=delay,
                     readable_at=at,
-                    at_most=not facts.confirmed,
                 )
             )
         facts.bad_as = facts.bad_since = None

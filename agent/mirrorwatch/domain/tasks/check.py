@@ -4,82 +4,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from ..report import (
-    Evidence,
-    Finding,
-    Health,
-    Subject,
-    Verdict,
-    agree,
-    conclude,
-    counted,
-    seconds,
-)
+from ..finding import Finding, Health, Numbers, Subject
+from ..report import Evidence, Verdict, conclude
+from . import texts
 from .group import find_group, show_group
-from .model import MirrorTask, Stopped, TasksObservation, name_partitions
+from .model import MirrorTask, Stopped, TasksObservation
 
 __all__ = ["TasksLimits", "judge_tasks"]
-
-
-MOST = 40
-"""Connectors and tasks that are shown one by one."""
-
-LONGEST = 4000
-"""Characters of one piece of evidence: ten thousand partitions are not for
-reading."""
-
-
-def show_tasks(seen: TasksObservation) -> Evidence:
-    """Return the evidence of a verdict on the mirror's tasks."""
-    if seen.group is not None:
-        return show_group(seen.group)
-    ours = [task for task in seen.tasks if task.role != "neighbour"]
-    if len(ours) > MOST:
-        # What runs is only counted, then.
-        ours = [task for task in ours if task.state != "RUNNING"][:MOST]
-    found: dict[str, str | int | float | bool | None] = {
-        "read_from": seen.origin,
-        "rebalances": seen.rebalances,
-        "running": sum(task.state == "RUNNING" for task in seen.tasks),
-        **{
-            _key(task.connector, task.number): f"{task.state} on {task.worker}"
-            for task in ours
-        },
-    }
-    if seen.version is not None:
-        found["version"] = seen.version
-    for stopped in seen.stopped:
-        key = _key(stopped.connector, stopped.task)
-        partitions = name_partitions(stopped.partitions)
-        found[f"{key}_not_copied"] = _cut(partitions)
-        if stopped.stuck:
-            found[f"{key}_stuck_at"] = _cut("; ".join(map(str, stopped.stuck)))
-    if seen.unassigned:
-        found["unassigned"] = _cut(name_partitions(seen.unassigned))
-    neighbours = sorted(
-        f"{_key(task.connector, task.number)} {task.state}"
-        for task in seen.tasks
-        if task.role == "neighbour"
-    )
-    if neighbours:
-        found["neighbours"] = _cut(", ".join(neighbours))
-    return found
-
-
-def _key(connector: str, task: int | None) -> str:
-    return connector if task is None else f"{connector}-{task}"
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else text[: LONGEST - 2] + " …"
-
-
-DELAY = (
-    "Connect waits up to 5 min for a lost worker before it reassigns the "
-    "tasks (scheduled.rebalance.max.delay.ms)"
-)
-
-PAUSED = "the connector was paused or stopped. Resume it"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -135,22 +66,16 @@ def _judge_tasks(
     since = max(task.since for task in idle)
     if now - since < limits.grace:
         return None
-    running = any(task.state == "RUNNING" for task in tasks)
+    running = sum(task.state == "RUNNING" for task in tasks)
     copies = tasks[0].role == "source"
-    states = ", ".join(sorted({task.state for task in idle}))
-    paused = all(task.state in {"PAUSED", "STOPPED"} for task in idle)
-    return Finding(
-        "tasks.idle",
+    return texts.IDLE.found(
         Health.CRITICAL if copies and not running else Health.WARNING,
-        f"{len(idle)} of {counted(len(tasks), 'task')} of {name} "
-        f"{agree(len(tasks), 'have not run')} for {seconds(now - since)} "
-        f"({states}): {PAUSED if paused else DELAY}",
-        subject={"connector": name},
-        numbers={
-            "idle_tasks": len(idle),
-            "tasks": len(tasks),
-            "seconds": (now - since).total_seconds(),
-        },
+        {"connector": name},
+        idle_tasks=len(idle),
+        running_tasks=running,
+        tasks=len(tasks),
+        seconds=(now - since).total_seconds(),
+        states=", ".join(sorted({task.state for task in idle})),
     )
 
 
@@ -165,18 +90,14 @@ def _judge_connector(
         or now - connector.since < limits.grace
     ):
         return None
-    return Finding(
-        "tasks.idle",
+    return texts.IDLE.found(
         Health.CRITICAL if copies else Health.WARNING,
-        f"{connector} has had no tasks for {seconds(now - connector.since)} "
-        f"({connector.state}). Check whether it is paused or stopped, or its "
-        "topic filter matches no topic",
-        subject={"connector": connector.connector},
-        numbers={
-            "idle_tasks": 0,
-            "tasks": 0,
-            "seconds": (now - connector.since).total_seconds(),
-        },
+        {"connector": connector.connector},
+        idle_tasks=0,
+        running_tasks=0,
+        tasks=0,
+        seconds=(now - connector.since).total_seconds(),
+        states=connector.state,
     )
 
 
@@ -184,49 +105,35 @@ def find_flapping(
     ours: Sequence[MirrorTask], seen: TasksObservation, limits: TasksLimits
 ) -> Iterator[Finding]:
     """Find what is started again and again."""
-    window = seconds(seen.window)
+    window = seen.window.total_seconds()
     # Each look for new topics may be a reason to rebalance tasks.
     usual = limits.restarts
     if seen.refresh:
         usual += int(seen.window / seen.refresh)
     for task in ours:
         if task.state != "FAILED" and task.failures >= limits.failures:
-            yield Finding(
-                "tasks.flapping",
+            yield texts.FLAPPING.found(
                 Health.WARNING,
-                f"{task} is flapping: failed "
-                f"{counted(task.failures, 'time')} in the last {window} and "
-                "was restarted",
-                subject=_subject(task),
-                numbers={"failures": task.failures},
+                _subject(task),
+                failures=task.failures,
+                window_seconds=window,
             )
         elif task.starts > usual:
-            yield Finding(
-                "tasks.flapping",
+            yield texts.FLAPPING.found(
                 Health.WARNING,
-                f"{task} is flapping: started {counted(task.starts, 'time')} "
-                f"in the last {window}",
-                subject=_subject(task),
-                numbers={"starts": task.starts},
+                _subject(task),
+                starts=task.starts,
+                window_seconds=window,
             )
     if seen.rebalances > usual:
-        yield Finding(
-            "tasks.flapping",
-            Health.WARNING,
-            f"Tasks were rebalanced {counted(seen.rebalances, 'time')} in "
-            f"the last {window}: workers join and leave, or connectors are "
-            "reconfigured",
-            numbers={"rebalances": seen.rebalances},
+        yield texts.FLAPPING.found(
+            Health.WARNING, rebalances=seen.rebalances, window_seconds=window
         )
 
 
 def _subject(task: MirrorTask) -> Subject:
     named = {} if task.number is None else {"task": task.number}
     return {"connector": task.connector, **named}
-
-
-NAMED = 4
-"""Topics that a reason names; the evidence has them all."""
 
 
 def judge_tasks(
@@ -253,27 +160,28 @@ def judge_tasks(
         flow=flow,
         check="tasks",
         now=now,
-        evidence={} if seen is None else show_tasks(seen),
+        evidence={} if seen is None else _evidence(seen),
     )
+
+
+def _evidence(seen: TasksObservation) -> Evidence:
+    if seen.group is not None:
+        return show_group(seen.group)
+    version = {} if seen.version is None else {"version": seen.version}
+    return {"read_from": seen.origin, **version}
 
 
 def _find(
     seen: TasksObservation | None, limits: TasksLimits, now: datetime
 ) -> Iterator[Finding]:
     if seen is None:
-        yield Finding(
-            "tasks.no-data",
-            Health.UNKNOWN,
-            "MirrorMaker's tasks have not been read yet",
-        )
+        yield texts.NO_DATA.found(Health.UNKNOWN)
         return
     if seen.absent is not None:
-        yield Finding("tasks.off", Health.OFF, seen.absent)
+        yield texts.OFF.found(Health.OFF, problem=seen.absent)
         return
-    yield from (
-        Finding("tasks.unreadable", Health.UNKNOWN, problem)
-        for problem in seen.problems
-    )
+    for problem in seen.problems:
+        yield texts.UNREADABLE.found(Health.UNKNOWN, problem=problem)
     if seen.group is not None:
         yield from find_group(seen.group, limits.grace, now)
         return
@@ -283,100 +191,66 @@ def _find(
     yield from find_flapping(ours, seen, limits)
     yield from _find_unassigned(seen)
     copying = [t for t in ours if t.role == "source" and t.number is not None]
-    count = len(copying)
     running = sum(task.state == "RUNNING" for task in copying)
     if running and seen.unproved is not None:
-        yield Finding(
-            "tasks.unproved",
+        yield texts.UNPROVED.found(
             Health.UNKNOWN,
-            f"{running} of {counted(count, 'source task')} "
-            f"{agree(count, 'are running')} according to {seen.origin}, but "
-            "nothing proves it: no position has moved for "
-            f"{seconds(seen.unproved)} while records wait. A worker that was "
-            "killed leaves its states behind. Check that MirrorMaker runs",
-            numbers={
-                "running_tasks": running,
-                "tasks": count,
-                "seconds": seen.unproved.total_seconds(),
-            },
+            running_tasks=running,
+            tasks=len(copying),
+            seconds=seen.unproved.total_seconds(),
+            origin=seen.origin,
         )
-    if running:
-        yield Finding(
-            "tasks.ok",
-            Health.OK,
-            f"{running} of {counted(count, 'source task')} "
-            f"{agree(count, 'are running')}",
-            numbers={"running_tasks": running, "tasks": count},
-        )
-    elif copying:
+    if copying:
         # Whatever is worse was found above.
-        yield Finding(
-            "tasks.ok",
-            Health.OK,
-            "Source tasks are starting",
-            numbers={"running_tasks": 0, "tasks": count},
+        yield texts.OK.found(
+            Health.OK, running_tasks=running, tasks=len(copying)
         )
     elif not seen.problems:
-        yield Finding(
-            "tasks.no-data",
-            Health.UNKNOWN,
-            "No source task has been seen running yet",
-        )
+        yield texts.NO_DATA.found(Health.UNKNOWN)
 
 
 def _find_failed(
     ours: Sequence[MirrorTask], seen: TasksObservation
 ) -> Iterator[Finding]:
-    stopped = {(s.connector, s.task): s for s in seen.stopped}
+    stopped: dict[tuple[str, int | None], Stopped] = {
+        (s.connector, s.task): s for s in seen.stopped
+    }
     for task in ours:
-        if task.state != "FAILED":
-            continue
-        found = (
-            None
-            if task.number is None
-            else stopped.get((task.connector, task.number))
-        )
-        yield Finding(
-            "tasks.failed",
-            Health.CRITICAL,
-            f"{task} has failed: {task.cause or 'Connect reports no cause'}"
-            f"{_effect(found) if found else ''}",
-            subject=_subject(task),
-            numbers={
-                "partitions": len(found.partitions),
-                "stuck_records": len(found.stuck),
-            }
-            if found
-            else {},
-        )
+        if task.state == "FAILED":
+            found = stopped.get((task.connector, task.number))
+            yield texts.FAILED.found(
+                Health.CRITICAL,
+                _subject(task),
+                problem=task.cause or "Connect reports no cause",
+                **({} if found is None else _effect(found)),
+            )
 
 
-def _effect(stopped: Stopped) -> str:
-    parts = []
-    if stopped.stuck:
-        more = len(stopped.stuck) - 1
-        others = f" (and {counted(more, 'more record')})" if more else ""
-        parts.append(f"It is stuck at {stopped.stuck[0]}{others}")
-    elif stopped.note:
-        parts.append(stopped.note)
-    if stopped.partitions:
-        count = len(stopped.partitions)
-        parts.append(
-            f"{counted(count, 'partition')} "
-            f"{agree(count, 'are no longer copied')}: "
-            f"{name_partitions(stopped.partitions, NAMED)}"
-        )
-    return "".join(f". {part}" for part in parts)
+def _effect(stopped: Stopped) -> Numbers:
+    numbers: dict[str, str | int | None] = {
+        "partitions": len(stopped.partitions),
+        "stuck_records": len(stopped.stuck),
+    }
+    if not stopped.stuck:
+        return {**numbers, "note": stopped.note or None}
+    first = stopped.stuck[0]
+    return {
+        **numbers,
+        "topic": first.topic,
+        "partition": first.partition,
+        "offset": first.offset,
+        "record_bytes": first.size_bytes,
+        "limit": first.limit,
+        "limit_bytes": first.limit_bytes,
+    }
 
 
 def _find_unassigned(seen: TasksObservation) -> Iterator[Finding]:
     if seen.unassigned:
-        count = len(seen.unassigned)
-        yield Finding(
-            "tasks.unassigned",
+        topics = {topic for topic, _ in seen.unassigned}
+        yield texts.UNASSIGNED.found(
             Health.WARNING,
-            f"{counted(count, 'partition')} {agree(count, 'have been')} "
-            "unassigned for two topic refreshes of MirrorMaker: "
-            f"{name_partitions(seen.unassigned, NAMED)}",
-            numbers={"partitions": count},
+            partitions=len(seen.unassigned),
+            topics=len(topics),
+            topic=min(topics),
         )

@@ -5,15 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from ..cluster_view import FlowView, TopicPartition
-from ..report import (
-    Evidence,
-    Finding,
-    Health,
-    Subject,
-    agree,
-    counted,
-    seconds,
-)
+from ..finding import Finding, Health, Subject
+from ..report import Evidence
+from . import texts
 
 __all__ = [
     "GroupMemory",
@@ -139,7 +133,6 @@ class GroupTasks:
 
     name: str
     cluster: str
-    title: str
     state: str
     since: datetime
     members: tuple[str, ...]
@@ -180,121 +173,57 @@ def find_group(
     now
         The time.
     """
-    lasted = now - group.since
+    lasted = (now - group.since).total_seconds()
+    subject = {"group": group.name, "cluster": group.cluster}
     # Without members it copies nothing: others write to the target.
     copies = bool(group.members) or not group.always_members
     if group.loop is not None and copies:
-        yield _loop(group.loop, group, now)
+        yield texts.UNCOMMITTED.found(
+            Health.CRITICAL,
+            subject,
+            seconds=(now - group.loop.since).total_seconds(),
+            written_records=group.loop.written,
+            partitions=group.loop.partitions,
+        )
     if group.rebalances > USUAL_REBALANCES:
-        yield Finding(
-            "tasks.flapping",
+        yield texts.FLAPPING.found(
             Health.WARNING,
-            f"{group.shown} is flapping: its members changed "
-            f"{counted(group.rebalances, 'time')} in the last hour",
-            subject=_subject(group),
-            numbers={"rebalances": group.rebalances},
+            subject,
+            rebalances=group.rebalances,
+            window_seconds=3600,
         )
-    if group.members and group.state == "stable":
-        count = len(group.members)
-        yield Finding(
-            "tasks.ok",
-            Health.OK,
-            f"{group.shown} is stable with {counted(count, 'member')}",
-            subject=_subject(group),
-            numbers={"members": count},
-        )
-    elif group.state in {"empty", "dead"}:
-        yield _empty(group, grace, lasted)
-    elif lasted >= grace:
-        yield Finding(
-            "tasks.rebalancing",
-            Health.WARNING,
-            f"{group.shown} has been rebalancing for {seconds(lasted)} "
-            f"({group.state}): nothing is copied meanwhile. Check "
-            f"{group.title}'s log",
-            subject=_subject(group),
-            numbers={"seconds": lasted.total_seconds()},
-        )
+    brief = lasted < grace.total_seconds()
+    if group.state in {"empty", "dead"}:
+        yield _empty(group, subject, lasted, brief=brief)
+    elif brief or (group.members and group.state == "stable"):
+        yield texts.OK.found(Health.OK, subject, members=len(group.members))
     else:
-        yield Finding(
-            "tasks.ok",
-            Health.OK,
-            f"{group.shown} is rebalancing",
-            subject=_subject(group),
-            numbers={"members": len(group.members)},
+        yield texts.REBALANCING.found(
+            Health.WARNING, subject, seconds=lasted, state=group.state
         )
 
 
-def _subject(group: GroupTasks) -> Subject:
-    return {"group": group.name, "cluster": group.cluster}
-
-
-def _empty(group: GroupTasks, grace: timedelta, lasted: timedelta) -> Finding:
+def _empty(
+    group: GroupTasks, subject: Subject, lasted: float, *, brief: bool
+) -> Finding:
     if not group.always_members and not group.had_members:
-        return Finding(
-            "tasks.off",
-            Health.OFF,
-            f"{group.shown} has no members: {group.title} assigns partitions "
-            "to itself, or does not run. Tasks cannot be verified; lag shows "
-            "whether records are copied",
-            subject=_subject(group),
-        )
-    health = Health.CRITICAL
-    reason = (
-        f"{group.shown} has had no members for {seconds(lasted)}: "
-        f"{group.title} does not run, or hangs. Start it again; its positions "
-        "expire offsets.retention.minutes after the last member left"
-    )
-    if lasted < grace:
-        health = Health.UNKNOWN
-        reason = f"{group.shown} has no members at the moment"
-    elif group.state == "dead" and not group.had_members:
-        health = Health.UNKNOWN
-        reason = (
-            f"{group.shown} does not exist. Check that {group.title} runs, "
-            "and mirror.group"
-        )
-    return Finding(
-        "tasks.no-members",
-        health,
-        reason,
-        subject=_subject(group),
-        numbers={"seconds": lasted.total_seconds()},
-    )
-
-
-def _loop(loop: SplitLoop, group: GroupTasks, now: datetime) -> Finding:
-    return Finding(
-        "tasks.uncommitted",
-        Health.CRITICAL,
-        f"{group.title} commits no position: all have stood for "
-        f"{seconds(now - loop.since)} while the target grew by "
-        f"{counted(loop.written, 'record')} and records of "
-        f"{counted(loop.partitions, 'partition')} "
-        f"{agree(loop.partitions, 'wait')}. It copies them again after a "
-        "restart. Look for a batch that is too large for the target "
-        "(batch-split-total of its producer, max.message.bytes)",
-        subject=_subject(group),
-        numbers={
-            "seconds": (now - loop.since).total_seconds(),
-            "written_records": loop.written,
-            "partitions": loop.partitions,
-        },
+        return texts.OFF.found(Health.OFF, subject)
+    gone = group.state == "dead" and not group.had_members
+    return texts.NO_MEMBERS.found(
+        Health.UNKNOWN if brief or gone else Health.CRITICAL,
+        subject,
+        seconds=lasted,
+        state=group.state,
     )
 
 
 def show_group(group: GroupTasks) -> Evidence:
     """Return the evidence of a verdict on a mirror's consumer group."""
-    found: dict[str, str | int | float | bool | None] = {
-        "read_from": group.shown,
-        "state": group.state,
-        "members": len(group.members),
-        "rebalances": group.rebalances,
+    members = enumerate(group.members[:_SHOWN], start=1)
+    return {
         "expired_offsets": group.expired,
+        **{f"member_{number}": member for number, member in members},
     }
-    for number, member in enumerate(group.members[:_SHOWN], start=1):
-        found[f"member_{number}"] = member
-    return found
 
 
 _SHOWN = 40

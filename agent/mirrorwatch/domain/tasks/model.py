@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal
 
+from ..finding import render
 from ..mirror_records import TaskState
-from ..report import counted
 from .group import GroupTasks
 
 __all__ = [
@@ -49,11 +49,6 @@ class MirrorTask:
 
     starts: int = 0
     failures: int = 0
-
-    def __str__(self) -> str:
-        if self.number is None:
-            return f"Connector {self.connector}"
-        return f"Task {self.number} of {self.connector}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -156,7 +151,7 @@ def name_partitions(
     names = [f"{t}[{_stretches(ps)}]" for t, ps in by_topic.items()]
     if most is None or len(names) <= most:
         return ", ".join(names)
-    others = counted(len(names) - most, "more topic")
+    others = render("{number:more topic}", {"number": len(names) - most})
     return f"{', '.join(names[:most])} and {others}"
 
 

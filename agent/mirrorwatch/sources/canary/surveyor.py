@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
+from ...domain.canary import texts
 from ...domain.canary.model import (
     CREATED_PARTITIONS,
     ORDER_GRACE,
@@ -17,9 +18,9 @@ from ...domain.canary.model import (
     is_of_another,
     uncovered,
 )
+from ...domain.finding import Finding, Health
 from ...domain.mirror_records import Committed, Connector, ConnectorSettings
 from ...domain.offsets import OffsetRange
-from ...domain.report import Health, Problem
 from ...kafka.admin import BestEffortQueries, Cluster, Topic
 from ...kafka.reader import read_range
 from ..mirror_state import MirrorState
@@ -39,27 +40,6 @@ librdkafka's and the broker's own request timeouts are 30 s."""
 REMEMBERED = timedelta(minutes=10)
 """How long a probe that came back is reported: a replication loop shows in
 every probe, so after this long without one it has been broken."""
-
-
-LOOP, CLONE = "loop", "clone"
-
-
-def _loop(where: str) -> Problem:
-    return Problem(
-        Health.CRITICAL,
-        f"Replication loop: probes returned to {where}. Two mirrors copy this "
-        "topic in a loop. Remove it from the topics of one of them",
-        "loop",
-    )
-
-
-def _clone(where: str) -> Problem:
-    return Problem(
-        Health.WARNING,
-        "Another mirrorwatch with a copy of this state file sends probes to "
-        f"{where}. Stop it, or start it without that file",
-        "cloned",
-    )
 
 
 class ProbeSettler:
@@ -93,8 +73,7 @@ class ProbeSettler:
         self._run = run
         self._clock = clock
         self._properties = properties
-        self._writers: dict[str, tuple[datetime, Problem]] = {}
-
+        self._writers: dict[str, tuple[datetime, Finding]] = {}
         self._after = send_timeout(settings.deadline) + IN_THE_BROKER
 
     def settle(
@@ -145,12 +124,12 @@ class ProbeSettler:
             ]
         return settled
 
-    def look_into(self, gaps: Iterable[OffsetGap]) -> list[Problem]:
+    def look_into(self, gaps: Iterable[OffsetGap]) -> list[Finding]:
         """Look who wrote source offsets that the canary did not.
 
         Returns
         -------
-        list of Problem
+        list of Finding
             What was found now or not long ago.
 
         Raises
@@ -162,19 +141,28 @@ class ProbeSettler:
         for gap in gaps:
             found = self._find(gap.partition, gap.first, gap.last + 1)
             for (sequence, sent_at), offsets in found.items():
-                where = (
-                    f"{self._settings.topic} at {self._settings.flow.source} "
-                    f"(last seen in [{gap.partition}], offset {offsets[0]})"
-                )
                 if is_of_another(gap.sent, sequence, sent_at):
                     # Or of before an older state file was restored.
-                    if sent_at > min(gap.sent.values()):
-                        self._writers[CLONE] = now, _clone(where)
+                    if sent_at <= min(gap.sent.values()):
+                        continue
+                    code, health = texts.CLONED, Health.WARNING
                 elif sequence in gap.sent and sequence <= gap.newest_acked:
-                    self._writers[LOOP] = now, _loop(where)
+                    code, health = texts.LOOP, Health.CRITICAL
+                else:
+                    continue
+                finding = code.found(
+                    health,
+                    {
+                        "topic": self._settings.topic,
+                        "cluster": self._settings.flow.source,
+                    },
+                    partition=gap.partition,
+                    offset=offsets[0],
+                )
+                self._writers[code.name] = now, finding
         return [
-            problem
-            for at, problem in self._writers.values()
+            finding
+            for at, finding in self._writers.values()
             if now - at <= REMEMBERED
         ]
 
@@ -300,7 +288,7 @@ class CanarySurveyWorker:
         self._commits = SettledCommits(settings.unflushed)
 
     def step(self) -> None:
-        at, queries = self._clock(), BestEffortQueries()
+        at, queries = self._clock(), BestEffortQueries(texts.UNREADABLE)
         connectors = self._positions.connectors()
         ordered = bool(connectors) and all(
             c.max_in_flight == 1 for c in connectors
@@ -329,7 +317,10 @@ class CanarySurveyWorker:
             for cluster in (self._source, self._target)
         ]
         queries.problems += [
-            *map(Problem.unknown, self._positions.problems()),
+            *(
+                texts.UNREADABLE.found(Health.UNKNOWN, problem=problem)
+                for problem in self._positions.problems()
+            ),
             *self._judge_filter(connectors),
         ]
         for cluster, members, topic in zip(
@@ -340,17 +331,14 @@ class CanarySurveyWorker:
         ):
             if members is None or topic is None:
                 continue
-            if missed := uncovered(members.ids, topic.leaders):
-                names = ", ".join(str(broker) for broker in sorted(missed))
-                queries.problems.append(
-                    Problem(
-                        Health.WARNING,
-                        f"Broker {names} of {cluster.alias} leads no "
-                        f"partition of {topic.name}, so no probe verifies "
-                        "that it is replicated. Add partitions",
-                        "uncovered",
-                    )
+            queries.problems += [
+                texts.UNCOVERED.found(
+                    Health.WARNING,
+                    {"cluster": cluster.alias, "broker": broker},
+                    topic=topic.name,
                 )
+                for broker in sorted(uncovered(members.ids, topic.leaders))
+            ]
         source_id, target_id = (
             None if b is None else b.cluster_id for b in brokers
         )
@@ -381,12 +369,9 @@ class CanarySurveyWorker:
         if found is None and queries.reached(self._source):
             if not settings.create:
                 queries.problems.append(
-                    Problem.unknown(
-                        f"Canary topic {name} does not exist at "
-                        f"{settings.flow.source}, and canary.create is off. "
-                        "Create it there with at least one partition per "
-                        "broker",
-                        "no-topic",
+                    texts.NO_TOPIC.found(
+                        Health.UNKNOWN,
+                        {"topic": name, "cluster": settings.flow.source},
                     )
                 )
                 return None
@@ -416,22 +401,20 @@ class CanarySurveyWorker:
             )
         elif target is None:
             queries.problems.append(
-                Problem.unknown(
-                    f"Canary topic {remote} does not exist at "
-                    f"{settings.flow.target}, and canary.create is off. "
-                    f"Create it there with {here} partitions, as at "
-                    f"{settings.flow.source}",
-                    "no-topic",
+                texts.NO_TOPIC.found(
+                    Health.UNKNOWN,
+                    {"topic": remote, "cluster": settings.flow.target},
                 )
             )
         elif len(target.leaders) != here and not settings.keeps_partitions:
             queries.problems.append(
-                Problem.unknown(
-                    f"Lost probes cannot be verified: canary topic {remote} "
-                    f"has {len(target.leaders)} partitions at "
-                    f"{settings.flow.target} and {here} at "
-                    f"{settings.flow.source}. Give it as many on both sides",
-                    "unverifiable",
+                texts.UNVERIFIABLE.found(
+                    Health.UNKNOWN,
+                    {"topic": remote},
+                    target=settings.flow.target,
+                    target_partitions=len(target.leaders),
+                    source=settings.flow.source,
+                    source_partitions=here,
                 )
             )
 
@@ -442,7 +425,7 @@ class CanarySurveyWorker:
         found: dict[int, tuple[MirrorPosition, ...]] = {
             partition: (
                 MirrorPosition(
-                    origin="MirrorMaker's committed position",
+                    origin="Committed position",
                     position=fact.position,
                     seen_at=fact.written_at,
                     counts_at=at,
@@ -457,7 +440,7 @@ class CanarySurveyWorker:
             return found
         for partition, sync in self._positions.syncs(topic).items():
             position = MirrorPosition(
-                origin="MirrorMaker's offset sync",
+                origin="Offset sync",
                 position=sync.position,
                 seen_at=sync.written_at,
                 counts_at=sync.written_at + ORDER_GRACE,
@@ -465,18 +448,14 @@ class CanarySurveyWorker:
             found[partition] = (*found.get(partition, ()), position)
         return found
 
-    def _judge_filter(self, connectors: Sequence[Connector]) -> list[Problem]:
+    def _judge_filter(self, connectors: Sequence[Connector]) -> list[Finding]:
         topic = self._settings.topic
         if ConnectorSettings.of(connectors).wants(topic):
             return []
         patterns = ", ".join(connectors[0].selection.include)
         return [
-            Problem(
-                Health.CRITICAL,
-                f"MirrorMaker's topic filter ({patterns}) does not match the "
-                f"canary topic {topic}. Add it to the connector's topics, or "
-                "set canary.topic to one that it matches",
-                "filtered",
+            texts.FILTERED.found(
+                Health.CRITICAL, {"topic": topic}, filter=patterns
             )
         ]
 
@@ -528,11 +507,11 @@ class CanarySurveyWorker:
         )
         if limit is not None and settings.sized.bytes > limit:
             queries.problems.append(
-                Problem(
+                texts.UNCOVERED.found(
                     Health.WARNING,
-                    f"Large probes of {settings.sized.bytes} bytes are not "
-                    f"sent: the smallest limit on the path is {limit} bytes",
-                    "uncovered",
+                    {"topic": here},
+                    probe_bytes=settings.sized.bytes,
+                    limit_bytes=limit,
                 )
             )
         return limit

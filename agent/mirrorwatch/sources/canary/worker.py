@@ -7,8 +7,8 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
+from ...domain.canary import texts
 from ...domain.canary.model import (
-    NOT_STARTED,
     PROBE_BYTES,
     CanaryObservation,
     CanaryPartition,
@@ -21,7 +21,7 @@ from ...domain.canary.model import (
     is_of_another,
 )
 from ...domain.canary.tracker import Arrival, CanaryTracker, arrive
-from ...domain.report import Health, Problem
+from ...domain.finding import Finding, Health
 from ...exceptions import StateError
 from ...kafka.reader import PartitionEnd
 from ...state.canary import CanaryStore
@@ -71,7 +71,7 @@ class CanarySnapshot:
     good: int
     bad: int
     doubts: tuple[IndeterminateProbe, ...]
-    problems: tuple[Problem, ...]
+    problems: tuple[Finding, ...]
     unread: frozenset[int]
 
 
@@ -96,7 +96,7 @@ class CanaryState:
     )
     """When the last tick took what is here; `None` before the first."""
 
-    send_problem: Latest[Problem | None] = field(
+    send_problem: Latest[Finding | None] = field(
         default_factory=lambda: Latest(None)
     )
     """Why the last send failed, `None` if it did not."""
@@ -107,7 +107,7 @@ class CanaryState:
     )
     """The last of them."""
 
-    schema_problems: Latest[tuple[Problem, ...]] = field(
+    schema_problems: Latest[tuple[Finding, ...]] = field(
         default_factory=lambda: Latest(())
     )
 
@@ -192,7 +192,7 @@ class LedgerKeeper:
 
     def __init__(self, settings: CanarySettings, store: CanaryStore) -> None:
         self._settings = settings
-        self.stray: Problem | None = None
+        self.stray: Finding | None = None
         """That the mirror moves probes to other partitions, if it does."""
         self._strayed_at: datetime | None = None
         """When the last of them arrived."""
@@ -360,18 +360,11 @@ class LedgerKeeper:
         home = self.tracker.ledgers.get(probe.partition)
         if home is not None and probe.sequence < home.keyed_from:
             return True
-        remedy = (
-            "The mirror is expected to keep partitions: if it does not, set "
-            "mirror.keeps_partitions to false"
-            if self._settings.keeps_partitions
-            else "Give both topics the same number of partitions; the "
-            "mirror's producer must keep Kafka's own partitioner"
-        )
-        self.stray = Problem.unknown(
-            "Lost probes cannot be verified: a probe of "
-            f"{self._settings.topic}[{probe.partition}] arrived in "
-            f"{self._settings.remote_topic}[{event.partition}]. {remedy}",
-            "unverifiable",
+        self.stray = texts.UNVERIFIABLE.found(
+            Health.UNKNOWN,
+            {"topic": self._settings.topic},
+            partition=probe.partition,
+            arrived_in=event.partition,
         )
         self._strayed_at = event.seen_at
         return True
@@ -534,7 +527,7 @@ class CanaryWorker:
         """Partitions that the target has; `None` until it has answered."""
 
         self._survey: CanarySurvey | None = None
-        self._mistaken: Problem | None = None
+        self._mistaken: Finding | None = None
         now = clock()
         self._send_at = self._sized_at = self._settle_at = now
         self._again_at = self._looked_at = self._saved_at = now
@@ -786,26 +779,27 @@ class CanaryWorker:
         unread = (self._at_target - self._reading) | self._receiver.unread
         return frozenset(unread & known)
 
-    def _problems(self) -> tuple[Problem, ...]:
+    def _problems(self) -> tuple[Finding, ...]:
         known = (self._mistaken, self._keeper.stray)
         problems = [problem for problem in known if problem is not None]
         if self._receiver.problem is not None:
-            problems.append(Problem.unknown(self._receiver.problem))
+            problems.append(
+                texts.UNREADABLE.found(
+                    Health.UNKNOWN, problem=self._receiver.problem
+                )
+            )
         return tuple(problems)
 
 
 def _to_problem(
     outcome: SendResult, settings: CanarySettings
-) -> Problem | None:
+) -> Finding | None:
     error = outcome.refused or outcome.error
     if error is None:
         return None
     # A refusal is known to be one; after any other error nothing is.
     health = Health.WARNING if outcome.refused else Health.UNKNOWN
-    where = f"{settings.topic} at {settings.flow.source}"
-    return Problem(
-        health, f"Probes cannot be produced to {where}: {error}", "failed"
-    )
+    return texts.FAILED.found(health, {"topic": settings.topic}, problem=error)
 
 
 class CanarySource:
@@ -853,10 +847,8 @@ class CanarySource:
             *seen.problems,
             *(survey.problems if survey else ()),
         ]
-        if survey is None:
-            problems.append(
-                Problem.unknown("Clusters have not been read yet", "no-data")
-            )
+        if survey is None and seen.partitions:
+            problems.append(texts.NO_DATA.found(Health.UNKNOWN))
         send_problem = self._state.send_problem.get()
         if send_problem is not None:
             problems.append(send_problem)
@@ -871,7 +863,7 @@ class CanarySource:
                 bad=seen.bad,
                 arrivals=self._state.arrivals.take_all(),
                 losses=tuple(self._losses),
-                problems=tuple(dict.fromkeys(problems)),
+                problems=tuple({p.title: p for p in problems}.values()),
                 unread=seen.unread,
             )
         ]
@@ -890,6 +882,5 @@ class CanarySource:
                 remote_topic=self._settings.remote_topic,
                 partitions=(),
                 losses=tuple(self._losses),
-                problems=(Problem.unknown(NOT_STARTED, "no-data"),),
             )
         ]
