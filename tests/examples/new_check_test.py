@@ -21,7 +21,6 @@ from mirrorwatch.domain.report import (
     Observation,
     Verdict,
     conclude,
-    seconds,
 )
 from mirrorwatch.pipeline import Pipeline
 from mirrorwatch.ports import Report
@@ -31,10 +30,12 @@ from mirrorwatch.state.documents import VerdictStore
 from mirrorwatch_alerting.alerts import Alert, WhenHealth, check_alerts
 from mirrorwatch_alerting.kapacitor import scripts
 from mirrorwatch_alerting.prometheus import rules
+from tests.examples import clocks_texts as texts
 from tests.support.builders import FLOW, NOON
 from tests.support.clock import clock_of
 
-# 1. domain/SUBJECT.py: the fact, its limits, the check and its metrics.
+# 1. domain/SUBJECT.py: the fact, its limits, the check and its metrics; its
+# texts in domain/SUBJECT_texts.py beside it.
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,16 +65,13 @@ def judge_clocks(
 ) -> Verdict:
     def find() -> Iterator[Finding]:
         if seen is None:
-            yield Finding(
-                "clocks.no-data", Health.UNKNOWN, "No clock was read yet"
-            )
+            yield texts.NO_DATA.found(Health.UNKNOWN)
         elif seen.skew > limits.warning:
-            apart = seconds(seen.skew)
-            yield Finding(
-                "clocks.apart", Health.WARNING, f"Clocks are {apart} apart"
+            yield texts.APART.found(
+                Health.WARNING, seconds=seen.skew.total_seconds()
             )
         else:
-            yield Finding("clocks.ok", Health.OK, "Clocks agree")
+            yield texts.OK.found(Health.OK)
 
     return conclude(find(), flow=flow, check="clocks", now=now, evidence={})
 
@@ -89,6 +87,7 @@ def clocks_samples(seen: ClocksObservation, _: datetime) -> Iterator[Sample]:
 
 CLOCKS = Check(
     name="clocks",
+    texts=texts,
     observation=ClocksObservation,
     judge=judge_clocks,
     limits=ClocksLimits,
@@ -153,7 +152,8 @@ def verdict(limits: MoreLimitsConfig) -> Verdict:
 def test_its_verdict_is_in_every_report() -> None:
     found = verdict(MoreLimitsConfig())
     assert (found.flow, found.health) == (FLOW.name, Health.WARNING)
-    assert found.reason == "Clocks are 90 s apart"
+    assert found.codes == ("clocks.apart",)
+    assert found.findings[0].numbers == {"seconds": 90.0}
 
 
 def test_its_limits_come_from_the_configuration() -> None:

@@ -82,12 +82,12 @@ class Carriage:
                 names=names, internal=internal, by="topics.include"
             )
         wants: Callable[[str], bool] = self._settings.wants
-        by = "MirrorMaker's topics"
+        by = "the mirror's topics"
         if not self._settings.known:
             by = "default"
         elif not self._settings.selections and (assigned := self._assigned()):
             # Python cannot read the filter; its tasks show what it matches.
-            wants, by = assigned.__contains__, "MirrorMaker's tasks"
+            wants, by = assigned.__contains__, "the mirror's tasks"
         return CarriedTopics(
             names={t: name for t, name in names.items() if wants(t)},
             unwanted=tuple(t for t in names if not wants(t)),

@@ -32,8 +32,8 @@ in the evidence.""",
 OVERDUE = Code(
     name="checkpoints.overdue",
     title="{checkpoints:checkpoint} overdue for up to {seconds:duration}: "
-    "group {group} is at offset {offset} of {topic}[{partition}], its "
-    "checkpoint at {checkpoint_offset}",
+    "group {group} is at offset {offset} of {topic} partition {partition}, "
+    "its checkpoint at {checkpoint_offset}",
     meaning="After a failover that group would process records again.",
     steps="""\
 1. See the checkpoint connector under `tasks`

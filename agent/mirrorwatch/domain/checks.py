@@ -1,6 +1,5 @@
 """Every check: what it judges, by which limits, and what comes of it."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -80,8 +79,6 @@ __all__ = [
     "codes_of",
     "fill_in_mirror",
     "judge",
-    "name_mirror",
-    "with_name",
 ]
 
 
@@ -165,9 +162,7 @@ class Check:
         beside = {name: seen.get(of) for name, of in self.beside.items()}
         newest = seen.get(self.observation)
         found: Verdict = self.judge(flow, newest, *own, now, **beside)
-        title = limits.get(MIRROR)
-        named = found if title is None else with_name(found, title)
-        return _fill_in_mirror(named, title or "MirrorMaker")
+        return _fill_in_mirror(found, limits.get(MIRROR) or "MirrorMaker")
 
 
 def fill_in_mirror(text: str, mirror: str) -> str:
@@ -183,44 +178,6 @@ def _fill_in_mirror(verdict: Verdict, mirror: str) -> Verdict:
         reason=fill_in_mirror(verdict.reason, mirror),
         findings=tuple(
             replace(finding, title=fill_in_mirror(finding.title, mirror))
-            for finding in verdict.findings
-        ),
-    )
-
-
-_MIRRORMAKER = re.compile(
-    r"(?P<before>^|[.] )?(?P<article>\bthe )?"
-    r"\bMirrorMaker\b(?! \d|[\w.\[-])"
-)
-"""The mirror as sentences name it: no topic or connector of that name."""
-
-
-def name_mirror(text: str, title: str) -> str:
-    """Return a sentence about MirrorMaker with the name of another mirror."""
-
-    def named(match: re.Match[str]) -> str:
-        before, article = match["before"], match["article"] or ""
-        if before is None:
-            return title if title.startswith("the ") else article + title
-        return before + title[:1].upper() + title[1:]
-
-    return _MIRRORMAKER.sub(named, text)
-
-
-def with_name(verdict: Verdict, title: str) -> Verdict:
-    """Return a verdict with the name of the mirror in its sentences.
-
-    Checks write of MirrorMaker, as most mirrors are.
-    """
-    return replace(
-        verdict,
-        reason=name_mirror(verdict.reason, title),
-        evidence={
-            key: name_mirror(fact, title) if isinstance(fact, str) else fact
-            for key, fact in verdict.evidence.items()
-        },
-        findings=tuple(
-            replace(finding, title=name_mirror(finding.title, title))
             for finding in verdict.findings
         ),
     )

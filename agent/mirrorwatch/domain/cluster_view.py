@@ -259,7 +259,7 @@ class FlowView:
         if self.problems or self.caught_up:
             return self.problems
         return (
-            "MirrorMaker's internal topics have not been read to their ends",
+            "The mirror's internal topics have not been read to their ends",
         )
 
     @cached_property

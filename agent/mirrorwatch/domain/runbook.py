@@ -55,7 +55,8 @@ def _pattern(title: str) -> str:
     named = title.replace("{mirror}", "MirrorMaker")
     plural = re.sub(r"\{\w+:([a-z ]+)\|([a-z ]+)\}", r"… \2", named)
     nouns = re.sub(r"\{\w+:(?!duration\})([a-z][a-z ]+)\}", r"… \1s", plural)
-    return re.sub(r"\{[^}]*\}", "…", nouns).replace("[", "").replace("]", "")
+    filled = re.sub(r"\{[^}]*\}", "…", nouns).replace("][", " / ")
+    return filled.replace("[", "").replace("]", "")
 
 
 if __name__ == "__main__":

@@ -29,14 +29,14 @@ FLUSH = timedelta(minutes=1)
 """Longest until a sync that was written is known to the checkpoint task and
 to the agent alike, and a commit to both."""
 
-STILL_READING = "MirrorMaker's checkpoints topic is still being read"
+STILL_READING = "The mirror's checkpoints topic is still being read"
 
 NO_CONNECTOR = (
-    "No checkpoints: MirrorMaker has no checkpoint connector or emits none "
+    "No checkpoints: the mirror has no checkpoint connector or emits none "
     "(emit.checkpoints.enabled)"
 )
 
-NO_TOPIC = "MirrorMaker's checkpoints topic does not exist yet"
+NO_TOPIC = "The mirror's checkpoints topic does not exist yet"
 
 
 class CheckpointsSource:

@@ -316,11 +316,11 @@ class FailedTaskWorker:
 
     def _limit(self, topic: str, connector: Connector) -> Limit | None:
         request = connector.max_request_bytes or MAX_REQUEST
-        own = (request, "the max.request.size of MirrorMaker's producer,")
+        own = (request, "the max.request.size of the mirror's producer,")
         remote = self._naming.remote(topic)
         if connector.compresses:
             self._obstacle = (
-                "MirrorMaker's producer compresses, so which record is above "
+                "The mirror's producer compresses, so which record is above "
                 f"the max.message.bytes of {remote} at {self._target.alias} "
                 "is not known"
             )

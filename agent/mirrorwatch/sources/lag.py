@@ -103,7 +103,7 @@ class HiddenTopics:
         )
         if is_copied:
             return (
-                f"Mirrorwatch cannot see {first}{more}, which MirrorMaker "
+                f"Mirrorwatch cannot see {first}{more}, which the mirror "
                 f"copies. {grant}"
             )
         return (
@@ -402,7 +402,7 @@ class LagWorker:
             problem = hidden
             if problem is None and self._vanished:
                 problem = (
-                    f"{min(self._vanished)}, which MirrorMaker copies, is no "
+                    f"{min(self._vanished)}, which the mirror copies, is no "
                     f"longer listed at {self._source.alias}: deleted, or "
                     "hidden from mirrorwatch"
                 )

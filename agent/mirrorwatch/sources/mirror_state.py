@@ -603,8 +603,8 @@ class TailWorker:
                 continue
             route.positions.fail(
                 topic.name,
-                f"MirrorMaker's {topic.kind} topic {topic.name} does not "
-                f"exist at {self._cluster.alias}. Check that MirrorMaker "
+                f"The mirror's {topic.kind} topic {topic.name} does not "
+                f"exist at {self._cluster.alias}. Check that the mirror "
                 "runs, and the aliases and topics under mirror",
             )
 

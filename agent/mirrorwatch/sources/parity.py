@@ -46,7 +46,7 @@ LEAST_PATIENCE = timedelta(minutes=1)
 survey that fails changes nothing."""
 
 
-UNLEARNED = "MirrorMaker's internal topics are still being read"
+UNLEARNED = "The mirror's internal topics are still being read"
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,12 +66,12 @@ FRESH = timedelta(seconds=30)
 every five seconds, and may need ten to answer while it rebalances."""
 
 NOWHERE = (
-    "Task states of MirrorMaker are not available. Set mirror.topics.status "
+    "Task states of the mirror are not available. Set mirror.topics.status "
     "to the worker's status.storage.topic, or mirror.connect.url to its "
     "REST API"
 )
 
-STILL_READING = "MirrorMaker's status and configs topics are still being read"
+STILL_READING = "The mirror's status and configs topics are still being read"
 
 NOT_ANSWERED = "Connect's REST API has not answered for 30 s or more"
 
@@ -150,7 +150,7 @@ class TaskFacts:
             return KnownTasks(
                 absent=NOWHERE
                 if self._status is None
-                else f"MirrorMaker's status topic {self._status} does not "
+                else f"The mirror's status topic {self._status} does not "
                 f"exist at {self._cluster}, so its task states are "
                 "not available"
             )

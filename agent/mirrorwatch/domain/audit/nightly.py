@@ -32,7 +32,7 @@ __all__ = [
 
 NOWHERE = (
     "not at the target {cluster}: no record of it is known to be copied. "
-    "Check that MirrorMaker's topic filter matches it and that MirrorMaker "
+    "Check that the mirror's topic filter matches it and that the mirror "
     "may create topics there"
 )
 
@@ -113,11 +113,11 @@ UNPAIRED = (
 
 UNCUT = (
     "no pair of source and target offsets is known to start from: "
-    "timestamps do not give one, and MirrorMaker wrote no offset sync there"
+    "timestamps do not give one, and the mirror wrote no offset sync there"
 )
 
 STUCK = (
-    "MirrorMaker's position has not moved since the last audit, though "
+    "The mirror's position has not moved since the last audit, though "
     "records follow it: they are lag, or were dropped at the end of the "
     "log, which only a later record can show"
 )

@@ -150,7 +150,7 @@ class LagTracker:
         problems = [*view.problems]
         if not view.caught_up:
             problems.append(
-                "MirrorMaker's internal topics are still being read"
+                "The mirror's internal topics are still being read"
             )
         topics: tuple[TopicLag, ...] = ()
         self.changes = NO_CHANGES

@@ -24,7 +24,7 @@ __all__ = ["PositionInputs", "PositionTracker"]
 SYNCS_KEPT = 10_000
 """Syncs that are kept of topics that are not seen: hours of some topics."""
 
-READING = "MirrorMaker's internal topics are still being read"
+READING = "The mirror's internal topics are still being read"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
