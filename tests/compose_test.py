@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from mirrorwatch.bundled_files import bundled_folder
 from mirrorwatch.config import Config
+from mirrorwatch_promotion.bundled_files import bundled_folder
 from tests.support.programs import program
 
 pytestmark = pytest.mark.slow

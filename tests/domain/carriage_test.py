@@ -50,7 +50,7 @@ def test_without_a_filter_of_ours_the_mirrors_own_one_holds() -> None:
     found = divide(carriage(), "a")
     assert set(found.names) == {"a"}
     assert found.unwanted == ("b",)
-    assert found.by == "MirrorMaker's topics"
+    assert found.by == "the mirror's topics"
 
 
 def test_our_own_filter_rules() -> None:
@@ -74,7 +74,7 @@ def test_a_removed_connector_wants_no_more_than_before() -> None:
 def test_of_a_filter_that_only_java_reads_the_tasks_tell() -> None:
     found = divide(carriage(), r"\Qa\E", assigned=["a"])
     assert set(found.names) == {"a"}
-    assert found.by == "MirrorMaker's tasks"
+    assert found.by == "the mirror's tasks"
 
 
 @pytest.mark.parametrize("chosen", [True, False])

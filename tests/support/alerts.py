@@ -13,11 +13,11 @@ from typing import Any
 import yaml
 from influxdb_client.client.write.point import Point
 
-from mirrorwatch.bundled_files import bundled_folder
 from mirrorwatch.domain.report import Health
 from mirrorwatch_alerting.alerts import ALERTS, WhenHealth
 from mirrorwatch_alerting.kapacitor import scripts
 from mirrorwatch_alerting.prometheus import rules
+from mirrorwatch_promotion.bundled_files import bundled_folder
 from tests.support.alert_servers import FLOW, Story, health_of
 
 from .agent_process import AgentProcess

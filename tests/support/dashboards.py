@@ -11,7 +11,6 @@ from typing import Any
 
 import httpx
 
-from mirrorwatch.bundled_files import bundled_folder
 from mirrorwatch.clock import utc_now
 from mirrorwatch.domain.report import Flow
 from mirrorwatch.sinks.influxdb import to_points
@@ -19,6 +18,7 @@ from mirrorwatch.sinks.prometheus import PrometheusSink
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
 from mirrorwatch_lab.cli import describe_agent
 from mirrorwatch_lab.traffic import TRAFFIC_TOPICS, Traffic
+from mirrorwatch_promotion.bundled_files import bundled_folder
 
 from .agent_process import AgentProcess
 from .alert_servers import PrometheusServer

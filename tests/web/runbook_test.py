@@ -2,8 +2,6 @@
 
 import re
 
-import pytest
-
 from mirrorwatch.domain.checks import CHECKS, CODES
 from mirrorwatch.domain.runbook import runbook_link
 from mirrorwatch.web.runbook import runbook_html
@@ -11,17 +9,15 @@ from mirrorwatch.web.runbook import runbook_html
 ANCHORS = re.findall(r' id="([^"]+)"', runbook_html())
 
 
-@pytest.mark.parametrize("code", sorted(CODES))
-def test_each_code_links_to_an_entry(code: str) -> None:
-    path, _, anchor = runbook_link(code, "lag").partition("#")
-    assert path == "/runbook"
-    assert anchor in ANCHORS
+def test_each_code_links_to_an_entry() -> None:
+    entries = {f"/runbook#{anchor}" for anchor in ANCHORS}
+    assert {runbook_link(code, "lag") for code in CODES} <= entries
 
 
-@pytest.mark.parametrize("check", [*CHECKS, "cause"])
-def test_a_verdict_without_a_code_links_to_its_check(check: str) -> None:
-    assert runbook_link(None, check) == f"/runbook#{check}"
-    assert check in ANCHORS
+def test_a_verdict_without_a_code_links_to_its_check() -> None:
+    for check in (*CHECKS, "cause"):
+        assert runbook_link(None, check) == f"/runbook#{check}"
+        assert check in ANCHORS
 
 
 def test_anchors_are_unique_and_links_within_lead_to_them() -> None:

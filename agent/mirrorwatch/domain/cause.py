@@ -277,8 +277,9 @@ def _seen(
 ) -> Seen:
     numbers: dict[str, Scalar] = {"mirror": "{mirror}"}
     for name, value in values.items():
-        is_duration = isinstance(value, timedelta)
-        numbers[name] = value.total_seconds() if is_duration else value
+        numbers[name] = (
+            value.total_seconds() if isinstance(value, timedelta) else value
+        )
     return Seen(render(texts.EVIDENCE[kind], numbers), since)
 
 
