@@ -19,6 +19,8 @@ from mirrorwatch.kafka.reader import (
     ReadFailure,
 )
 
+pytestmark = pytest.mark.slow
+
 PLACE = ("t", 0)
 
 

@@ -22,6 +22,8 @@ from tests.support.tcp import (
     send_until_held,
 )
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def link() -> Iterator[Link]:

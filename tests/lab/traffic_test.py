@@ -13,6 +13,8 @@ from mirrorwatch.clock import utc_now
 from mirrorwatch_lab.traffic import TRAFFIC_TOPICS, Signal, Traffic, plan
 from mirrorwatch_lab.waiting import wait_until
 
+pytestmark = pytest.mark.slow
+
 MINUTES = 30
 
 

@@ -2,9 +2,12 @@
 
 import copy
 
+import pytest
 import yaml
 
 from tests.support.grafana import MODEL, TOKEN, Grafanas
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_dashboard_arrives_in_its_folder_with_the_other_sites_values(

@@ -8,6 +8,8 @@ import pytest
 
 from tests.support.tick_fakes import FakeSites, two_fake_sites
 
+pytestmark = pytest.mark.slow
+
 KEY = "s3cret-key"
 VALUES = {
     "stand": {

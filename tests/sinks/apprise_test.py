@@ -18,6 +18,8 @@ from mirrorwatch.sinks.apprise import AppriseReceiver
 from tests.support.builders import FLOW, NOON
 from tests.support.webhook import PATH, Delivering, Webhook, running, until
 
+pytestmark = pytest.mark.slow
+
 OK, CRITICAL = Health.OK, Health.CRITICAL
 WARNING, UNKNOWN = Health.WARNING, Health.UNKNOWN
 

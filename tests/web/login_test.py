@@ -22,6 +22,8 @@ from tests.support.builders import a_report
 from tests.support.stage import METRICS, Stage, serve_stage
 from tests.support.watch import wait_until
 
+pytestmark = pytest.mark.slow
+
 PASSWORD = "correct horse: staple, ü"  # noqa: S105
 TOKEN = "5f0c0ffee5f0c0ffee5f0c0ffee5f0c0"  # noqa: S105
 HASH = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()
