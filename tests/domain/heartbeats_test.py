@@ -114,7 +114,7 @@ def test_copies_that_go_on_and_stay_behind_are_a_warning() -> None:
         book.note([beat(now, "source", PAIR), behind], now)
     late = judged(carried=book.carried())
     assert late.health is Health.WARNING
-    find(late, "heartbeats.late", seconds=120)
+    find(late, "heartbeats.late", seconds=119)
 
 
 @pytest.mark.parametrize(
@@ -128,8 +128,33 @@ def test_copies_stay_late_between_two_heartbeats(made: range) -> None:
     verdict = followed(made, [made[-1]])
     assert verdict.health is Health.WARNING
     found = find(verdict, "heartbeats.late")
-    assert found.numbers["seconds"] == min(made[-1] - made[0], made[-2])
+    assert found.numbers["seconds"] == made[-2]
     assert followed(made, made).health is Health.OK
+
+
+def test_copies_whose_writer_stopped_are_late_as_long_as_they_wait() -> None:
+    verdict = followed(range(70, 131, 5), [130])
+    find(verdict, "heartbeats.late", seconds=125)
+
+
+def test_the_first_reading_after_a_gap_says_how_old_a_heartbeat_is() -> None:
+    book = HeartbeatTracker()
+    book.note([beat(NOON - 600 * SECOND, "target", PAIR)], NOON - 600 * SECOND)
+    book.note([beat(NOON - 300 * SECOND, "target", PAIR)], NOON)
+    worker = book.worker(PAIR)
+    assert worker is not None
+    assert worker.seen_at == NOON - 300 * SECOND
+
+
+def test_copies_after_a_gap_are_not_called_on_time() -> None:
+    book = HeartbeatTracker()
+    for ago, copied in ((700, 700), (0, 500)):
+        now = NOON - ago * SECOND
+        copy = beat(NOON - copied * SECOND, "carried", PAIR)
+        book.note([beat(now, "source", PAIR), copy], now)
+    verdict = judged(carried=book.carried())
+    assert verdict.health is Health.UNKNOWN
+    find(verdict, "heartbeats.lag-unknown", seconds=500)
 
 
 def test_heartbeats_that_ceased_uncopied_are_not_on_time() -> None:

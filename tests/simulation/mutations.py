@@ -315,7 +315,7 @@ MUTATIONS = (
     Mutation(
         "heartbeats that a restarted agent knows nothing of are on time",
         "heartbeats.py",
-        "pair.waited_at_first and pair.behind > limits.stale",
+        "pair.waited_unseen and pair.behind > limits.stale",
         "False",
         "heartbeats_that_are_not_copied",
     ),

@@ -1,5 +1,6 @@
 """Facts about MirrorMaker 2's own signs of life."""
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -44,13 +45,11 @@ class HeartbeatLatency:
     """The newest one that was copied."""
 
     waits_since: datetime | None = None
-    """Since when there has been one that is not copied, by our clock; when
-    the newest was seen, if all are; `None` in facts that were recorded before
-    this was followed."""
+    """When the oldest one that is not copied was first seen, by our clock;
+    `None` if all that were seen are."""
 
-    waited_at_first: bool = False
-    """Whether one was not copied when mirrorwatch first looked, nor all of
-    them since: it may have waited for longer."""
+    waited_unseen: bool = False
+    """Whether it may have waited for longer: nothing was read before it."""
 
     @property
     def behind(self) -> timedelta:
@@ -58,16 +57,8 @@ class HeartbeatLatency:
         return self.source.beat_at - self.target.beat_at
 
     def late(self, now: datetime) -> timedelta:
-        """Return how far the copies are behind.
-
-        Notes
-        -----
-        Times of heartbeats alone would call the first one after an hour
-        without any an hour late, until it is copied.
-        """
-        if self.waits_since is None:
-            return self.behind
-        return min(self.behind, now - self.waits_since)
+        """Return how long the oldest one has waited to be copied."""
+        return now - (self.waits_since or now)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -88,6 +79,10 @@ class HeartbeatsObservation:
     problems: tuple[str, ...] = ()
 
 
+MOST_WAITING = 720
+"""Heartbeats remembered that are not copied: one a look, for an hour."""
+
+
 class HeartbeatTracker:
     """Remembers when each heartbeat was seen.
 
@@ -95,40 +90,46 @@ class HeartbeatTracker:
     -----
     The heartbeats topics are compacted, and clocks of sites differ: so
     staleness is counted from when something new was seen, by our own clock.
-    Only the first one of a pair is believed its time.
+    The emitter's clock only tells how old the first of a pair is, and the
+    first after a time in which nothing was read.
     """
 
     def __init__(self) -> None:
         self._beats: dict[Pair, LastHeartbeat] = {}
-        self._waits: dict[tuple[str, str], datetime] = {}
-        self._followed: set[tuple[str, str]] = set()
+        self._waiting: dict[tuple[str, str], deque[LastHeartbeat]] = {}
+        self._unseen: set[tuple[str, str]] = set()
+        self._noted_at: datetime | None = None
 
     def note(self, beats: Iterable[Heartbeat], now: datetime) -> None:
         """Take the newest heartbeat of each pair."""
+        gap = now - (self._noted_at or now)
+        self._noted_at = now
         for found in beats:
             key = (found.place, found.source, found.target)
             known = self._beats.get(key)
+            if known is not None and known.beat_at == found.beat_at:
+                continue
+            seen_at = now
             if known is None:
-                self._beats[key] = LastHeartbeat(
-                    beat_at=found.beat_at,
-                    seen_at=min(found.written_at, now),
-                )
-            elif known.beat_at != found.beat_at:
-                self._beats[key] = LastHeartbeat(
-                    beat_at=found.beat_at, seen_at=now
-                )
-        for place, *names in self._beats:
-            if place == "source":
-                self._note_waiting((names[0], names[1]), now)
-
-    def _note_waiting(self, pair: tuple[str, str], now: datetime) -> None:
-        beat = self._beats["source", *pair]
-        copy = self._beats.get(("carried", *pair))
-        if copy is not None and copy.beat_at >= beat.beat_at:
-            self._waits.pop(pair, None)
-            self._followed.add(pair)
-        else:
-            self._waits.setdefault(pair, now)
+                seen_at = min(found.written_at, now)
+            elif gap > HeartbeatsLimits.stale:
+                emitted = known.seen_at + (found.beat_at - known.beat_at)
+                seen_at = min(emitted, now)
+            beat = LastHeartbeat(beat_at=found.beat_at, seen_at=seen_at)
+            self._beats[key] = beat
+            if found.place == "source":
+                pair = (found.source, found.target)
+                waiting = self._waiting.setdefault(pair, deque())
+                if known is None or gap > HeartbeatsLimits.stale:
+                    self._unseen.add(pair)
+                if len(waiting) < MOST_WAITING:
+                    waiting.append(beat)
+        for pair, waiting in self._waiting.items():
+            copy = self._beats.get(("carried", *pair))
+            while copy and waiting and waiting[0].beat_at <= copy.beat_at:
+                waiting.popleft()
+            if not waiting:
+                self._unseen.discard(pair)
 
     def worker(self, pair: tuple[str, str]) -> LastHeartbeat | None:
         """Return the newest one that a worker wrote at the target."""
@@ -152,12 +153,13 @@ class HeartbeatTracker:
                 pair=(source, target),
                 source=beat,
                 target=copy,
-                waits_since=self._waits.get((source, target), beat.seen_at),
-                waited_at_first=(source, target) not in self._followed,
+                waits_since=waiting[0].seen_at if waiting else None,
+                waited_unseen=(source, target) in self._unseen,
             )
             for (place, source, target), beat in self._by_pair().items()
             if place == "source"
             and (copy := self._beats.get(("carried", source, target)))
+            for waiting in [self._waiting[source, target]]
         )
 
     def _by_pair(self) -> Mapping[Pair, LastHeartbeat]:
@@ -254,7 +256,7 @@ def _judge_copies(
             yield texts.LATE.found(
                 Health.WARNING, subject, seconds=late.total_seconds()
             )
-        elif pair.waited_at_first and pair.behind > limits.stale:
+        elif pair.waited_unseen and pair.behind > limits.stale:
             yield texts.LAG_UNKNOWN.found(
                 Health.UNKNOWN, subject, seconds=pair.behind.total_seconds()
             )

@@ -65,7 +65,8 @@ class HeartbeatsSource:
         self._begun = not old and (self._begun or known)
         if not self._begun and not problems:
             return []
-        self._tracker.note(newest_heartbeats(self._positions), now)
+        if not problems:
+            self._tracker.note(newest_heartbeats(self._positions), now)
         interval = min(
             (
                 found.interval
