@@ -124,6 +124,9 @@ class HeartbeatTracker:
                     self._unseen.add(pair)
                 if len(waiting) < MOST_WAITING:
                     waiting.append(beat)
+        self._forget_copied()
+
+    def _forget_copied(self) -> None:
         for pair, waiting in self._waiting.items():
             copy = self._beats.get(("carried", *pair))
             while copy and waiting and waiting[0].beat_at <= copy.beat_at:
