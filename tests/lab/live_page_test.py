@@ -73,8 +73,8 @@ def test_the_page_shows_a_frozen_mirror_and_its_return(
         try:
             wait_for(browser, ".flow-health", "critical")
             wait_for(browser, ".lead", "overdue")
-            wait_for(browser, "h1", "summit → ldf is critical")
-            wait_for(browser, ".lead", "Check that MirrorMaker runs")
+            wait_for(browser, "#answer-detail", "summit → ldf is critical")
+            wait_for(browser, "h1", "Replication has stopped")
             assert browser.title.startswith("critical: ")
             # It counts on while nothing arrives: no figure freezes.
             WebDriverWait(browser, PATIENCE).until(

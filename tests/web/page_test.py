@@ -115,7 +115,8 @@ def test_the_page_follows_the_verdict_by_itself(
     )
 
     wait_for(browser, ".flow-health", "critical")
-    wait_for(browser, "h1", "summit → ldf is critical")
+    wait_for(browser, "h1", "The mirror has stopped")
+    wait_for(browser, "#answer-detail", "summit → ldf is critical")
     wait_for(browser, ".lead", "The mirror has stopped.")
     wait_for(browser, ".figure.lost .value", "3")
     assert "40" in text(browser, ".figure.waiting")

@@ -200,6 +200,33 @@ class Report:
         """Return which part of a flow is at fault, if one stands out."""
         return next((c for c in self.causes if c.flow == flow), None)
 
+    def lead_of(self, flow: str) -> Verdict | None:
+        """Return the verdict that leads a flow's page: the newest of the
+        worst; that of the canary if all are ok.
+
+        An audit leads only alone: its findings are of the days before.
+        """
+        judged = [
+            v
+            for v in self.verdicts
+            if v.flow == flow and v.health is not Health.OFF
+        ]
+        health = worst(judged)
+        if health is Health.OK:
+            return next((v for v in judged if v.check == "canary"), judged[0])
+        return max(
+            (v for v in judged if v.health is health),
+            key=lambda v: (v.check != "audit", v.since),
+            default=None,
+        )
+
+    def headline_of(self, flow: str) -> str | None:
+        """Return the cause if one is known, else the leading finding."""
+        cause, lead = self.cause_of(flow), self.lead_of(flow)
+        if cause is not None:
+            return cause.reason
+        return None if lead is None else lead.reason
+
     def health_of(self, flow: str) -> Health:
         """Return a flow's health: its worst check, unknown if it has none."""
         judged = [v for v in self.verdicts if v.flow == flow]

@@ -198,7 +198,7 @@ def _flow(
     recent: Bucket | None,
     freshness: Freshness,
 ) -> dict[str, Any]:
-    health = report.health_of(flow.name)
+    health, lead = report.health_of(flow.name), report.lead_of(flow.name)
     if not freshness.is_fresh:
         health = max(health, Health.UNKNOWN)
     return {
@@ -206,6 +206,8 @@ def _flow(
         "source": flow.source,
         "target": flow.target,
         "health": health.label,
+        "headline": report.headline_of(flow.name),
+        "lead": None if lead is None else lead.check,
         **_recovery(report, flow.name),
         "cause": _cause(report.cause_of(flow.name)),
         "verdicts": [

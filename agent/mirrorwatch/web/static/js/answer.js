@@ -2,7 +2,6 @@
 
 import { el, setText } from "./dom.js";
 import { age, duration } from "./format.js";
-import { leads } from "./flow-card.js";
 import { badge, severity, showBadge, worst } from "./health.js";
 
 const place = (id) => document.getElementById(id);
@@ -41,16 +40,15 @@ function words(status, link, health) {
     return [`${all}: replication is healthy`, typical(flows)];
   }
   const [first] = bad.filter((flow) => flow.health === health);
-  const subject = bad.length === 1 ? title(first)
-    : `${bad.length} of ${flows.length} flows`;
+  const one = bad.length === 1;
+  const subject = one ? title(first) : `${bad.length} of ${flows.length} flows`;
   const verb = {
-    critical: bad.length === 1 ? "is critical" : "are critical",
-    warning: bad.length === 1 ? "has a warning" : "have warnings",
+    critical: one ? "is critical" : "are critical",
+    warning: one ? "has a warning" : "have warnings",
     unknown: "cannot be verified",
   }[health];
-  const [lead] = leads(first);
-  const why = first.cause?.reason ?? lead?.reason ?? "";
-  return [`${subject} ${verb}`, flows.length > 1 ? why : ""];
+  const [line, why] = [`${subject} ${verb}`, first.headline ?? ""];
+  return one ? [why, line] : [line, why];
 }
 
 /** The pair, or the name that somebody gave the flow. */

@@ -5,7 +5,7 @@ import { setText } from "./dom.js";
 import { Figures } from "./figures.js";
 import { FlowCharts } from "./flow-charts.js";
 import { age, counted, moment, since } from "./format.js";
-import { severity, showBadge, worst } from "./health.js";
+import { severity, showBadge } from "./health.js";
 import { FlowHistory } from "./history.js";
 import { headline } from "./loss.js";
 import { Parts } from "./parts.js";
@@ -142,24 +142,12 @@ export class FlowCard {
   }
 }
 
-/** The verdict that answers first, and the others that are not fine. */
-export function leads(flow) {
-  const on = flow.verdicts.filter((v) => v.health !== "off");
-  const health = worst(on.map((v) => v.health));
-  const same = on.filter((v) => v.health === health);
-  const lead = health === "ok"
-    ? same.find((v) => v.check === "canary") ?? same[0]
-    : same.sort(byCause)[0];
-  const more = on.filter(
-    (v) => v !== lead && severity(v.health) > severity("ok"));
-  return [lead ?? null, more];
-}
-
-/** Of equally bad ones the oldest: what came first is nearer to the cause. An
-    audit tells of records of the day before, and hides nothing that is now. */
-function byCause(a, b) {
-  const isPast = (verdict) => verdict.check === "audit";
-  return isPast(a) - isPast(b) || new Date(a.since) - new Date(b.since);
+/** The verdict that leads, and the others that are not fine. */
+function leads(flow) {
+  const lead = flow.verdicts.find((v) => v.check === flow.lead) ?? null;
+  const more = flow.verdicts.filter((v) => v !== lead
+    && v.health !== "off" && severity(v.health) > severity("ok"));
+  return [lead, more];
 }
 
 function sentence(text) {
