@@ -148,6 +148,19 @@ answers, as if they did not exist.
 
 1. Grant mirrorwatch's user DESCRIBE on all topics of the flow.
 
+### `denied`
+
+1. If these groups matter, grant mirrorwatch DESCRIBE on them.
+
+### `unknown-partitions`
+
+No leader: records may wait uncounted. A position or committed offset beyond the
+log end: the topic was truncated or recreated, and consumers restart by their
+`auto.offset.reset`.
+
+1. [Look for partitions without leader](#look-at-a-topic).
+2. See [`position`](#position) for truncated or recreated topics.
+
 ### `crashed`
 
 A bug of mirrorwatch. The other checks go on.

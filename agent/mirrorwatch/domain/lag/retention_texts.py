@@ -64,8 +64,6 @@ UNKNOWN_PARTITIONS = Code(
     name="retention.unknown-partitions",
     title="Time until records of {partitions:partition} expire uncopied "
     "unknown: no leader, or a position beyond the log end offset",
-    meaning="Uncopied records cannot be counted there.",
-    steps="1. See [`lag.unknown-partitions`](#lagunknown-partitions).",
 )
 
 UNMEASURED = Code(

@@ -111,11 +111,6 @@ UNKNOWN_PARTITIONS = Code(
     name="lag.unknown-partitions",
     title="Lag of {partitions:partition} unknown: no leader, or {mirror}'s "
     "position is beyond the log end offset",
-    meaning="Records may wait there; when they expire is unknown, too.",
-    steps="""\
-1. [Look for partitions without leader](#look-at-a-topic) at the source.
-2. Position beyond the end: the topic was truncated or recreated, see
-   [`position`](#position).""",
 )
 
 NO_DATA = Code(name="lag.no-data", title="Topics have not been listed yet")
