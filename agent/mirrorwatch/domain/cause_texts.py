@@ -20,13 +20,12 @@ __all__ = [
 ]
 
 ABOUT = """\
-One fault makes many checks bad. The page, `mirrorwatch status`, notices and
-the metric `mirrorwatch_flow_cause` name the part at fault if exactly one
-explains what is seen: `source`, `link`, `mirror`, `target` or `monitor`
-(mirrorwatch itself, or its network); `source or link` if the two cannot be
-told apart. Several faults at once: no cause is named. Lost records, topics
-that differ and findings of the audit are not its symptoms. `link` and `target`
-need MirrorMaker's JMX (`mirror.jmx`) while both clusters respond."""
+One fault makes many checks bad. The part at fault is named if exactly one
+explains them: `source`, `link`, `mirror`, `target` or `monitor` (mirrorwatch
+itself, or its network); `source or link` if they cannot be told apart. Several
+faults at once: none is named. Lost records, topics that differ and findings of
+the audit are not its symptoms. `link` and `target` need MirrorMaker's JMX
+(`mirror.jmx`) while both clusters respond."""
 
 MONITOR_CUT_OFF = Code(
     name="monitor.cut-off",
@@ -36,29 +35,26 @@ MONITOR_CUT_OFF = Code(
 Replication may be running. Both clusters rarely fail in the same minute;
 mirrorwatch's own network, DNS or credentials often do.""",
     steps="""\
-1. From mirrorwatch's machine or pod, run `mirrorwatch doctor`.
-2. Check its DNS, network policy or firewall, and expired credentials.
-3. Meanwhile check MirrorMaker by hand: [connectors and
-   tasks](#see-connectors-and-tasks).""",
+1. From mirrorwatch's machine or pod, run `mirrorwatch doctor`. Check DNS,
+   network policy or firewall, and expired credentials.
+2. Meanwhile check [connectors and tasks](#see-connectors-and-tasks) by hand.""",
 )
 
 MONITOR_ISOLATED = Code(
     name="monitor.isolated",
     title="Replication is running, but mirrorwatch cannot reach {cluster}",
     meaning="""\
-New records arrive at the target, or MirrorMaker's fetches are answered. Checks
+Records arrive at the target, or MirrorMaker's fetches are answered. Checks
 that need the cluster are `unknown`.""",
     steps="""\
 1. From mirrorwatch's machine or pod, run `mirrorwatch doctor`: it names the
-   step that fails, such as DNS or a port.
-2. Compare listeners: MirrorMaker may use another address.""",
+   step that fails. MirrorMaker may use another listener.""",
 )
 
 MONITOR_LATE = Code(
     name="monitor.late",
     title="mirrorwatch itself is delayed: its findings may be old",
-    meaning="""\
-Latencies and ages may be mirrorwatch's delay, not that of replication.""",
+    meaning="Latencies and ages may be its own delay.",
     steps="""\
 1. Check CPU (throttling of the container) and disk of its machine, and its log
    for `Work crashed` and slow ticks.""",
@@ -68,47 +64,48 @@ CLUSTER_SILENT = Code(
     name="cluster.silent",
     title="Cluster {cluster} does not respond",
     meaning="""\
-The other cluster responds. A silent source may also be a fault of its network;
+The other cluster responds. At the source, its network may be at fault, too;
 the evidence says if records still arrive.""",
     steps="""\
 1. Are its brokers up, and does it have a controller?
 2. Is it reachable from MirrorMaker's machines? If so, only mirrorwatch is
    isolated.
-3. Source down for long: see [`retention`](#retention) for the time left.""",
+3. Source: [`retention`](#retention) says how long is left.""",
 )
 
 CLUSTER_NOT_STORING = Code(
     name="cluster.not-storing",
     title="Cluster {cluster} responds, but does not store records",
     meaning="""\
-Produce requests are not acknowledged: at the source those of the probes (and
+Produce requests are not acknowledged: at the source those of probes (and
 probably of your producers), at the target those of the mirror.""",
     steps="""\
 1. Check the brokers' disks, and [partitions without leader](#look-at-a-topic).
-2. Compare `min.insync.replicas` with the number of brokers that are up.
-3. Look for quotas, and for `NotEnoughReplicas` in the producer's log.""",
+2. Compare `min.insync.replicas` with the brokers that are up.
+3. Look for quotas, and `NotEnoughReplicas` in the producer's log.""",
 )
 
 CLUSTER_SLOW = Code(
     name="cluster.slow",
     title="Cluster {cluster} responds far more slowly than usual",
     meaning="""\
-At least three times as long as usual and 0.2 s more. After most of an hour
-this becomes the usual.""",
+At least three times as long as usual and 0.2 s more; most of an hour becomes
+the usual.""",
     steps="""\
-1. Check load and disks of its brokers.
-2. Check the link to it: packet loss and round trip.""",
+1. Check load and disks of its brokers, then packet loss and round trip of the
+   link.""",
 )
 
 LINK_BROKEN = Code(
     name="link.broken",
     title="Replication has stopped: {mirror} cannot reach {cluster}, which "
     "responds to mirrorwatch",
-    meaning="Nothing is copied. Records wait at the source until they expire.",
+    meaning="""\
+Nothing is copied. Records wait at the source until they expire: see
+[`retention`](#retention).""",
     steps="""\
-1. From a worker, test DNS and the port of every broker of that cluster.
-2. Look in the worker's log for `Connection to node` and authentication errors.
-3. See [`retention`](#retention) for the time left.""",
+1. From a worker, test DNS and the port of every broker of that cluster. Its
+   log has `Connection to node` or authentication errors.""",
 )
 
 LINK_SLOW = Code(
@@ -126,10 +123,10 @@ MIRROR_STOPPED = Code(
     title="Replication has stopped: {mirror} does not respond",
     meaning="""\
 Both clusters respond and records wait, but the mirror shows no sign of life:
-no heartbeat, no JMX. It is down or hung.""",
+no heartbeat, no JMX.""",
     steps="""\
-1. Is its process or pod up? `RUNNING` in Connect's API proves nothing.
-2. If it hangs, keep a thread dump. [Restart the worker](#restart-a-worker).
+1. Is its process or pod up? If it hangs, keep a thread dump.
+2. [Restart the worker](#restart-a-worker).
 3. Look in its log for out-of-memory errors and rebalances.""",
 )
 
@@ -156,10 +153,10 @@ MIRROR_NOT_COPYING = Code(
 Both clusters respond to mirrorwatch and records wait. Without the mirror's JMX
 and heartbeats, hang and network fault look alike.""",
     steps="""\
-1. Check its process or pod, and its log. From there, test the network to every
-   broker of the source.
+1. Check its process or pod, and its log; from there, test the network to every
+   source broker.
 2. [Restart the worker](#restart-a-worker).
-3. Configure `mirror.jmx`: the next time this names the part.""",
+3. Configure `mirror.jmx` to tell them apart next time.""",
 )
 
 EVIDENCE = {

@@ -14,13 +14,11 @@ __all__ = [
 ]
 
 ABOUT = """\
-Offsets at which consumer groups would start at the target after a failover, as
-emitted by MirrorMaker's checkpoint connector. While a group consumes, a new
-checkpoint is due within `emit.checkpoints.interval.seconds` (60 s by default)
-after it has passed an offset sync, and overdue after three intervals and a
-minute. Idle groups emit none. The first thousand groups by name are checked.
-Off without checkpoint connector, group with a checkpoint, or right to describe
-groups: this matters if consumer groups are to fail over."""
+Offsets at which consumer groups would start at the target after a failover,
+from MirrorMaker's checkpoint connector. Once a group has passed an offset
+sync, a new checkpoint is due within `emit.checkpoints.interval.seconds` (60 s
+by default), and overdue after three intervals and a minute. Idle groups emit
+none. The first thousand groups by name are checked."""
 
 OK = Code(
     name="checkpoints.ok",
@@ -29,14 +27,14 @@ OK = Code(
 
 OVERDUE = Code(
     name="checkpoints.overdue",
-    title="{checkpoints:checkpoint} of consumer groups overdue for up to "
-    "{seconds:duration}: group {group} is at offset {offset} of {topic}"
-    " partition {partition}, its checkpoint at {checkpoint_offset}",
+    title="Checkpoint of group {group} overdue for up to {seconds:duration}: "
+    "at offset {checkpoint_offset}, the group at {offset} of {topic} "
+    "partition {partition}; {checkpoints:checkpoint} in all",
     meaning="After a failover the group would process records again.",
     steps="""\
 1. Does the checkpoint connector run ([see tasks](#see-connectors-and-tasks))?
 2. In its log, look for `Unable to sync offsets` and missing permissions on the
-   groups. Compare its filters (`groups`, `topics`) with the source
+   groups; compare its filters (`groups`, `topics`) with the source
    connector's.
 3. [Restart its task](#restart-a-task): known bugs before Kafka 3.7.""",
 )
@@ -48,9 +46,8 @@ TOPIC_MISSING = Code(
     meaning="Offsets of consumer groups are not translated for the target.",
     steps="""\
 1. See the checkpoint connector's [task](#see-connectors-and-tasks) and log: it
-   creates the topic when it starts, which needs CREATE at the target.
-2. Your own `replication.policy.class` names the topic: set
-   `mirror.topics.checkpoints`.""",
+   creates the topic at its start, with CREATE at the target. Named by your own
+   `replication.policy.class`: set `mirror.topics.checkpoints`.""",
 )
 
 STALE = Code(

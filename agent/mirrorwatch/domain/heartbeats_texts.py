@@ -16,10 +16,9 @@ __all__ = [
 ]
 
 ABOUT = """\
-Records that MirrorMaker's heartbeat connector emits every second. Those of the
-source's topic `heartbeats` are replicated and prove replication; those that a
-worker writes at the target prove that the worker runs. Age is by mirrorwatch's
-clock, since it last read a new one. Optional: recent Strimzi versions have
+MirrorMaker's heartbeat connector emits a record every second. Replicated ones,
+from the source's topic `heartbeats`, prove replication; those that a worker
+writes at the target prove that it runs. Optional: recent Strimzi versions have
 none, and the canary proves more."""
 
 OK = Code(

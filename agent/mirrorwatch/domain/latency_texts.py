@@ -26,11 +26,10 @@ Latency alone loses nothing. Usual causes: high load at this time of day, a
 slow or full link, a lost task, a slow broker disk, quotas, batching
 (`linger.ms`).""",
     steps="""\
-1. One partition or all? Compare them on the page.
-2. See [`tasks`](#tasks) for failed tasks, [`bottleneck`](#bottleneck) for
-   quotas, full batches and the link.
-3. Produce latency as high: the source is slow or far away, not the mirror.
-4. [`lag`](#lag) grows, too: add tasks (`tasks.max`) or bandwidth.""",
+1. Compare the partitions on the page, then [`tasks`](#tasks) and
+   [`bottleneck`](#bottleneck).
+2. Produce latency as high: the source is slow or far away, not the mirror.
+3. [`lag`](#lag) grows, too: add tasks (`tasks.max`) or bandwidth.""",
 )
 
 NO_DATA = Code(

@@ -92,10 +92,10 @@ UNVERIFIABLE = Code(
     "{topic}[ partition {partition}]: {problem}",
     meaning="""\
 Neither copied nor lost is proved. The next audit covers them, if both clusters
-retain them. *Missing from before what the mirror is known to have copied*: a
-mirror that begins at the log end skips older records; reported once. *Which
-feeds the same target topic*: a loss in one flow makes the others restart at
-later offsets.""",
+retain them. *Missing from before what the mirror is known to have copied*: it
+began at the log end and skipped older records; reported once. *Which feeds the
+same target topic*: a loss in one flow makes the others restart at later
+offsets.""",
     steps="""\
 1. Expired: audit more often, or [raise the retention](#raise-retention).
 2. Topic recreated or deleted: see [`position`](#position),
@@ -117,20 +117,19 @@ FAILED = Code(
     name="audit.failed",
     title="The audit due {due} did not complete: {problem}",
     meaning="""\
-Its records are not verified; the next audit covers them, if both clusters
-retain them. The evidence has the end of its output.""",
+Records not verified; the next audit covers them, if both clusters retain them.
+The evidence has the end of its output.""",
     steps="""\
 1. *Killed*, *interrupted*: likely out of memory. Lower `audit.memory`, or use
    another machine (`audit.master`, or `audit.start: false`).
-2. *Time limit*: more cores (`audit.master`) or time; the last report has a
+2. *Time limit*: see [`audit.late`](#auditlate); the last report has a
    forecast.
 3. *Another audit was running*: does it hang? Two agents need a folder each, or
    `audit.start: false` for one.
 4. *Could not be read to its end*: check that cluster's brokers.
 5. *Stopped together with mirrorwatch*: starts again with it, within three
    hours.
-6. Otherwise run it by hand with the same configuration:
-   `mirrorwatch audit run`.""",
+6. Otherwise run it by hand: `mirrorwatch audit run`.""",
 )
 
 LATE = Code(
@@ -149,20 +148,19 @@ MISSED = Code(
 Records since then are not verified: mirrorwatch, or whatever starts audits
 (`audit.start` is off), was down.""",
     steps="""\
-1. Run it: `mirrorwatch audit run`.
-2. Check what starts it, and that it writes to `audit.out`.""",
+1. Run it: `mirrorwatch audit run`. Check what starts it, and that it writes to
+   `audit.out`.""",
 )
 
 UNREADABLE = Code(
     name="audit.unreadable",
     title="{problem}",
     meaning="""\
-Results cannot be read, or audits not started. Other nights count; files are
-read again every 15 seconds.""",
+Results cannot be read, or audits not started. Other nights count.""",
     steps="""\
 1. *PySpark*: `pip install 'mirrorwatch[spark]'`. *Configuration is not a
    file*: start mirrorwatch with `--config`. Or set `audit.start: false` and
-   audit on a machine that reaches both clusters and `audit.out`.
+   audit on another machine with `audit.out`.
 2. *In a folder* that is not local: mount it, and set `audit.out`.
 3. *A result*: grant read permission. Damaged or of another version: run that
    night again (`mirrorwatch audit run --date 2026-11-21`), or delete the named

@@ -44,12 +44,10 @@ NO_DATA = Code(
 UNREADABLE = Code(
     name="bottleneck.unreadable",
     title="No JMX metrics from {mirror}: {problem}",
-    meaning="""\
-One process of the mirror; the others are judged. Replication need not be
-affected.""",
+    meaning="One process of the mirror; replication need not be affected.",
     steps="""\
-1. Follow the error. No response: check garbage collection and heap of the
-   process, and firewalls.
+1. No response: check garbage collection and heap of the process, and
+   firewalls.
 2. JMX port (`rmi`): set `java.rmi.server.hostname` and
    `com.sun.management.jmxremote.rmi.port` to what mirrorwatch reaches.
 3. Jolokia is at `/jolokia`, the exporter at `/metrics`. Process gone for good:
@@ -61,11 +59,11 @@ BLANK = Code(
     title="JMX metrics of this flow missing: {mirror} responds without them",
     meaning="""\
 Strimzi's older exporter rules with Kafka before 4.0, or newer ones with 4.0,
-export no metrics of MirrorMaker itself.""",
+export no metrics of MirrorMaker.""",
     steps="""\
 1. Does a task of the flow run ([`tasks`](#tasks))?
-2. Compare `mirror.source_alias`, `target_alias` and `connectors` with the
-   mirror's configuration.
+2. Compare aliases and connectors under `mirror` with the mirror's
+   configuration.
 3. Do the exporter's rules export the MBeans of `kafka.connect.mirror`?""",
 )
 
@@ -75,15 +73,15 @@ DROPPED = Code(
     "({not_produced_records} not produced, {skipped_records} skipped), last "
     "{seconds:duration} ago",
     meaning="""\
-Lost at the target, as counted by the mirror: `errors.tolerance=all` leaves out
-what it cannot write (mostly records above `max.message.bytes` of the target),
-and what a transform or converter fails at (skipped). `lag` does not show it.
-Ends an hour after the last.""",
+Lost at the target, as counted by the mirror: with `errors.tolerance=all`, what
+it cannot write (mostly above `max.message.bytes` of the target), and what a
+transform or converter fails at (skipped). `lag` does not show it. Ends an hour
+after the last.""",
     steps="""\
-1. The mirror's log names the records if `errors.log.enable` is on; see also
+1. Its log names them if `errors.log.enable` is on; see also
    [`skips.dropped`](#skipsdropped).
-2. Raise that limit, or fix the transform.
-3. Copy the records again while the source retains them.""",
+2. Raise that limit, or fix the transform, then copy the records again while
+   the source retains them.""",
 )
 
 THROTTLED = Code(
@@ -103,8 +101,8 @@ REFUSED = Code(
     title="{mirror}'s producer[ fails to write {failed_records_per_second:.2g} "
     "records/s][ retries {retried_records_per_second:.2g} records/s]",
     meaning="""\
-Failed records: the task fails, or drops them with `errors.tolerance=all`.
-Retries: the target does not respond, or its leaders change.""",
+Failed: the task fails, or drops records with `errors.tolerance=all`. Retries:
+the target does not respond, or its leaders change.""",
     steps="""\
 1. Do brokers at the target restart, or does the link drop packets? See
    [`tasks`](#tasks) and the mirror's log.""",
@@ -115,8 +113,8 @@ TOO_LARGE = Code(
     title="{mirror}'s producer splits {split_batches_per_second:.2g} batches/s "
     "that are too large for the target",
     meaning="""\
-A single record that is too large fails the task. One among others may be split
-forever, and stop the producer while the task says `RUNNING`.""",
+One batch may be split forever, and stop the producer while the task says
+`RUNNING`.""",
     steps="1. Raise `max.message.bytes` at the target to that of the source.",
 )
 
@@ -128,9 +126,8 @@ COMMITS = Code(
 Commits fail beyond `offset.flush.timeout.ms` (5 s). After a restart,
 uncommitted records are copied again.""",
     steps="""\
-1. Look for slow brokers that lead the offsets topic.
-2. Too many records in flight: lower `producer.buffer.memory`, or raise
-   `offset.flush.timeout.ms`.""",
+1. Look for slow leaders of the offsets topic. Too many records in flight:
+   lower `producer.buffer.memory`, or raise that timeout.""",
 )
 
 SILENT = Code(
@@ -141,8 +138,8 @@ SILENT = Code(
 Records in flight: the target does not accept them. None: the source answers no
 fetch.""",
     steps="""\
-1. Check the brokers of that cluster, and the mirror's link to them.
-2. Slow link: a fetch must arrive within `request.timeout.ms` (30 s). Lower
+1. Check the brokers of that cluster, and the mirror's link to them. Slow link:
+   a fetch must arrive within `request.timeout.ms` (30 s); lower
    `fetch.max.bytes` of the mirror's consumer.""",
 )
 
@@ -156,8 +153,8 @@ PRODUCER = Code(
 Batches near the limit are full; smaller ones wait for a slow target or link.""",
     steps="""\
 1. Full: raise `producer.override.batch.size` (and
-   `limits.bottleneck.batch_size` here), or enable compression.
-2. Slow requests: check the target brokers, and the link to them.""",
+   `limits.bottleneck.batch_size`), or enable compression. Slow: check the
+   target brokers and the link.""",
 )
 
 LINK = Code(

@@ -31,9 +31,10 @@ __all__ = [
 ABOUT = """\
 About once a second mirrorwatch produces a small record (probe) to every
 partition of the canary topic at the source, and consumes it at the target.
-Probes take the path of your records through the same mirror, but do not cover
-topics that its filter excludes, or transforms of other topics.
-[Metrics](metrics.md) explains the counters."""
+Probes show what happens to your records in the same mirror, except topics that
+its filter excludes, and transforms of other topics. Where probes are not sent
+or not read, replication is not verified. [Metrics](metrics.md) explains the
+counters."""
 
 OK = Code(
     name="canary.ok",
@@ -52,10 +53,10 @@ STALE = Code(
     name="canary.stale",
     title="Canary of mirrorwatch has hung for {seconds:duration}: replication"
     " is not verified",
-    meaning="mirrorwatch hangs, most likely at the disk of its state file.",
+    meaning="Most likely the disk of mirrorwatch's state file hangs.",
     steps="""\
-1. Check that disk (`state`), and mirrorwatch's log.
-2. Restart mirrorwatch: no probe or counter is lost.""",
+1. Check that disk (`state`) and mirrorwatch's log, then restart mirrorwatch:
+   no probe or counter is lost.""",
 )
 
 LOST = Code(
@@ -64,18 +65,17 @@ LOST = Code(
     " last {window_seconds:duration}, the newest on partition "
     "{partition} (source offset {source_offset})",
     meaning="""\
-Your records of that time may be lost too, on every topic. Proved: the mirror's
-committed position or offset sync has passed the probe, or a later probe of its
-partition arrived, and the target does not contain it. `proof` has the offsets.
-Ends an hour after the last loss.""",
+Your records of that time may be lost too, on every topic. Proved by position
+or offset sync of the mirror, or by a later arrival on the partition; `proof`
+has the offsets. Ends an hour after the last loss.""",
     steps="""\
 1. See [`skips.dropped`](#skipsdropped) and
    [`position.expired-unread`](#positionexpired-unread) for your own topics.
-2. Find and remove the cause, in the mirror's configuration and log of that
+2. Find and remove the cause in the mirror's configuration and log of that
    time: `errors.tolerance=all`, a transform that filters,
    `auto.offset.reset=latest`, downtime longer than the retention, deleted
    records or offsets.
-3. Copy the missing records again while the source retains them.""",
+3. Copy missing records again while the source retains them.""",
 )
 
 OVERDUE = Code(
@@ -84,16 +84,15 @@ OVERDUE = Code(
     "{all_partitions:partition}, the oldest outstanding for "
     "{seconds:duration}",
     meaning="""\
-Nothing arrives there, or far too late. Nothing is lost yet: probes and records
-arrive once replication resumes, as long as the source retains them.""",
+Nothing is lost yet: probes and records arrive once replication resumes, as
+long as the source retains them.""",
     steps="""\
-1. All partitions: mirror, cluster or link is down. See the [cause](#cause),
-   [`tasks`](#tasks) and [`lag`](#lag); if the mirror hangs, [restart the
-   worker](#restart-a-worker).
+1. All partitions: mirror, cluster or link is down. See the [cause](#cause) and
+   [`lag`](#lag); if the mirror hangs, [restart the worker](#restart-a-worker).
 2. Some: [restart the failed task](#restart-a-task), or look for [unavailable
    partitions](#look-at-a-topic) on both clusters.
-3. [`retention`](#retention) says how long is left. Too short: [raise the
-   retention](#raise-retention) now.""",
+3. [`retention`](#retention) leaves too little time: [raise
+   it](#raise-retention) now.""",
 )
 
 UNREAD = Code(
@@ -103,19 +102,18 @@ UNREAD = Code(
 Outstanding probes may have arrived. Normal for seconds after a start, longer
 over a slow link.""",
     steps="""\
-1. If it stays, check the connection from mirrorwatch to the brokers that [lead
-   the topic's partitions](#look-at-a-topic).""",
+1. If it stays, check mirrorwatch's connection to the [leaders of the
+   topic](#look-at-a-topic).""",
 )
 
 UNACKNOWLEDGED = Code(
     name="canary.unacknowledged",
     title="Source brokers have not acknowledged canary probes on "
     "{partitions:partition} for {seconds:duration}",
-    meaning="Replication cannot be verified there. Your producers may fail too.",
+    meaning="Your producers may fail, too.",
     steps="""\
-1. Check the source brokers: disks, under-replicated partitions, [partitions
-   without leader](#look-at-a-topic).
-2. Check the network between mirrorwatch and these brokers.""",
+1. Check these brokers ([disks, replicas, leaders](#look-at-a-topic)), and the
+   network from mirrorwatch to them.""",
 )
 
 SILENT = Code(
@@ -123,9 +121,7 @@ SILENT = Code(
     title="No canary probe has arrived at the target on {partitions} of "
     "{all_partitions:partition} for {seconds:duration}, or since "
     "mirrorwatch started",
-    meaning="""\
-Unknown whether replication works there: probes are not sent, not acknowledged,
-or not read.""",
+    meaning="Probes are not sent, not acknowledged, or not read.",
     steps="1. See the other findings of `canary` for the reason.",
 )
 
@@ -143,8 +139,9 @@ LATE = Code(
     title="Canary probes arrived late at the target on "
     "{partitions:partition}, last {seconds:duration} ago; none was lost",
     meaning="""\
-Later than `canary.deadline` after the source acknowledged them: expected after
-a stop, while the mirror drains its backlog. Ends 10 minutes after the last.""",
+Expected after a stop, while the mirror drains its backlog. Later than
+`canary.deadline` after the source's acknowledgement. Ends 10 minutes after the
+last.""",
     steps="""\
 1. Without a stop before: see [`latency`](#latency) and
    [`bottleneck`](#bottleneck).""",
@@ -158,28 +155,25 @@ DUPLICATED = Code(
 Your records may be duplicated too, on every topic. Ends 10 minutes after the
 last.""",
     steps="""\
-1. Usually the mirror was killed between copying and committing. If it recurs,
-   find what kills it, or a second mirror of the same topics.
-2. Tell the owners of consumers at the target:
-   [`skips.duplicated`](#skipsduplicated) has the topics.""",
+1. See [`skips.duplicated`](#skipsduplicated) for topics and causes. If it
+   recurs, find what kills the mirror, or a second mirror.""",
 )
 
 FAILED = Code(
     name="canary.failed",
     title="Canary probes could not be produced to {topic} at the source[ on "
     "{partitions:partition}, last {seconds:duration} ago][: {problem}]",
-    meaning="""\
-Fewer or no probes verify replication. Your producers may fail too.""",
+    meaning="Your producers may fail, too.",
     steps="""\
 1. Check the source brokers, and mirrorwatch's log for the error.
-2. `The producer queue is full`: the source has accepted nothing for long.
+   `The producer queue is full`: the source has accepted nothing for long.
    `The producer failed`: mirrorwatch replaces it.""",
 )
 
 FILTERED = Code(
     name="canary.filtered",
     title="{mirror}'s topic filter ({filter}) excludes the canary topic {topic}",
-    meaning="No probe can arrive: replication is not verified.",
+    meaning="No probe can arrive.",
     steps="""\
 1. Add the topic to `topics` of the source connector, or set `canary.topic` to
    a name that the filter matches.""",
@@ -191,7 +185,7 @@ LOOP = Code(
     "(partition {partition}, offset {offset})",
     meaning="""\
 Two mirrors copy this topic, and likely others, in a circle: every record is
-copied forever, until the disks of both clusters are full.""",
+copied forever, until the disks are full.""",
     steps="""\
 1. [Stop](#stop-and-resume) one of the two mirrors now.
 2. Exclude the topics there, or use a replication policy that renames topics.""",
@@ -203,8 +197,8 @@ CLONED = Code(
     "probes to {topic} at {cluster}",
     meaning="""\
 A virtual machine or volume was cloned. This agent still judges its own probes
-correctly. Agents may share a flow, but not a state file.""",
-    steps="1. Stop the copy, or start it without that file.",
+correctly.""",
+    steps="1. Stop the copy, or start it with its own state file.",
 )
 
 WRONG_CLUSTER = Code(
@@ -212,24 +206,23 @@ WRONG_CLUSTER = Code(
     title="Wrong cluster at the address of {cluster}: cluster id "
     "{cluster_id}, expected {expected_id}",
     meaning="""\
-The address leads to another cluster than before, or than configured. No probe
-is sent.""",
+Another cluster than before, or than configured. No probe is sent.""",
     steps="""\
 1. Wrong address or DNS entry: correct `clusters.….kafka`.
-2. Cluster replaced: set `clusters.….cluster_id` to the new id and restart
-   mirrorwatch. Counters and history continue.""",
+2. Cluster replaced: set `clusters.….cluster_id` and restart mirrorwatch.
+   Counters and history continue.""",
 )
 
 NO_TOPIC = Code(
     name="canary.no-topic",
     title="Canary topic {topic} does not exist at {cluster}, and "
     "canary.create is false",
-    meaning="No probe is sent: replication is not verified.",
+    meaning="No probe is sent.",
     steps="""\
 1. At the source: create it with at least one partition for each broker.
    MirrorMaker 2 creates the copy.
-2. At the target, if the mirror creates no topics: create it with as many
-   partitions as at the source.""",
+2. At the target of a mirror that creates no topics: create it with as many
+   partitions.""",
 )
 
 UNVERIFIABLE = Code(
@@ -239,14 +232,13 @@ UNVERIFIABLE = Code(
     "{source}][ a probe for partition {partition} of {topic} arrived in"
     " partition {arrived_in}]",
     meaning="""\
-A missing probe may be in another partition. Some mirrors, such as MirrorMaker
-1, choose the partition by the record's key. Ends an hour after the last such
-probe.""",
+A missing probe may be in another partition. MirrorMaker 1 and others choose
+the partition by the record's key. Ends an hour after the last such probe.""",
     steps="""\
-1. Give both topics equally many partitions, and keep Kafka's own partitioner
-   in the mirror's producer.
-2. The mirror should keep partitions: look for a transform that moves records.
-   It never keeps them: set `mirror.keeps_partitions: false`.""",
+1. Give both topics equally many partitions; keep Kafka's own partitioner in
+   the mirror's producer.
+2. Look for a transform that moves records. A mirror that never keeps
+   partitions: set `mirror.keeps_partitions: false`.""",
 )
 
 UNCOVERED = Code(
@@ -255,12 +247,12 @@ UNCOVERED = Code(
     "{cluster} leads no partition of {topic}][ records of {probe_bytes}"
     " bytes exceed the smallest limit on the path, {limit_bytes} bytes]",
     meaning="""\
-Not verified: what that broker leads, or large records. A record above the
-limit would fail the mirror's task, so no such probe is sent.""",
+Records on that broker, or large ones, may fail unnoticed. A probe above the
+limit would fail the mirror's task, so none is sent.""",
     steps="""\
 1. Broker: add partitions to the topic at the source
-   (`kafka-topics.sh --alter --partitions N`) or rebalance its leaders. The
-   mirror's next topic refresh adds them at the target.
+   (`kafka-topics.sh --alter --partitions N`; the mirror follows), or rebalance
+   its leaders.
 2. Large records: raise `max.message.bytes` of both topics and the mirror's
    `max.request.size`, or lower `canary.sized.bytes`.""",
 )
@@ -271,19 +263,17 @@ UNDECODABLE = Code(
     "{schema_id} is {registered} in its schema registry",
     meaning="""\
 Probes arrive, but consumers of your topics have the same problem. If the id
-has a different schema there, they may read wrong values without an error: the
-registries assign ids independently.""",
+has another schema there, they may read wrong values without an error.""",
     steps="""\
 1. Replicate the registry's own topic, import the schemas with their ids (mode
-   `IMPORT`), or let consumers use the source's registry. Verified again every
-   minute.""",
+   `IMPORT`), or let consumers use the source's registry.""",
 )
 
 UNREADABLE = Code(
     name="canary.unreadable",
     title="{problem}[. No probe is sent until the registry has the schema "
     "{schema}]",
-    meaning="Probes may arrive, but mirrorwatch cannot see or judge them.",
+    meaning="Probes may arrive unseen.",
     steps="""\
 1. Run `mirrorwatch doctor`: it names each missing permission and wrong
    address.

@@ -19,11 +19,11 @@ __all__ = [
 ]
 
 ABOUT = """\
-Time until the source deletes records that are not copied yet, by their
-timestamps: a lower bound for `retention.ms`, as Kafka deletes whole segments;
-an estimate for `retention.bytes`. Whether lag drains in time is extrapolated
-from the last minute. Only topics with lag are unhealthy, and only if the time
-left and its share of the retention are both short (`limits.retention`)."""
+Time until the source deletes records that are not copied yet: by their
+timestamps at least (`retention.ms`), or an estimate (`retention.bytes`).
+Whether lag drains in time is extrapolated from the last minute. Unhealthy only
+if a topic has lag, and both the time left and its share of the retention are
+short (`limits.retention`)."""
 
 OK = Code(
     name="retention.ok",
@@ -37,15 +37,14 @@ EXPIRING = Code(
     "{limited_by}, estimated]: lag {records:record}[, drained in "
     "{drain_seconds:duration} at the current rate]",
     meaning="""\
-What expires uncopied is lost for good. Lag will not drain before its oldest
-records expire (**critical** once half of the retention is used), or less than
-a day (**warning**) or six hours (**critical**) is left.""",
+What expires uncopied is lost for good. Lag will not drain in time
+(**critical** once half of the retention is used), or less than a day
+(**warning**) or six hours (**critical**) is left.""",
     steps="""\
-1. [Raise the retention](#raise-retention) at the source at once; set it back
-   when the lag is gone.
-2. Then restore the mirror: see [`lag`](#lag), [`tasks`](#tasks),
-   [`bottleneck`](#bottleneck). The page lists the topics that lose records
-   first.""",
+1. [Raise the retention](#raise-retention) at the source now; set it back when
+   the lag is gone. The page lists the topics that lose records first.
+2. Restore the mirror: see [`lag`](#lag), [`tasks`](#tasks),
+   [`bottleneck`](#bottleneck).""",
 )
 
 TREND_UNKNOWN = Code(

@@ -18,12 +18,11 @@ __all__ = [
 ]
 
 ABOUT = """\
-Source records of each topic that are not copied yet, by the mirror's
-positions, never by `RUNNING`. Transaction markers, aborted and compacted
-records do not count. Committed and synced positions are proved but may
-overstate lag between two commits (a minute by default); an `estimate` from the
-target's log end offset is no proof. A stop is reported after two commit
-intervals; those of Connect workers are learned within ten minutes."""
+Source records that are not copied yet, by the mirror's positions, never by
+`RUNNING`; without transaction markers, aborted and compacted records.
+Positions are proved, but up to a commit interval old (a minute by default); an
+`estimate` from the target's log end offset is no proof. A stop is reported
+after two commit intervals."""
 
 OK = Code(
     name="lag.ok",
@@ -60,9 +59,9 @@ the source.""",
 1. See [`tasks.failed`](#tasksfailed), and the worker's log: an oversized
    record, or a partition leader that the task cannot reach.
 2. [Restart the task](#restart-a-task).
-3. It hangs again without an error, Kafka 3.9 or older: its producer may split
-   a batch that is too large for the target forever (KAFKA-8350). Raise
-   `max.message.bytes` of the target topic.""",
+3. It hangs again without an error, Kafka 3.9 or older: the producer may split
+   a batch that is too large forever (KAFKA-8350). Raise `max.message.bytes` of
+   the target topic.""",
 )
 
 NEVER_COPIED = Code(
@@ -86,8 +85,8 @@ SUSPECTED_DROP = Code(
     "{partition}, from offset {first_offset}), while the same task "
     "copies newer ones; {partitions:partition} in all",
     meaning="""\
-The task works, so most likely a transform dropped these records, and they are
-no lag. A partition leader that does not respond to the mirror looks the same.""",
+The task works, so most likely a transform dropped these records. A partition
+leader that does not respond to the mirror looks the same.""",
     steps="""\
 1. See [`skips.suspected`](#skipssuspected): the next copied record of the
    partition decides.""",

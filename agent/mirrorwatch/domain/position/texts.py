@@ -23,11 +23,10 @@ __all__ = [
 ]
 
 ABOUT = """\
-Whether the mirror's positions advance without gap or reset, by topic ids, log
-start and end offsets, commits and offset syncs, also while mirrorwatch was
-down. Lag is 0 after most resets. Transaction markers and compacted offsets
-count as records. Losses stay critical for an hour after the mirror resumed,
-rewinds at warning for 10 minutes."""
+Whether the mirror's positions advance without gap or reset, also while
+mirrorwatch was down. Lag is 0 after most resets. Transaction markers and
+compacted offsets count as records. Losses stay critical for an hour after the
+mirror resumed, rewinds at warning for 10 minutes."""
 
 EXPIRED_UNREAD = Code(
     name="position.expired-unread",
@@ -38,14 +37,14 @@ EXPIRED_UNREAD = Code(
     meaning="""\
 Permanent loss, proved by the log start offset. *May have been copied*: since
 the last commit (60 s by default), where other producers, two tasks or merged
-topics hide the exact position.""",
+topics hide the position.""",
     steps="""\
 1. More expire: [raise the retention](#raise-retention) now.
 2. Start the mirror. If it copies other records, see its log for these
    partitions, and [`tasks`](#tasks).
 3. Mirus, or `auto.offset.reset=latest`: it resumes at the log end and skips
-   more. While it is stopped, set the offset to the log start
-   (`mirus-offset-tool.sh`); an audit names what it skipped.
+   more. Before that, set the offset to the log start (`mirus-offset-tool.sh`);
+   an audit names what it skipped.
 4. Restore from a backup or another copy of the source.""",
 )
 
@@ -57,8 +56,8 @@ UNVERIFIABLE = Code(
 No loss is proved: it all expired before mirrorwatch saw it, or the offsets may
 be transaction markers.""",
     steps="""\
-1. Ask whoever produces to the topic, or compare with another copy.
-2. [`retention`](#retention) warns, too: [raise the
+1. Ask whoever produces to the topic, or compare with another copy. If
+   [`retention`](#retention) warns, too, [raise the
    retention](#raise-retention).""",
 )
 
@@ -74,14 +73,14 @@ RECREATED = Code(
     meaning="""\
 Once the new log has grown past the old position, the records below it are
 never copied, but are still at the source. Uncopied records of the old topic
-are gone; without a number, mirrorwatch had not seen its end. Unverifiable: two
-tasks or another producer at the target. Warning: the topic is empty, or was
-restarted from the beginning (the target may hold old records, too).""",
+are gone; no number: mirrorwatch had not seen its end. Unverifiable: two tasks
+or another producer at the target. Warning: the topic is empty, or copied from
+its beginning (the target may hold old records, too).""",
     steps="""\
-1. Old position, or records not copied: before the log grows past the position,
-   [delete the committed offsets](#delete-or-set-committed-offsets) of the
-   topic. Earlier copies are duplicated. A mirror without committed offsets:
-   have it copy the topic from its start.
+1. Old position, or records not copied: [delete the committed
+   offsets](#delete-or-set-committed-offsets) of the topic before its log grows
+   past the position. A mirror without committed offsets: have it copy the
+   topic from its start.
 2. Unverifiable: [run an audit](#settle-an-unverifiable-range).
 3. Find out who recreated it.""",
 )
@@ -91,12 +90,10 @@ TARGET_RECREATED = Code(
     title="{topic} recreated at {target}: copies in {partitions:partition} "
     "gone[, {offsets:offset}]",
     meaning="""\
-The mirror does not copy them again by itself, and [`skips`](#skips) does not
-count them.""",
+The mirror does not copy them again, and [`skips`](#skips) does not count them.""",
     steps="""\
 1. Needed: [delete the committed offsets](#delete-or-set-committed-offsets) of
-   the topic; what the source retains is copied again. A mirror without
-   committed offsets: check that it does so.""",
+   the topic; what the source retains is copied again.""",
 )
 
 TRUNCATED = Code(
@@ -110,19 +107,18 @@ TRUNCATED = Code(
     meaning="""\
 By an unclean leader election, or the mirror reads another cluster. If the log
 grows past the position before the mirror resets it, the records below are
-never copied; [`skips`](#skips) names what is missing. Warning: it resumed at
-or before the truncation (the target may hold truncated records), or, with
-`auto.offset.reset=latest`, may have skipped what was written before it
-resumed.""",
+never copied; [`skips`](#skips) names them. Warning: it resumed at or before
+the truncation (the target may hold truncated records), or, with
+`auto.offset.reset=latest`, may have skipped records written before it resumed.""",
     steps="""\
-1. Compare the mirror's `bootstrap.servers` with mirrorwatch's.
-2. Log shorter than the position: [restart the task](#restart-a-task) to reset
+1. Log shorter than the position: [restart the task](#restart-a-task) to reset
    it.
-3. Log grown past it, or records not copied: [delete the committed
+2. Log grown past it, or records not copied: [delete the committed
    offsets](#delete-or-set-committed-offsets) of the topic.
-4. Resumed at the log end: set the offset back to the truncation, or [run an
+3. Resumed at the log end: set the offset back to the truncation, or [run an
    audit](#settle-an-unverifiable-range).
-5. Look for unclean elections in the brokers' logs.""",
+4. Look for unclean elections in the brokers' logs; compare the mirror's
+   `bootstrap.servers` with mirrorwatch's.""",
 )
 
 TARGET_TRUNCATED = Code(
@@ -131,9 +127,8 @@ TARGET_TRUNCATED = Code(
     " there[ ({ranges})]",
     meaning="Ends when the mirror has copied up to there again.",
     steps="""\
-1. Does the mirror copy them again ([`lag`](#lag))?
-2. [Look at the topic](#look-at-a-topic) at the target for an unclean leader
-   election.""",
+1. Does the mirror copy them again ([`lag`](#lag))? [Look for an unclean leader
+   election](#look-at-a-topic) at the target.""",
 )
 
 REWOUND = Code(
@@ -156,7 +151,7 @@ OFFSETS_DELETED = Code(
     meaning="""\
 The offsets topic was deleted, replaced, reconfigured, or got tombstones.
 *Beginning*: nothing is lost, all retained records are copied again. *Log end*:
-records not yet copied are lost. A mirror that still runs may commit again.""",
+records not yet copied are lost.""",
     steps="""\
 1. Deleted on purpose, to copy a topic again: nothing to do.
 2. *Log end*: [stop](#stop-and-resume) the mirror and set
@@ -180,17 +175,14 @@ OTHER_CLUSTER = Code(
     title="Wrong cluster at the address of {cluster}: cluster id {found_id}, "
     "expected {expected_id}",
     meaning="Positions are not judged until the right cluster answers.",
-    steps="""\
-1. Check `bootstrap.servers` of this cluster. Cluster replaced: set its
-   `cluster_id` to the new id and restart mirrorwatch.""",
+    steps="1. As for [`canary.wrong-cluster`](#canarywrong-cluster).",
 )
 
 NO_POSITIONS = Code(
     name="position.no-positions",
-    title="No position of {mirror} known yet: it has written no offset sync "
-    "and no commit",
+    title="No position of {mirror} known yet: no commit or offset sync read",
     meaning="Takes at most a minute once it copies.",
-    steps="1. Does it copy records ([`tasks`](#tasks))?",
+    steps="1. Does it run ([`tasks`](#tasks))?",
 )
 
 OK = Code(

@@ -65,8 +65,8 @@ MISSING = Code(
     "{target}: its schema registry lacks {schema} for {seconds:duration}",
     meaning="""\
 Consumers fail at these records until the schema is there. No record is lost.
-Warning for the first 30 s (`limits.schemas.patience`): schemas often arrive
-after their first records.""",
+Warning for the first 30 s (`limits.schemas.patience`), as schemas often arrive
+later.""",
     steps="""\
 1. Compare `GET /schemas/ids/ID` of both registries.
 2. The flow copies the registry's topic (see the evidence): check its
@@ -99,7 +99,7 @@ without an error.""",
     steps="""\
 1. Stop consumers that act on wrong values.
 2. Find who registered the schema at the target. Set its registry to
-   `READONLY`, or to `IMPORT` for what copies schemas.
+   `READONLY`, or `IMPORT` for what copies schemas.
 3. Delete the wrong schema, import the source's with its id.""",
 )
 

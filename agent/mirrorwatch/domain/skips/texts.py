@@ -23,10 +23,10 @@ __all__ = [
 
 ABOUT = """\
 Between two offset syncs, source and target must advance by the same number of
-records. Where they do not, mirrorwatch reads the range on both clusters and
-compares key, value and timestamp of each record. Only the audit finds altered
-records, equal numbers of drops and duplicates between two syncs, and what was
-copied before mirrorwatch's first start."""
+records. Where they do not, mirrorwatch compares key, value and timestamp of
+each record in the range. Only the audit finds altered records, equal numbers
+of drops and duplicates between two syncs, and drops before mirrorwatch's first
+start."""
 
 DROPPED = Code(
     name="skips.dropped",
@@ -35,19 +35,18 @@ DROPPED = Code(
     "[; {tail:record} below the committed position, without a later copy]"
     "[; {sampled:record} found in a sample: a lower bound]",
     meaning="""\
-Lost at the target, proved: the source had them, the mirror went past them, no
-copy exists. Where copies beside them expired, more offsets are listed than
-were dropped. Critical for an hour, or until each has a copy.""",
+Proved: the source had them, the mirror went past them, no copy exists. Where
+copies beside them expired, more offsets are listed than were dropped. Critical
+for an hour, or until each has a copy.""",
     steps="""\
-1. Check `transforms` and `predicates` of the connector, and its log at that
+1. Check the connector's `transforms` and `predicates`, and its log at that
    time.
 2. *Below the committed position*: `errors.tolerance=all` drops what cannot be
-   written; the log has the error.
+   written.
 3. *Before the first copied one*: set `auto.offset.reset=earliest`.
 4. *Sample*, or many in a row: somebody set the offset forward.
 5. While the source retains them, [set the offset
-   back](#delete-or-set-committed-offsets) (later records are copied again) or
-   produce them by hand.""",
+   back](#delete-or-set-committed-offsets) or produce them by hand.""",
 )
 
 TRUNCATED = Code(
@@ -55,12 +54,12 @@ TRUNCATED = Code(
     title="{records:record} of {topic} copied, then lost at the target: its "
     "log was truncated ({ranges})",
     meaning="""\
-Proved. An unclean leader election or a lost disk; the mirror does not copy
-them again. Consumers at the target may have read them before.""",
+Proved: an unclean leader election or a lost disk. The mirror does not copy
+them again. Consumers at the target may have read them.""",
     steps="""\
 1. [Look at the topic](#look-at-a-topic) at the target: leaders, in-sync
    replicas, `unclean.leader.election.enable`.
-2. Copy them again as in step 5 of [`skips.dropped`](#skipsdropped).""",
+2. Copy them again by the last step of [`skips.dropped`](#skipsdropped).""",
 )
 
 SUSPECTED = Code(
@@ -69,13 +68,12 @@ SUSPECTED = Code(
     "while the same task copies newer ones elsewhere (partition "
     "{most_partition}: {first_offset}-{last_offset})",
     meaning="""\
-Not proved: the next copied record of the partition proves the drop or ends the
-finding; until then it looks like lag. Judged only for connectors with
-`transforms`, without stopped tasks or backlog.""",
+Not proved: the partition's next copied record proves the drop or ends the
+finding. Judged only for connectors with `transforms`, without stopped tasks or
+backlog.""",
     steps="""\
-1. Check the connector's filters.
-2. None matches: a partition leader does not respond, or a batch cannot be
-   written. [Restart the task](#restart-a-task).""",
+1. Check the connector's filters. None matches: a partition leader does not
+   respond, or a batch cannot be written; [restart the task](#restart-a-task).""",
 )
 
 DUPLICATED = Code(
@@ -94,8 +92,8 @@ UNVERIFIABLE = Code(
     " with copies ({ranges})",
     meaning="""\
 No loss is proved. Source and target differ, and the reason can no longer be
-read: expired or altered records, too long a range, or a log truncated at the
-source ([`position.truncated`](#positiontruncated)).""",
+read: expired or altered records, too long a range, or a [log truncated at the
+source](#positiontruncated).""",
     steps="1. [Settle the range](#settle-an-unverifiable-range) by an audit.",
 )
 
@@ -105,11 +103,11 @@ FILTER_EXCEEDED = Code(
     "target ({share:.2%}), above the {allowed_share:.2%} that "
     "topics.filtered allows",
     meaning="""\
-Proved missing, within the last hour; by a filter or by an error is not proved.
+Missing is proved, within the last hour; a filter as the reason is not.
 Critical for an hour after the share was last too high.""",
     steps="""\
-1. Was one of `transforms` and `predicates` changed by mistake? If not, see
-   [`skips.dropped`](#skipsdropped); the records are still at the source.
+1. Were `transforms` or `predicates` changed by mistake? If not, see
+   [`skips.dropped`](#skipsdropped).
 2. The data changed and the filter is right: raise `at_most`.""",
 )
 
@@ -122,9 +120,8 @@ Proved: no copies of what the source holds, but of another producer or mirror,
 altered by a transform, or of a log truncated at the source. They can hide as
 many dropped records. Lasts an hour after the newest.""",
     steps="""\
-1. Find and stop the producer.
-2. Intended: add the topic to `topics.merged`; the audit then compares its
-   records.""",
+1. Find and stop the producer. Intended: add the topic to `topics.merged`, then
+   the audit compares its records.""",
 )
 
 NO_SYNCS = Code(
@@ -140,12 +137,12 @@ PENDING = Code(
     title="Records of {partitions:partition} not compared with their copies "
     "for {seconds:duration}: {problem}",
     meaning="""\
-Drops there are unknown until the ranges are read; mirrorwatch retries.""",
+Drops there are unknown until mirrorwatch, which retries, has read them.""",
     steps="""\
 1. A permission: run `mirrorwatch doctor`, grant READ.
 2. *Open transaction*: `kafka-transactions.sh find-hanging`.
-3. *No leader*, differing leaders, or an *old log end offset* (lagging high
-   watermark): [look at the topic](#look-at-a-topic).
+3. *No leader*, differing leaders, or an *old log end offset*: [look at the
+   topic](#look-at-a-topic).
 4. *Does not exist at the target*: grant DESCRIBE. Really missing: the
    committed offset was set forward, or `errors.tolerance=all` dropped records.
 5. *Many records to read*, or a slow cluster: wait.""",

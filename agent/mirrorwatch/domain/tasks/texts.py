@@ -58,16 +58,14 @@ FAILED = Code(
     "[, stuck at offset {offset} of {topic} (partition {partition}): "
     "{record_bytes} bytes, above {limit} {limit_bytes}][. {note}]",
     meaning="""\
-Its partitions are not copied; nothing is lost while the source retains the
-records ([`retention`](#retention)). The error is the last cause in the stack
-trace of the mirror's log. mirrorwatch restarts nothing.""",
+Its partitions are not copied; nothing is lost while the [source
+retains](#retention) the records. The stack trace is in the mirror's log.""",
     steps="""\
 1. Fix the cause first, or the task fails again on the same record.
 2. Record too large: raise `max.message.bytes` of the target topic (with
    `sync.topic.configs` at the source too), or `max.request.size` of the
    mirror's producer. `errors.tolerance=all` would drop it and all like it. It
-   is not named if compressed, enlarged by a transform, or without READ on the
-   topic.
+   is not named if compressed, enlarged by a transform, or without READ.
 3. [Restart the task](#restart-a-task). Strimzi does so by itself with
    `autoRestart: {enabled: true}`.""",
 )
@@ -97,11 +95,11 @@ FLAPPING = Code(
 Each restart or rebalance stops partitions for seconds, and may duplicate
 records.""",
     steps="""\
-1. Failures: something restarts the task (`autoRestart`, a person) without a
-   fix. The mirror's log has the cause.
+1. Failures: the task is restarted (`autoRestart`, a person) without a fix. The
+   mirror's log has the cause.
 2. Starts, rebalances: look for crashing workers, long garbage collections,
-   deployments of other connectors on them (`Rebalance started` in their logs),
-   or topics that come and go.
+   deployments of other connectors (`Rebalance started` in the log), or topics
+   that come and go.
 3. Consumer group: members crash, or exceed `max.poll.interval.ms`.""",
 )
 
@@ -122,8 +120,8 @@ UNPROVED = Code(
     title="{running_tasks} of {tasks:source task} RUNNING by {origin}, but no "
     "position has moved for {seconds:duration} while records wait",
     meaning="""\
-Neither a heartbeat nor Connect's REST API contradicts a dead worker, whose
-last states remain.""",
+No heartbeat and no answer of Connect's REST API either. A killed worker leaves
+its states behind.""",
     steps="1. Is the worker alive? [Restart it](#restart-a-worker).",
 )
 
@@ -147,9 +145,8 @@ UNCOMMITTED = Code(
     "target grew by {written_records:record} and records wait in "
     "{partitions:partition}",
     meaning="""\
-It copies the same records again and again, most likely as a batch is too large
-for the target (`batch-split-total` of its producer). Consumers there see
-duplicates.""",
+It copies the same records again and again: most likely a batch is too large
+for the target. Consumers there see duplicates.""",
     steps="""\
 1. Raise `max.message.bytes` of the target topic, or lower `batch.size` of the
    mirror's producer.
