@@ -21,11 +21,11 @@ __all__ = [
 
 ABOUT = """\
 One fault makes many checks bad. The part at fault is named if exactly one
-explains them: `source`, `link`, `mirror`, `target` or `monitor` (mirrorwatch
-itself, or its network); `source or link` if they cannot be told apart. Several
-faults at once: none is named. Lost records, topics that differ and findings of
-the audit are not its symptoms. `link` and `target` need MirrorMaker's JMX
-(`mirror.jmx`) while both clusters respond."""
+explains them: `source`, `link`, `mirror`, `target`, `source or link`, or
+`monitor` (mirrorwatch itself, or its network). Several faults at once: none is
+named. Lost records, topics that differ and findings of the audit are not its
+symptoms. `link` and `target` need MirrorMaker's JMX (`mirror.jmx`) while both
+clusters respond."""
 
 MONITOR_CUT_OFF = Code(
     name="monitor.cut-off",
@@ -101,8 +101,7 @@ LINK_BROKEN = Code(
     title="Replication has stopped: {mirror} cannot reach {cluster}, which "
     "responds to mirrorwatch",
     meaning="""\
-Nothing is copied. Records wait at the source until they expire: see
-[`retention`](#retention).""",
+Records wait at the source until they expire: see [`retention`](#retention).""",
     steps="""\
 1. From a worker, test DNS and the port of every broker of that cluster. Its
    log has `Connection to node` or authentication errors.""",
@@ -150,10 +149,10 @@ MIRROR_NOT_COPYING = Code(
     name="mirror.not-copying",
     title="Replication has stopped: {mirror} hangs, or cannot reach {source}",
     meaning="""\
-Both clusters respond to mirrorwatch and records wait. Without the mirror's JMX
-and heartbeats, hang and network fault look alike.""",
+Both clusters respond to mirrorwatch and records wait. Hang and network fault
+look alike without the mirror's JMX and heartbeats.""",
     steps="""\
-1. Check its process or pod, and its log; from there, test the network to every
+1. Check its process or pod, its log, and from there the network to every
    source broker.
 2. [Restart the worker](#restart-a-worker).
 3. Configure `mirror.jmx` to tell them apart next time.""",

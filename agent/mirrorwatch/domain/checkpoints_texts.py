@@ -15,10 +15,10 @@ __all__ = [
 
 ABOUT = """\
 Offsets at which consumer groups would start at the target after a failover,
-from MirrorMaker's checkpoint connector. Once a group has passed an offset
-sync, a new checkpoint is due within `emit.checkpoints.interval.seconds` (60 s
-by default), and overdue after three intervals and a minute. Idle groups emit
-none. The first thousand groups by name are checked."""
+from MirrorMaker's checkpoint connector: due within
+`emit.checkpoints.interval.seconds` (60 s by default) after the group has
+passed an offset sync, overdue after three intervals and a minute. Idle groups
+emit none. The first thousand groups are checked."""
 
 OK = Code(
     name="checkpoints.ok",
@@ -46,7 +46,7 @@ TOPIC_MISSING = Code(
     meaning="Offsets of consumer groups are not translated for the target.",
     steps="""\
 1. See the checkpoint connector's [task](#see-connectors-and-tasks) and log: it
-   creates the topic at its start, with CREATE at the target. Named by your own
+   creates the topic at its start, with CREATE at the target. Your own
    `replication.policy.class`: set `mirror.topics.checkpoints`.""",
 )
 

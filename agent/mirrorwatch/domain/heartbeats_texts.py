@@ -31,7 +31,7 @@ NOT_REPLICATED = Code(
     title="{mirror} emits heartbeats on time, but none are replicated from "
     "the source",
     meaning="""\
-A worker runs; whether it copies records is not proved. Normal on a Connect
+A worker runs; that it copies records is not proved. Normal on a Connect
 cluster at the target.""",
 )
 
@@ -42,8 +42,8 @@ MISSING = Code(
     meaning="The worker may be gone or hung, or cannot write to the target.",
     steps="""\
 1. Does the heartbeat connector run ([see tasks](#see-connectors-and-tasks))?
-2. Look for errors of the producer in the worker's log.
-3. [Restart the worker](#restart-a-worker).""",
+   Does the worker's log have errors of the producer?
+2. [Restart the worker](#restart-a-worker).""",
 )
 
 LATE = Code(
@@ -52,17 +52,16 @@ LATE = Code(
     " late",
     meaning="The mirror is slow on their topic, or no longer copies it.",
     steps="""\
-1. Are other topics late, too ([`lag`](#lag), [`canary`](#canary))?
-2. If not: was `heartbeats` excluded from MirrorMaker's topics?""",
+1. Other topics are late, too: see [`lag`](#lag). If not: was `heartbeats`
+   excluded from MirrorMaker's topics?""",
 )
 
 LAG_UNKNOWN = Code(
     name="heartbeats.lag-unknown",
-    title="Lag of the heartbeats of {connection} is not known yet: the newest "
-    "copy is {seconds:duration} older than the newest heartbeat",
+    title="Lag of the heartbeats of {connection} not known yet: newest copy "
+    "{seconds:duration} older than newest heartbeat",
     meaning="""\
-mirrorwatch was just started: heartbeats are that late, or none were emitted
-for a while.""",
+mirrorwatch was just started: heartbeats are that late, or none were emitted.""",
     steps="1. Wait a minute.",
 )
 
@@ -71,8 +70,8 @@ CEASED = Code(
     title="No heartbeat was emitted at the source for {seconds:duration}, so "
     "none can be replicated",
     meaning="""\
-Another mirror emits them, the one with this source as its target. This flow is
-not at fault.""",
+The mirror with this source as its target emits them. This flow is not at
+fault.""",
     steps="""\
 1. Check that mirror's heartbeat connector. Removed on purpose: delete its
    heartbeats topics.""",

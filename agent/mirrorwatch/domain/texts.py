@@ -14,11 +14,11 @@ data, then first steps. `…` is a name or number.
 1. The **headline** of the page, or `mirrorwatch status`, names the
    [cause](#cause) if one part is at fault. Start there: other findings are its
    symptoms.
-2. One flow, or all flows of one cluster? All flows at once: a cluster, or
-   mirrorwatch or its network.
-3. Is anything **lost** already? [`skips.dropped`](#skipsdropped),
-   [`position.expired-unread`](#positionexpired-unread) and
-   [`canary.lost`](#canarylost) are proved losses, critical for an hour.
+2. All flows at once: a cluster, or mirrorwatch or its network.
+3. Is anything **lost** already? Proved losses:
+   [`skips.dropped`](#skipsdropped),
+   [`position.expired-unread`](#positionexpired-unread),
+   [`canary.lost`](#canarylost). They stay critical for an hour.
 4. How long is left? [`retention`](#retention) says when the first records
    expire uncopied. [Raise the retention](#raise-retention) early: it costs only
    disk.
@@ -78,9 +78,9 @@ change the resource: the operator reverts changes by REST.
 
 ### Delete or set committed offsets
 
-MirrorMaker copies a partition without committed offset from its beginning;
-everything after a lowered offset is copied again. [Stop](#stop-and-resume) the
-connector first, resume it afterwards.
+The mirror copies again from the offset that is set, or from the beginning if
+it is deleted. [Stop](#stop-and-resume) the connector first, resume it
+afterwards.
 
 - Strimzi: [list the offsets](#list-committed-offsets), change the ConfigMap (an
   offset of `null` deletes it), set
@@ -127,8 +127,8 @@ mirrorwatch was just started. Wait a minute, or as long as the title says.
 
 ### `stale`
 
-The newest reading is too old to judge: the cluster or server does not respond,
-or mirrorwatch hangs.
+The newest reading is too old: the cluster or server does not respond, or
+mirrorwatch hangs.
 
 1. See the [cause](#cause), then mirrorwatch's log: `Source unavailable` has the
    error.
@@ -150,6 +150,8 @@ answers, as if they did not exist.
 
 ### `denied`
 
+mirrorwatch lacks DESCRIBE on consumer groups: their offsets are unknown.
+
 1. If these groups matter, grant mirrorwatch DESCRIBE on them.
 
 ### `unknown-partitions`
@@ -165,8 +167,8 @@ log end: the topic was truncated or recreated, and consumers restart by their
 
 A bug of mirrorwatch. The other checks go on.
 
-1. Report it with the log, which has the stack under `Work crashed`. Monitor
-   that part by hand meanwhile.
+1. Report it with the log, which has the stack under `Work crashed`. Check that
+   part by hand meanwhile.
 """
 
 AGENT = """\
@@ -180,30 +182,25 @@ the [alert rules](alerts.md) for Prometheus and Kapacitor, or by:
 - `mirrorwatch_last_tick_timestamp_seconds`: older than three minutes, or
   absent. In InfluxDB: a deadman on the measurement `agent`.
 
-| alert | what to do |
+| alert, log or metric | meaning, and what to do |
 | --- | --- |
 | `MirrorwatchAgentSilent` | `GET /healthz`. No response: start it; its log says why it ended. A response: check Prometheus' target, or InfluxDB and its subscription, and both clocks. Watch the mirror by hand meanwhile |
-| `MirrorwatchAgentStuck` | Ticks hang or crash: keep the log (`Work crashed` has the stack), then restart |
+| `MirrorwatchAgentStuck` | Ticks hang or crash: keep the log, then restart it |
 | `MirrorwatchFlowUnwatched` | Flow removed or renamed: ends after a day. Otherwise its agent is down |
-| `MirrorwatchSinkDown`, `…Behind`, `…LosesPoints` | See `Sink unavailable` below |
-| `MirrorwatchStateDown` | See the state file below |
+| `MirrorwatchSinkDown`, `…Behind`, `…LosesPoints`; `Sink unavailable` | The server is down, or refuses points: no permission, no bucket. Fix it. Points are queued on disk; none is lost until `mirrorwatch_sink_lost_points_total` grows |
+| `Spool full`, `Points lost at the end` | The same, with the queue of 256 MiB full |
+| `Points refused for good` | A field changed its type, points are older than the retention, or series are limited. The error names the first point: fix its field, or the limit |
+| `MirrorwatchStateDown`; `State unavailable`, `Spool unavailable` | The disk is full, read-only or broken: no probes are sent. Free space, or fix `state.path` and its owner |
+| `… was set aside as …, and a fresh one is used` | The state file was damaged, or of another version: its counters and outstanding probes are gone. Keep the file; check the disk. Reported until the next restart |
+| `… was deleted or replaced while the agent runs` | Its state is lost when it ends. Restart it |
+| `Another mirrorwatch uses the state file` | Stop one of the two agents |
+| `Work crashed`; `mirrorwatch_internal_errors_total` | A bug in one part: its checks are `unknown`. Report it with the log |
+| `Segmentation fault` | librdkafka crashed; the supervisor restarts the agent. If it recurs, report it |
+| `Source unavailable`; `mirrorwatch_source_up` 0 | Readings of one source are old. See the finding of its check |
+| `Receiver unavailable`, `Notification rejected` | A receiver of notices is down, or rejects them. Fix it, then `mirrorwatch notify --test`. Up to 100 notices are queued |
+| `Wall clock was stepped` | Times on the page and of points are wrong, verdicts are not. Set up NTP |
+| `Record of the mirror cannot be read`, `Connect's answer cannot be read` | Unknown format; other sources are used. Report it with the versions of MirrorMaker and Connect |
 
-| log, or symptom | meaning | what to do |
-| --- | --- | --- |
-| `Work crashed`; `mirrorwatch_internal_errors_total` | A bug in one part: its checks are `unknown` | Report it with the log |
-| `Segmentation fault` in the log | librdkafka crashed; the supervisor restarts the agent | If it recurs, report it |
-| `Source unavailable`; `mirrorwatch_source_up` 0 | Readings of one source are old | See the finding of its check |
-| `Sink unavailable`; `mirrorwatch_sink_up` 0 | The server is down, or refuses points: no permission, no bucket. They are queued on disk | Fix the server. No point is lost until `mirrorwatch_sink_lost_points_total` grows |
-| `Spool full`, `Points lost at the end` | The queue of 256 MiB is full | As above |
-| `Points refused for good` | A field changed its type, points are older than the retention, or series are limited | The error names the first point: fix its field, or the limit |
-| `Receiver unavailable`, `Notification rejected` | A receiver of notices is down, or rejects them | Fix it, then `mirrorwatch notify --test`. Up to 100 notices are queued |
-| `State unavailable`, `Spool unavailable`; `mirrorwatch_state_up` 0 | The disk is full, read-only or broken. Without state no probes are sent | Free space, or fix `state.path` and its owner |
-| `… was set aside as …, and a fresh one is used` | The state file was damaged, or of another version: its counters and outstanding probes are gone | Keep the file; check the disk. Reported until the next restart |
-| `… was deleted or replaced while the agent runs` | Its state is lost at its end | Restart it |
-| `Another mirrorwatch uses the state file` | Two agents with one state file | Stop one |
-| `Wall clock was stepped` | Verdicts are not affected; times on the page and of points are | Set up NTP |
-| `Record of the mirror cannot be read`, `Connect's answer cannot be read` | Unknown format; other sources are used | Report it with the versions of MirrorMaker and Connect |
-
-mirrorwatch may be stopped or killed at any time: the state file has what was
-sent and read, and probes that arrived meanwhile are counted.
+mirrorwatch may be killed at any time: the state file has what was sent and
+read, and probes that arrived meanwhile are counted.
 """

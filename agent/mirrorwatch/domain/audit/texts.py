@@ -25,9 +25,9 @@ __all__ = [
 
 ABOUT = """\
 Proof: once a day Spark (`mirrorwatch audit run`) compares every record since
-the last audit on both clusters, by counts and checksums, and record by record
-where these differ. Findings hold until the next completed audit, even if
-records were copied again. The linked report has the details."""
+the last audit on both clusters, by counts and checksums, and one by one where
+these differ. Findings hold until the next completed audit, even if records
+were copied again. The linked report has details."""
 
 OUTCOMES: Mapping[str, str] = {
     "timeout": "stopped at the time limit audit.timeout",
@@ -81,9 +81,8 @@ DUPLICATED = Code(
     "{target_ranges})]",
     meaning="Nothing is lost; consumers at the target see duplicates.",
     steps="""\
-1. The mirror was killed or rewound: see
-   [`position.rewound`](#positionrewound). Tell the owners of consumers at the
-   target.""",
+1. See [`position.rewound`](#positionrewound). Tell the owners of consumers at
+   the target.""",
 )
 
 UNVERIFIABLE = Code(
@@ -93,9 +92,8 @@ UNVERIFIABLE = Code(
     meaning="""\
 Neither copied nor lost is proved. The next audit covers them, if both clusters
 retain them. *Missing from before what the mirror is known to have copied*: it
-began at the log end and skipped older records; reported once. *Which feeds the
-same target topic*: a loss in one flow makes the others restart at later
-offsets.""",
+began at the log end; reported once. *Which feeds the same target topic*: a
+loss in one flow makes the others restart later.""",
     steps="""\
 1. Expired: audit more often, or [raise the retention](#raise-retention).
 2. Topic recreated or deleted: see [`position`](#position),
@@ -118,7 +116,7 @@ FAILED = Code(
     title="The audit due {due} did not complete: {problem}",
     meaning="""\
 Records not verified; the next audit covers them, if both clusters retain them.
-The evidence has the end of its output.""",
+The evidence has the last output.""",
     steps="""\
 1. *Killed*, *interrupted*: likely out of memory. Lower `audit.memory`, or use
    another machine (`audit.master`, or `audit.start: false`).
@@ -127,8 +125,7 @@ The evidence has the end of its output.""",
 3. *Another audit was running*: does it hang? Two agents need a folder each, or
    `audit.start: false` for one.
 4. *Could not be read to its end*: check that cluster's brokers.
-5. *Stopped together with mirrorwatch*: starts again with it, within three
-   hours.
+5. *Stopped together with mirrorwatch*: restarts with it, within three hours.
 6. Otherwise run it by hand: `mirrorwatch audit run`.""",
 )
 
@@ -160,7 +157,7 @@ Results cannot be read, or audits not started. Other nights count.""",
     steps="""\
 1. *PySpark*: `pip install 'mirrorwatch[spark]'`. *Configuration is not a
    file*: start mirrorwatch with `--config`. Or set `audit.start: false` and
-   audit on another machine with `audit.out`.
+   audit on another machine.
 2. *In a folder* that is not local: mount it, and set `audit.out`.
 3. *A result*: grant read permission. Damaged or of another version: run that
    night again (`mirrorwatch audit run --date 2026-11-21`), or delete the named

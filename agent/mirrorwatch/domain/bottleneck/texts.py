@@ -22,9 +22,8 @@ __all__ = [
 
 ABOUT = """\
 What limits replication, and what the mirror dropped, by its own JMX metrics of
-the last minute. They explain, but prove no problem; a missing metric is not
-zero. Unless [`lag`](#lag) grows or records were dropped, nothing needs to be
-done at night."""
+the last minute. They explain, but prove no problem. Unless [`lag`](#lag) grows
+or records were dropped, nothing needs to be done at night."""
 
 OK = Code(
     name="bottleneck.ok",
@@ -49,9 +48,9 @@ UNREADABLE = Code(
 1. No response: check garbage collection and heap of the process, and
    firewalls.
 2. JMX port (`rmi`): set `java.rmi.server.hostname` and
-   `com.sun.management.jmxremote.rmi.port` to what mirrorwatch reaches.
-3. Jolokia is at `/jolokia`, the exporter at `/metrics`. Process gone for good:
-   remove it from `mirror.jmx.urls`.""",
+   `com.sun.management.jmxremote.rmi.port` to what mirrorwatch reaches. Jolokia
+   is at `/jolokia`, the exporter at `/metrics`.
+3. Gone for good: remove it from `mirror.jmx.urls`.""",
 )
 
 BLANK = Code(
@@ -61,10 +60,9 @@ BLANK = Code(
 Strimzi's older exporter rules with Kafka before 4.0, or newer ones with 4.0,
 export no metrics of MirrorMaker.""",
     steps="""\
-1. Does a task of the flow run ([`tasks`](#tasks))?
-2. Compare aliases and connectors under `mirror` with the mirror's
-   configuration.
-3. Do the exporter's rules export the MBeans of `kafka.connect.mirror`?""",
+1. Does a task of the flow run ([`tasks`](#tasks))? Compare aliases and
+   connectors under `mirror` with the mirror's configuration.
+2. Do the exporter's rules export the MBeans of `kafka.connect.mirror`?""",
 )
 
 DROPPED = Code(
@@ -138,8 +136,8 @@ SILENT = Code(
 Records in flight: the target does not accept them. None: the source answers no
 fetch.""",
     steps="""\
-1. Check the brokers of that cluster, and the mirror's link to them. Slow link:
-   a fetch must arrive within `request.timeout.ms` (30 s); lower
+1. Check that cluster's brokers, and the mirror's link to them. Slow link: a
+   fetch must arrive within `request.timeout.ms` (30 s); lower
    `fetch.max.bytes` of the mirror's consumer.""",
 )
 

@@ -31,10 +31,9 @@ __all__ = [
 ABOUT = """\
 About once a second mirrorwatch produces a small record (probe) to every
 partition of the canary topic at the source, and consumes it at the target.
-Probes show what happens to your records in the same mirror, except topics that
-its filter excludes, and transforms of other topics. Where probes are not sent
-or not read, replication is not verified. [Metrics](metrics.md) explains the
-counters."""
+Probes show what happens to your records, except in topics that the mirror's
+filter excludes, and in transforms of other topics. Without probes, replication
+is not verified."""
 
 OK = Code(
     name="canary.ok",
@@ -73,8 +72,8 @@ has the offsets. Ends an hour after the last loss.""",
    [`position.expired-unread`](#positionexpired-unread) for your own topics.
 2. Find and remove the cause in the mirror's configuration and log of that
    time: `errors.tolerance=all`, a transform that filters,
-   `auto.offset.reset=latest`, downtime longer than the retention, deleted
-   records or offsets.
+   `auto.offset.reset=latest`, downtime beyond the retention, deleted records
+   or offsets.
 3. Copy missing records again while the source retains them.""",
 )
 
@@ -129,9 +128,7 @@ WARMING = Code(
     name="canary.warming",
     title="Canary topic {topic} is new, {mirror} has yet to discover it",
     meaning="Normal after a first start.",
-    steps="""\
-1. Wait for the mirror's topic refresh (`refresh.topics.interval.seconds`, 10
-   min by default).""",
+    steps="1. Wait for the mirror's topic refresh (10 min by default).",
 )
 
 LATE = Code(
@@ -139,9 +136,8 @@ LATE = Code(
     title="Canary probes arrived late at the target on "
     "{partitions:partition}, last {seconds:duration} ago; none was lost",
     meaning="""\
-Expected after a stop, while the mirror drains its backlog. Later than
-`canary.deadline` after the source's acknowledgement. Ends 10 minutes after the
-last.""",
+Expected while the mirror drains its backlog after a stop. Later than
+`canary.deadline`; ends 10 minutes after the last.""",
     steps="""\
 1. Without a stop before: see [`latency`](#latency) and
    [`bottleneck`](#bottleneck).""",
@@ -156,7 +152,7 @@ Your records may be duplicated too, on every topic. Ends 10 minutes after the
 last.""",
     steps="""\
 1. See [`skips.duplicated`](#skipsduplicated) for topics and causes. If it
-   recurs, find what kills the mirror, or a second mirror.""",
+   recurs, find what kills the mirror.""",
 )
 
 FAILED = Code(
@@ -166,8 +162,7 @@ FAILED = Code(
     meaning="Your producers may fail, too.",
     steps="""\
 1. Check the source brokers, and mirrorwatch's log for the error.
-   `The producer queue is full`: the source has accepted nothing for long.
-   `The producer failed`: mirrorwatch replaces it.""",
+   `The producer queue is full`: the source has accepted nothing for long.""",
 )
 
 FILTERED = Code(
@@ -196,7 +191,7 @@ CLONED = Code(
     title="Another mirrorwatch with a copy of this state file sends canary "
     "probes to {topic} at {cluster}",
     meaning="""\
-A virtual machine or volume was cloned. This agent still judges its own probes
+A machine or volume was cloned. This agent still judges its own probes
 correctly.""",
     steps="1. Stop the copy, or start it with its own state file.",
 )
@@ -219,10 +214,9 @@ NO_TOPIC = Code(
     "canary.create is false",
     meaning="No probe is sent.",
     steps="""\
-1. At the source: create it with at least one partition for each broker.
+1. At the source: create it with at least one partition for each broker;
    MirrorMaker 2 creates the copy.
-2. At the target of a mirror that creates no topics: create it with as many
-   partitions.""",
+2. At the target of a mirror that creates no topics: create it with as many.""",
 )
 
 UNVERIFIABLE = Code(
@@ -232,8 +226,8 @@ UNVERIFIABLE = Code(
     "{source}][ a probe for partition {partition} of {topic} arrived in"
     " partition {arrived_in}]",
     meaning="""\
-A missing probe may be in another partition. MirrorMaker 1 and others choose
-the partition by the record's key. Ends an hour after the last such probe.""",
+A missing probe may be in another partition: MirrorMaker 1 and others choose it
+by the record's key. Ends an hour after the last.""",
     steps="""\
 1. Give both topics equally many partitions; keep Kafka's own partitioner in
    the mirror's producer.
@@ -247,8 +241,8 @@ UNCOVERED = Code(
     "{cluster} leads no partition of {topic}][ records of {probe_bytes}"
     " bytes exceed the smallest limit on the path, {limit_bytes} bytes]",
     meaning="""\
-Records on that broker, or large ones, may fail unnoticed. A probe above the
-limit would fail the mirror's task, so none is sent.""",
+Large records, or those of that broker, may fail unnoticed. Larger probes would
+fail the mirror's task.""",
     steps="""\
 1. Broker: add partitions to the topic at the source
    (`kafka-topics.sh --alter --partitions N`; the mirror follows), or rebalance
@@ -275,10 +269,9 @@ UNREADABLE = Code(
     "{schema}]",
     meaning="Probes may arrive unseen.",
     steps="""\
-1. Run `mirrorwatch doctor`: it names each missing permission and wrong
-   address.
-2. An internal topic of the mirror does not exist: compare `mirror.mode`,
-   `source_alias`, `target_alias` and `topics` with the mirror's configuration.
+1. A permission or address: see [`unreadable`](#unreadable).
+2. An internal topic does not exist: compare `mirror.mode`, `source_alias`,
+   `target_alias` and `topics` with the mirror's configuration.
 3. The registry answers 409: another schema is registered for the canary topic.
    Delete that subject or change `canary.topic`.
 4. The registry is down: `canary.format: json` keeps probes going.""",

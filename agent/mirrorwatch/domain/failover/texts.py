@@ -42,11 +42,11 @@ __all__ = [
 
 ABOUT = """\
 Where consumer groups would start at the target if the source were lost now, as
-[`mirrorwatch offsets`](failover.md) prints: every 15 s, of up to a thousand
-groups with committed offsets in replicated topics. A start misses nothing,
-unless the mirror dropped one record, copied another twice, and the offset
-syncs of both were compacted unread. A start is missing or old after
-`limits.failover.rpo` (10 min)."""
+[`mirrorwatch offsets`](failover.md) prints, for up to a thousand groups with
+committed offsets in replicated topics. A start misses nothing, unless the
+mirror dropped one record, copied another twice, and both offset syncs were
+compacted unread. Missing or old starts count after `limits.failover.rpo` (10
+min)."""
 
 OK = Code(
     name="failover.ok",
@@ -70,10 +70,10 @@ group reads on, **warning** if idle.""",
    yet, deleted, truncated, recreated, or without DESCRIBE. See
    [`topics`](#topics), [`position`](#position).
 2. Unread records expired at the target: [raise the
-   retention](#raise-retention) there, and let the group read on at the source.
+   retention](#raise-retention) there; the group must read on at the source.
 3. No offset syncs: set `emit.offset-syncs.enabled`, and let the mirror write
-   its `mm2-offset-syncs` topic. Merged flows need checkpoints. Before the
-   first sync: the group must catch up.
+   `mm2-offset-syncs`. Merged flows need checkpoints. Before the first sync:
+   the group must catch up.
 4. No offset known: grant DESCRIBE on the group. Offsets reset: wait for the
    next checkpoint.
 5. Failover now: `mirrorwatch offsets --group NAME --at TIME`. Retired group:

@@ -52,8 +52,8 @@ TREND_UNKNOWN = Code(
     title="{topic} may lose records in {seconds:duration}: lag "
     "{records:record} when mirrorwatch started, trend not known yet",
     meaning="""\
-Records with old timestamps wait, perhaps old when written. The trend is known
-after two commits of the mirror.""",
+Records with old timestamps wait, perhaps old when written. Known after two
+commits of the mirror.""",
     steps="""\
 1. Wait two minutes. If time is short, [raise the retention](#raise-retention)
    now.""",
@@ -61,24 +61,22 @@ after two commits of the mirror.""",
 
 UNKNOWN_PARTITIONS = Code(
     name="retention.unknown-partitions",
-    title="Time until records of {partitions:partition} expire uncopied "
-    "unknown: no leader, or a position beyond the log end offset",
+    title="Expiry of uncopied records unknown on {partitions:partition}: no "
+    "leader, or a position beyond the log end offset",
 )
 
 UNMEASURED = Code(
     name="retention.unmeasured",
-    title="Time until uncopied records expire not known yet for "
-    "{topics:topic}: write rate of {topic}, limited by size, is being "
-    "measured",
+    title="Expiry of uncopied records not known yet for {topics:topic}: "
+    "{topic} is limited by size, its write rate is being measured",
     meaning="mirrorwatch was just started, or the topic was just limited.",
     steps="1. Wait a minute.",
 )
 
 BY_SIZE_ONLY = Code(
     name="retention.by-size-only",
-    title="Time until uncopied records expire unknown for {topics:topic}: "
-    "{topic} is limited by retention.bytes alone, no segment deleted "
-    "yet",
+    title="Expiry of uncopied records unknown for {topics:topic}: {topic} is "
+    "limited by retention.bytes alone, no segment deleted yet",
     meaning="Its first records expire, copied or not, once the log is full.",
     steps="""\
 1. Compare `retention.bytes` with the size of each partition:
@@ -87,8 +85,8 @@ BY_SIZE_ONLY = Code(
 
 CONFIGS_UNREADABLE = Code(
     name="retention.configs-unreadable",
-    title="Time until uncopied records expire unknown for {topics:topic}: "
-    "configs of {topic} cannot be read at the source",
+    title="Expiry of uncopied records unknown for {topics:topic}: configs of "
+    "{topic} cannot be read at the source",
     meaning="Losses by retention will not be foreseen.",
     steps="1. Grant mirrorwatch DESCRIBE_CONFIGS on these topics.",
 )

@@ -20,9 +20,8 @@ __all__ = [
 ABOUT = """\
 Source records that are not copied yet, by the mirror's positions, never by
 `RUNNING`; without transaction markers, aborted and compacted records.
-Positions are proved, but up to a commit interval old (a minute by default); an
-`estimate` from the target's log end offset is no proof. A stop is reported
-after two commit intervals."""
+Positions are proved, but up to a commit interval (a minute by default) old; an
+`estimate` is no proof. A stop is reported after two commit intervals."""
 
 OK = Code(
     name="lag.ok",
@@ -40,8 +39,8 @@ STOPPED = Code(
 Nothing is lost yet: the source holds these records until they expire. Tasks
 may report `RUNNING` all the time.""",
     steps="""\
-1. The mirror is down, hangs, or lost its connection to a cluster: see the
-   [cause](#cause), [`tasks`](#tasks) and the log of its process.
+1. See the [cause](#cause), [`tasks`](#tasks) and the log of the mirror's
+   process.
 2. [Restart the worker](#restart-a-worker).
 3. No help, and [`retention`](#retention) leaves little time: [raise the
    retention](#raise-retention).""",
@@ -70,13 +69,11 @@ NEVER_COPIED = Code(
     "[, oldest {seconds:duration} old]"
     "[, oldest at least {seconds_at_least:duration} old]",
     meaning="""\
-The mirror has had two topic refreshes to begin. Records expire at the source
-uncopied.""",
+The mirror has had two topic refreshes to begin. Records will expire uncopied.""",
     steps="""\
-1. Does its topic filter match? See [`topics.filtered`](#topicsfiltered).
-2. May it DESCRIBE and READ the topic at the source? Its log has authorization
-   errors.
-3. [Restart the connector](#restart-a-task).""",
+1. Does its filter match ([`topics.filtered`](#topicsfiltered))? Does its log
+   have authorization errors (DESCRIBE, READ at the source)?
+2. [Restart the connector](#restart-a-task).""",
 )
 
 SUSPECTED_DROP = Code(
@@ -87,9 +84,7 @@ SUSPECTED_DROP = Code(
     meaning="""\
 The task works, so most likely a transform dropped these records. A partition
 leader that does not respond to the mirror looks the same.""",
-    steps="""\
-1. See [`skips.suspected`](#skipssuspected): the next copied record of the
-   partition decides.""",
+    steps="1. See [`skips.suspected`](#skipssuspected), which decides.",
 )
 
 FALLING_BEHIND = Code(

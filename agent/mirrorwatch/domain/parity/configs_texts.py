@@ -14,11 +14,10 @@ __all__ = [
 ]
 
 ABOUT = """\
-Whether topic configs match that decide which records arrive and how long they
-stay: `max.message.bytes`, `retention.ms`, `retention.bytes`, `cleanup.policy`.
-A difference counts once it has outlasted the mirror's own sync (10 min by
-default). The page only shows other properties, and those that the mirror
-excludes."""
+Topic configs that decide which records arrive and how long they stay:
+`max.message.bytes`, `retention.ms`, `retention.bytes`, `cleanup.policy`. A
+difference counts once it has outlasted the mirror's own sync (10 min by
+default). The page only shows others."""
 
 OK = Code(
     name="configs.ok",
@@ -41,8 +40,8 @@ one cluster. The page lists all under "Parity".""",
    topic, or equally on all brokers.
 3. The mirror does not sync configs (`sync.topic.configs.enabled=false`): set
    it at the target manually.
-4. Else: does the mirror run? Grant it ALTER_CONFIGS on the target topic; its
-   log has the denied request.""",
+4. Else: grant the mirror ALTER_CONFIGS on the target topic; its log has the
+   denied request.""",
 )
 
 OFF = Code(

@@ -48,9 +48,8 @@ MISNAMED = Code(
     "[: {alias} in the name is taken for the cluster of origin]"
     "[: before Kafka 4.0 no topic named *{suffix} is copied]",
     meaning="""\
-The default replication policy takes every part of a name but the last for the
-alias of a cluster, and copies no topic back. Before Kafka 4.0 MirrorMaker
-takes names that end in `internal` for its own.""",
+Records expire at the source. The default replication policy takes every part
+of a name but the last for the alias of a cluster, and copies no topic back.""",
     steps="""\
 1. Give the mirror an alias that no topic name contains, rename the topics, or
    add them to `topics.exclude`.
@@ -60,19 +59,19 @@ takes names that end in `internal` for its own.""",
 
 MISSING = Code(
     name="topics.missing",
-    title="Missing at the target for {seconds:duration}: {topic}"
-    "[ and {more_topics:more topic}][ ({setting})]",
+    title="Missing at the target for {seconds:duration}: topic {topic}[ and "
+    "{more_topics:more topic}][ ({setting})]",
     meaning="These topics are not copied; their records expire at the source.",
     steps="""\
 1. `refresh.topics.enabled=false`: [restart the connector](#restart-a-task),
    which finds topics only at its start.
-2. Does the mirror run ([`tasks`](#tasks))? A dedicated one with several nodes
-   needs `dedicated.mode.enable.internal.rest=true`.
+2. Does the mirror run ([`tasks`](#tasks))? Dedicated, with several nodes: set
+   `dedicated.mode.enable.internal.rest=true`.
 3. Its log has `Could not create topic` or authorization errors: it needs
    CREATE at the target, DESCRIBE and READ at the source. One unreadable topic
    can stop the refresh of all.
-4. Or create the topic at the target with as many partitions, then [restart the
-   connector](#restart-a-task).""",
+4. Or create the topic at the target with as many partitions, then restart the
+   connector.""",
 )
 
 PARTITIONS = Code(
@@ -86,10 +85,10 @@ expire. More: nothing is missing, but consumers that compute the partition from
 the key read the wrong one.""",
     steps="""\
 1. Fewer: does the mirror run, and may it ALTER the target topic? Or add the
-   partitions manually; their records are copied then.
+   partitions manually: their records are copied then.
 2. `refresh.topics.enabled=false`: [restart the connector](#restart-a-task).
-3. More, added at the target or by recreating the source topic: add them at the
-   source, or recreate the target topic. Kafka removes no partitions.""",
+3. More: add them at the source, or recreate the target topic. Kafka removes no
+   partitions.""",
 )
 
 OVERLAP = Code(
@@ -119,8 +118,7 @@ NONE = Code(
     title="No topic of this flow is visible at {cluster}",
     meaning="Nothing can be compared.",
     steps="""\
-1. Check `topics.include`, and grant mirrorwatch DESCRIBE on these topics, as
-   it hides others.""",
+1. Check `topics.include`. Topics without DESCRIBE are hidden: grant it.""",
 )
 
 NO_DATA = Code(

@@ -42,9 +42,9 @@ topics hide the position.""",
 1. More expire: [raise the retention](#raise-retention) now.
 2. Start the mirror. If it copies other records, see its log for these
    partitions, and [`tasks`](#tasks).
-3. Mirus, or `auto.offset.reset=latest`: it resumes at the log end and skips
-   more. Before that, set the offset to the log start (`mirus-offset-tool.sh`);
-   an audit names what it skipped.
+3. Mirus, or `auto.offset.reset=latest`: it would resume at the log end and
+   skip more. First set the offset to the log start (`mirus-offset-tool.sh`).
+   An audit names what it skipped.
 4. Restore from a backup or another copy of the source.""",
 )
 
@@ -73,9 +73,9 @@ RECREATED = Code(
     meaning="""\
 Once the new log has grown past the old position, the records below it are
 never copied, but are still at the source. Uncopied records of the old topic
-are gone; no number: mirrorwatch had not seen its end. Unverifiable: two tasks
-or another producer at the target. Warning: the topic is empty, or copied from
-its beginning (the target may hold old records, too).""",
+are gone. Unverifiable: two tasks or another producer at the target. Warning:
+the topic is empty, or copied from its beginning (the target may hold old
+records, too).""",
     steps="""\
 1. Old position, or records not copied: [delete the committed
    offsets](#delete-or-set-committed-offsets) of the topic before its log grows
@@ -108,14 +108,14 @@ TRUNCATED = Code(
 By an unclean leader election, or the mirror reads another cluster. If the log
 grows past the position before the mirror resets it, the records below are
 never copied; [`skips`](#skips) names them. Warning: it resumed at or before
-the truncation (the target may hold truncated records), or, with
-`auto.offset.reset=latest`, may have skipped records written before it resumed.""",
+the truncation (the target may hold truncated records), or may have skipped
+some with `auto.offset.reset=latest`.""",
     steps="""\
 1. Log shorter than the position: [restart the task](#restart-a-task) to reset
    it.
 2. Log grown past it, or records not copied: [delete the committed
    offsets](#delete-or-set-committed-offsets) of the topic.
-3. Resumed at the log end: set the offset back to the truncation, or [run an
+3. Resumed at the log end: set the offset back, or [run an
    audit](#settle-an-unverifiable-range).
 4. Look for unclean elections in the brokers' logs; compare the mirror's
    `bootstrap.servers` with mirrorwatch's.""",
@@ -137,8 +137,7 @@ REWOUND = Code(
     "[ ({ranges})]",
     meaning="""\
 No loss. The target may hold duplicates, which [`skips`](#skips) counts. After
-a crash the mirror copies again what it had not committed, at most a minute by
-default.""",
+a crash the mirror copies up to a minute again.""",
     steps="""\
 1. Did it crash ([`tasks`](#tasks), its log)? If not, somebody reset its
    offsets, or two mirrors copy the topic.""",

@@ -22,10 +22,9 @@ __all__ = [
 
 ABOUT = """\
 Lag at the target of the consumer groups and sink connectors in
-`flows[].readers` (up to 200), as by `kafka-consumer-groups --describe`,
-without transaction markers at the end. A group has stopped if its committed
-offset does not move for 5 minutes while records wait. Offsets kept outside of
-Kafka are unknown."""
+`flows[].readers` (up to 200), as by `kafka-consumer-groups --describe`. A
+group has stopped if its committed offset does not move for 5 minutes while
+records wait. Offsets kept outside of Kafka are unknown."""
 
 OK = Code(
     name="readers.ok",
@@ -38,8 +37,8 @@ _MEMBERS = "[; {members:member}, state {state}]"
 
 _STUCK = """\
 Replicated records are not read. Nothing is lost before they expire at the
-target. No members: the consumers do not run. A state other than `stable` for
-minutes: the group keeps rebalancing."""
+target. A state other than `stable` for minutes: the group keeps
+rebalancing."""
 
 STOPPED = Code(
     name="readers.stopped",
@@ -73,9 +72,7 @@ FALLING_BEHIND = Code(
     title="Consumer group {group} is falling behind on {topic} at the target: "
     "lag {records:record} and growing[, oldest {seconds:duration} old]"
     "[, oldest at least {seconds_at_least:duration} old]",
-    meaning="""\
-The group reads more slowly than the topic grows. Nothing is lost before it
-expires.""",
+    meaning="Nothing is lost before it expires.",
     steps="""\
 1. Add members, up to one for each partition, or look for what slows its sink.""",
 )

@@ -21,11 +21,11 @@ __all__ = [
 ]
 
 ABOUT = """\
-Whether consumers at the target can decode what arrives. Each schema id in the
-newest records of each topic (Confluent's or Apicurio's format) must be known
-to the target's registry, with the same schema as at the source; documentation,
-aliases and defaults may differ. Findings end when the target has the schema,
-or the records expired."""
+Whether consumers at the target can decode what arrives. Each schema id in a
+topic's newest records (Confluent's or Apicurio's format) must be known to the
+target's registry, with the same schema as at the source but for documentation,
+aliases and defaults. Findings end with the schema's arrival, or the records'
+expiry."""
 
 OK = Code(
     name="schemas.ok",
@@ -48,8 +48,7 @@ NO_DATA = Code(
 mirrorwatch was just started. Later: a partition without leader, or a slow
 broker or registry.""",
     steps="""\
-1. Wait a minute, then [look for partitions without leader](#look-at-a-topic)
-   on both clusters.""",
+1. Wait a minute, then [look for partitions without leader](#look-at-a-topic).""",
 )
 
 STALE = Code(
@@ -83,7 +82,7 @@ NOT_COPIED = Code(
     "{schema} for {seconds:duration}",
     meaning="""\
 Consumers at the target will fail once the records arrive. While the mirror is
-down, its copy of the schemas waits, too.""",
+down, schemas that it copies wait, too.""",
     steps="""\
 1. As for [`schemas.missing`](#schemasmissing), before the mirror resumes.""",
 )
@@ -130,7 +129,7 @@ LATE = Code(
     title="{schemas:schema} arrived late at {target}, that of {topic} up to "
     "{delay_seconds:duration} after its first record, {seconds:duration} ago",
     meaning="""\
-Consumers failed meanwhile, and some stop for good. Ends an hour later
+Consumers failed meanwhile, and some stop for good. Ends after an hour
 (`limits.schemas.late_window`).""",
     steps="1. Check the topic's consumers and sink tasks at the target.",
 )
@@ -141,8 +140,8 @@ REGISTRY_TOPIC = Code(
     "{topic} there[, but to {copied_to}]",
     meaning="New schemas will not arrive.",
     steps="""\
-1. Correct `kafkastore.topic` of that registry, or the mirror's filter. The
-   registry reads another topic: correct `clusters.….schema_registry.topic`.""",
+1. Correct `kafkastore.topic` of that registry, the mirror's filter, or
+   `clusters.….schema_registry.topic` if the registry reads another topic.""",
 )
 
 MODE = Code(

@@ -36,8 +36,8 @@ DROPPED = Code(
     "[; {sampled:record} found in a sample: a lower bound]",
     meaning="""\
 Proved: the source had them, the mirror went past them, no copy exists. Where
-copies beside them expired, more offsets are listed than were dropped. Critical
-for an hour, or until each has a copy.""",
+copies beside them expired, more offsets are listed. Critical for an hour, or
+until each has a copy.""",
     steps="""\
 1. Check the connector's `transforms` and `predicates`, and its log at that
    time.
@@ -116,12 +116,12 @@ FOREIGN_PRODUCER = Code(
     title="{records:record} of {topic} at the target not from {mirror}, the "
     "newest found {seconds:duration} ago",
     meaning="""\
-Proved: no copies of what the source holds, but of another producer or mirror,
+Proved: not copies of what the source holds, but of another producer or mirror,
 altered by a transform, or of a log truncated at the source. They can hide as
 many dropped records. Lasts an hour after the newest.""",
     steps="""\
-1. Find and stop the producer. Intended: add the topic to `topics.merged`, then
-   the audit compares its records.""",
+1. Find and stop the producer. Intended: add the topic to `topics.merged`; the
+   audit then compares it.""",
 )
 
 NO_SYNCS = Code(
@@ -137,9 +137,9 @@ PENDING = Code(
     title="Records of {partitions:partition} not compared with their copies "
     "for {seconds:duration}: {problem}",
     meaning="""\
-Drops there are unknown until mirrorwatch, which retries, has read them.""",
+Drops there are unknown until they are read; mirrorwatch retries.""",
     steps="""\
-1. A permission: run `mirrorwatch doctor`, grant READ.
+1. A permission: see [`unreadable`](#unreadable).
 2. *Open transaction*: `kafka-transactions.sh find-hanging`.
 3. *No leader*, differing leaders, or an *old log end offset*: [look at the
    topic](#look-at-a-topic).

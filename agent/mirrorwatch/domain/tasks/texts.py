@@ -64,15 +64,14 @@ retains](#retention) the records. The stack trace is in the mirror's log.""",
 1. Fix the cause first, or the task fails again on the same record.
 2. Record too large: raise `max.message.bytes` of the target topic (with
    `sync.topic.configs` at the source too), or `max.request.size` of the
-   mirror's producer. `errors.tolerance=all` would drop it and all like it. It
-   is not named if compressed, enlarged by a transform, or without READ.
+   mirror's producer. `errors.tolerance=all` would drop it and all like it.
 3. [Restart the task](#restart-a-task). Strimzi does so by itself with
    `autoRestart: {enabled: true}`.""",
 )
 
 IDLE = Code(
     name="tasks.idle",
-    title="{connector} has run only {running_tasks} of {tasks:task} for "
+    title="{connector} has run {running_tasks} of {tasks:task} for "
     "{seconds:duration} ({states})",
     meaning="""\
 Critical if no source task runs: nothing is copied. Otherwise some partitions,
@@ -98,8 +97,7 @@ records.""",
 1. Failures: the task is restarted (`autoRestart`, a person) without a fix. The
    mirror's log has the cause.
 2. Starts, rebalances: look for crashing workers, long garbage collections,
-   deployments of other connectors (`Rebalance started` in the log), or topics
-   that come and go.
+   deployments of other connectors, or topics that come and go.
 3. Consumer group: members crash, or exceed `max.poll.interval.ms`.""",
 )
 
@@ -120,8 +118,8 @@ UNPROVED = Code(
     title="{running_tasks} of {tasks:source task} RUNNING by {origin}, but no "
     "position has moved for {seconds:duration} while records wait",
     meaning="""\
-No heartbeat and no answer of Connect's REST API either. A killed worker leaves
-its states behind.""",
+No heartbeat, no answer of Connect's REST API: perhaps the last states of a
+killed worker.""",
     steps="1. Is the worker alive? [Restart it](#restart-a-worker).",
 )
 
@@ -145,7 +143,7 @@ UNCOMMITTED = Code(
     "target grew by {written_records:record} and records wait in "
     "{partitions:partition}",
     meaning="""\
-It copies the same records again and again: most likely a batch is too large
+It copies the same records again and again, most likely as a batch is too large
 for the target. Consumers there see duplicates.""",
     steps="""\
 1. Raise `max.message.bytes` of the target topic, or lower `batch.size` of the
