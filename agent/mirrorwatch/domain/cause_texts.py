@@ -62,7 +62,7 @@ MONITOR_LATE = Code(
 
 CLUSTER_SILENT = Code(
     name="cluster.silent",
-    title="Cluster {cluster} does not respond",
+    title="{cluster} does not respond",
     meaning="""\
 The other cluster responds. At the source, its network may be at fault, too;
 the evidence says if records still arrive.""",
@@ -75,7 +75,7 @@ the evidence says if records still arrive.""",
 
 CLUSTER_NOT_STORING = Code(
     name="cluster.not-storing",
-    title="Cluster {cluster} responds, but does not store records",
+    title="{cluster} responds, but does not store records",
     meaning="""\
 Produce requests are not acknowledged: at the source those of probes (and
 probably of your producers), at the target those of the mirror.""",
@@ -87,7 +87,7 @@ probably of your producers), at the target those of the mirror.""",
 
 CLUSTER_SLOW = Code(
     name="cluster.slow",
-    title="Cluster {cluster} responds far more slowly than usual",
+    title="{cluster} responds far more slowly than usual",
     meaning="""\
 At least three times as long as usual and 0.2 s more; most of an hour becomes
 the usual.""",
@@ -111,10 +111,10 @@ LINK_SLOW = Code(
     name="link.slow",
     title="{mirror} fetches slowly from {cluster}, which responds to "
     "mirrorwatch as fast as usual",
-    meaning="The network between the mirror and the source is slow or lossy.",
+    meaning="Network between mirror and source slow or lossy.",
     steps="""\
-1. Check packet loss, round trip and load of the link.
-2. See [`bottleneck.link`](#bottlenecklink).""",
+1. Check packet loss, round trip and load of the link. See
+   [`bottleneck.link`](#bottlenecklink).""",
 )
 
 MIRROR_STOPPED = Code(
@@ -138,10 +138,9 @@ MIRROR_TASKS_STOPPED = Code(
 
 MIRROR_TASKS_FAILED = Code(
     name="mirror.tasks-failed",
-    title="{mirror} runs only some of its tasks: partitions of the others are"
-    " not copied",
-    meaning="""\
-Both clusters respond. Connect restarts no failed task by itself.""",
+    title="{mirror} runs only some of its tasks: partitions of the "
+    "others are not copied",
+    meaning="Connect restarts no failed task by itself.",
     steps="1. See [`tasks.failed`](#tasksfailed).",
 )
 

@@ -27,9 +27,9 @@ OK = Code(
 
 OVERDUE = Code(
     name="checkpoints.overdue",
-    title="Checkpoint of group {group} overdue for up to {seconds:duration}: "
-    "at offset {checkpoint_offset}, the group at {offset} of {topic} "
-    "partition {partition}; {checkpoints:checkpoint} in all",
+    title="Checkpoint of group {group} overdue for {seconds:duration}: at "
+    "offset {checkpoint_offset}, the group at {offset} of {topic} "
+    "(partition {partition}); {checkpoints:checkpoint} overdue in all",
     meaning="After a failover the group would process records again.",
     steps="""\
 1. Does the checkpoint connector run ([see tasks](#see-connectors-and-tasks))?

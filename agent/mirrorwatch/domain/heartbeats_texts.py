@@ -48,8 +48,8 @@ MISSING = Code(
 
 LATE = Code(
     name="heartbeats.late",
-    title="Heartbeats of {connection} arrive at the target {seconds:duration}"
-    " late",
+    title="Heartbeats of {connection} arrive at the target "
+    "{seconds:duration} late",
     meaning="The mirror is slow on their topic, or no longer copies it.",
     steps="""\
 1. Other topics are late, too: see [`lag`](#lag). If not: was `heartbeats`

@@ -163,7 +163,7 @@ Results cannot be read, or audits not started. Other nights count.""",
    night again (`mirrorwatch audit run --date 2026-11-21`), or delete the named
    folder `runs/…`.
 4. *In the future*: compare the clocks. If the audit's was ahead, delete that
-   folder, or no audit follows until then.""",
+   folder, or no audit follows.""",
 )
 
 OK = Code(

@@ -157,10 +157,10 @@ Batches near the limit are full; smaller ones wait for a slow target or link."""
 
 LINK = Code(
     name="bottleneck.link",
-    title="Link from the source is the bottleneck: a fetch of {fetch_bytes:,.0f} "
-    "bytes takes {fetch_seconds:.2g} s, lag is {lag_records:,.0f} records on a "
-    "partition",
-    meaning="Bytes by seconds is the bandwidth that a fetch gets.",
+    title="Link from the source is the bottleneck: a fetch of "
+    "{fetch_bytes:,.0f} bytes takes {fetch_seconds:.2g} s, lag is "
+    "{lag_records:,.0f} records on a partition",
+    meaning="Bytes by seconds is the bandwidth of a fetch.",
     steps="""\
 1. Raise `tasks.max` to fetch in parallel, add bandwidth, or compress at the
    source's producers.""",

@@ -50,8 +50,8 @@ NO_DATA = Code(name="canary.no-data", title="Canary topic was not read yet")
 
 STALE = Code(
     name="canary.stale",
-    title="Canary of mirrorwatch has hung for {seconds:duration}: replication"
-    " is not verified",
+    title="Canary of mirrorwatch has hung for {seconds:duration}: "
+    "replication is not verified",
     meaning="Most likely the disk of mirrorwatch's state file hangs.",
     steps="""\
 1. Check that disk (`state`) and mirrorwatch's log, then restart mirrorwatch:
@@ -60,8 +60,8 @@ STALE = Code(
 
 LOST = Code(
     name="canary.lost",
-    title="{records:canary probe} proved lost on the way to the target in the"
-    " last {window_seconds:duration}, the newest on partition "
+    title="{records:canary probe} proved lost on the way to the target "
+    "in the last {window_seconds:duration}, the newest on partition "
     "{partition} (source offset {source_offset})",
     meaning="""\
 Your records of that time may be lost too, on every topic. Proved by position
@@ -136,8 +136,8 @@ LATE = Code(
     title="Canary probes arrived late at the target on "
     "{partitions:partition}, last {seconds:duration} ago; none was lost",
     meaning="""\
-Expected while the mirror drains its backlog after a stop. Later than
-`canary.deadline`; ends 10 minutes after the last.""",
+Later than `canary.deadline`: expected while the mirror drains its backlog
+after a stop. Ends 10 minutes after the last.""",
     steps="""\
 1. Without a stop before: see [`latency`](#latency) and
    [`bottleneck`](#bottleneck).""",
@@ -167,7 +167,8 @@ FAILED = Code(
 
 FILTERED = Code(
     name="canary.filtered",
-    title="{mirror}'s topic filter ({filter}) excludes the canary topic {topic}",
+    title="{mirror}'s topic filter ({filter}) excludes the canary topic "
+    "{topic}",
     meaning="No probe can arrive.",
     steps="""\
 1. Add the topic to `topics` of the source connector, or set `canary.topic` to
@@ -223,8 +224,8 @@ UNVERIFIABLE = Code(
     name="canary.unverifiable",
     title="Loss of canary probes cannot be proved:[ {topic} has "
     "{target_partitions:partition} at {target}, {source_partitions} at "
-    "{source}][ a probe for partition {partition} of {topic} arrived in"
-    " partition {arrived_in}]",
+    "{source}][ a probe for partition {partition} of {topic} arrived in "
+    "partition {arrived_in}]",
     meaning="""\
 A missing probe may be in another partition: MirrorMaker 1 and others choose it
 by the record's key. Ends an hour after the last.""",
@@ -237,9 +238,9 @@ by the record's key. Ends an hour after the last.""",
 
 UNCOVERED = Code(
     name="canary.uncovered",
-    title="Replication not verified by canary probes:[ broker {broker} of "
-    "{cluster} leads no partition of {topic}][ records of {probe_bytes}"
-    " bytes exceed the smallest limit on the path, {limit_bytes} bytes]",
+    title="Replication not verified by canary probes:[ broker {broker} "
+    "of {cluster} leads no partition of {topic}][ records of {probe_bytes} "
+    "bytes exceed the smallest limit on the path, {limit_bytes} bytes]",
     meaning="""\
 Large records, or those of that broker, may fail unnoticed. Larger probes would
 fail the mirror's task.""",
@@ -256,8 +257,8 @@ UNDECODABLE = Code(
     title="Consumers at {cluster} cannot decode canary probes: schema id "
     "{schema_id} is {registered} in its schema registry",
     meaning="""\
-Probes arrive, but consumers of your topics have the same problem. If the id
-has another schema there, they may read wrong values without an error.""",
+Consumers of your topics have the same problem. If the id has another schema
+there, they may read wrong values without an error.""",
     steps="""\
 1. Replicate the registry's own topic, import the schemas with their ids (mode
    `IMPORT`), or let consumers use the source's registry.""",

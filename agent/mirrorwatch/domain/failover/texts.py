@@ -50,10 +50,10 @@ min)."""
 
 OK = Code(
     name="failover.ok",
-    title="{groups:consumer group} ready for failover: {groups_without_start}"
-    " without a start at the target, at most {records_at_most:record} "
-    "read again[, unknown of {groups_not_counted:group}][; "
-    "{groups_not_read:more group} not read]",
+    title="If {groups:consumer group} failed over now: "
+    "{groups_without_start} without a start at the target, at most "
+    "{records_at_most:record} read again[, unknown of "
+    "{groups_not_counted:group}][; {groups_not_read:more group} not read]",
 )
 
 NO_START = Code(
@@ -83,8 +83,8 @@ group reads on, **warning** if idle.""",
 EXCLUDED = Code(
     name="failover.excluded",
     title="{mirror}'s groups filter excludes group {group}[ and "
-    "{more_groups:more group}]: no offset to start from at the target "
-    "for {seconds:duration} on {topic} (partition {partition})[ and "
+    "{more_groups:more group}]: no start at the target for "
+    "{seconds:duration} on {topic} (partition {partition})[ and "
     "{more_partitions:more partition}][. {problem}]",
     meaning="""\
 No checkpoints are emitted: after a failover these groups would miss or repeat

@@ -42,7 +42,7 @@ What expires uncopied is lost for good. Lag will not drain in time
 (**warning**) or six hours (**critical**) is left.""",
     steps="""\
 1. [Raise the retention](#raise-retention) at the source now; set it back when
-   the lag is gone. The page lists the topics that lose records first.
+   the lag is gone.
 2. Restore the mirror: see [`lag`](#lag), [`tasks`](#tasks),
    [`bottleneck`](#bottleneck).""",
 )
@@ -67,9 +67,9 @@ UNKNOWN_PARTITIONS = Code(
 
 UNMEASURED = Code(
     name="retention.unmeasured",
-    title="Expiry of uncopied records not known yet for {topics:topic}: "
-    "{topic} is limited by size, its write rate is being measured",
-    meaning="mirrorwatch was just started, or the topic was just limited.",
+    title="Expiry of uncopied records not known yet for {topics:topic} "
+    "limited by size: write rate of {topic} is being measured",
+    meaning="mirrorwatch was just started, or the topic just limited.",
     steps="1. Wait a minute.",
 )
 

@@ -58,8 +58,8 @@ the source.""",
 1. See [`tasks.failed`](#tasksfailed), and the worker's log: an oversized
    record, or a partition leader that the task cannot reach.
 2. [Restart the task](#restart-a-task).
-3. It hangs again without an error, Kafka 3.9 or older: the producer may split
-   a batch that is too large forever (KAFKA-8350). Raise `max.message.bytes` of
+3. It hangs again without an error: before Kafka 4.0 its producer may split a
+   batch that is too large forever (KAFKA-8350). Raise `max.message.bytes` of
    the target topic.""",
 )
 

@@ -33,7 +33,7 @@ DIFFER = Code(
     meaning="""\
 `max.message.bytes` smaller at the target: a larger record fails the mirror's
 task, or hangs it while it reports `RUNNING`. Others: records stay longer on
-one cluster. The page lists all under "Parity".""",
+one cluster.""",
     steps="""\
 1. Fix a smaller `max.message.bytes` first, on the target topic.
 2. Broker defaults: MirrorMaker does not sync them. Set the property on the

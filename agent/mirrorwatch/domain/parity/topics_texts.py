@@ -33,8 +33,8 @@ OK = Code(
 
 FILTERED = Code(
     name="topics.filtered",
-    title="{mirror}'s topic filter excludes {topic}"
-    "[ and {more_topics:more topic}]",
+    title="{mirror} does not copy {topic}[ and {more_topics:more topic}]: "
+    "excluded by its topic filter",
     meaning="""\
 They are in `topics.include`, but not copied: records expire at the source.""",
     steps="""\

@@ -74,8 +74,7 @@ RECREATED = Code(
 Once the new log has grown past the old position, the records below it are
 never copied, but are still at the source. Uncopied records of the old topic
 are gone. Unverifiable: two tasks or another producer at the target. Warning:
-the topic is empty, or copied from its beginning (the target may hold old
-records, too).""",
+empty, or copied from its beginning (the target may hold old records, too).""",
     steps="""\
 1. Old position, or records not copied: [delete the committed
    offsets](#delete-or-set-committed-offsets) of the topic before its log grows
@@ -123,8 +122,8 @@ some with `auto.offset.reset=latest`.""",
 
 TARGET_TRUNCATED = Code(
     name="position.target-truncated",
-    title="Log of {topic} at {target} truncated: {records:copied record} lost"
-    " there[ ({ranges})]",
+    title="Log of {topic} at {target} truncated: {records:copied record} "
+    "lost there[ ({ranges})]",
     meaning="Ends when the mirror has copied up to there again.",
     steps="""\
 1. Does the mirror copy them again ([`lag`](#lag))? [Look for an unclean leader
@@ -152,7 +151,7 @@ The offsets topic was deleted, replaced, reconfigured, or got tombstones.
 *Beginning*: nothing is lost, all retained records are copied again. *Log end*:
 records not yet copied are lost.""",
     steps="""\
-1. Deleted on purpose, to copy a topic again: nothing to do.
+1. Deleted on purpose, to copy a topic again: ignore it.
 2. *Log end*: [stop](#stop-and-resume) the mirror and set
    `auto.offset.reset=earliest` before it starts.
 3. Check its `offset.storage.topic`, which must be compacted.
@@ -186,8 +185,8 @@ NO_POSITIONS = Code(
 
 OK = Code(
     name="position.ok",
-    title="{mirror}'s positions in {partitions:partition} advance without gap"
-    " or reset",
+    title="{mirror}'s positions in {partitions:partition} advance "
+    "without gap or reset",
 )
 
 NO_DATA = Code(

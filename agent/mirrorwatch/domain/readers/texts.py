@@ -79,15 +79,15 @@ FALLING_BEHIND = Code(
 
 OFFSETS_LOST = Code(
     name="readers.offsets-lost",
-    title="Committed offsets of consumer group {group}[ and {more_groups:more"
-    " group}] disappeared at the target {seconds:duration} ago, with "
-    "lag {records:record} on {topics:topic}",
+    title="Committed offsets of consumer group {group}[ and "
+    "{more_groups:more group}] disappeared at the target {seconds:duration} "
+    "ago, with lag {records:record} on {topics:topic}",
     meaning="""\
 Expired (`offsets.retention.minutes` after the last consumer left), deleted, or
-hidden as mirrorwatch lacks DESCRIBE. Consumers restart by `auto.offset.reset`:
-with `latest` they skip these records. Reported for a day.""",
+hidden from mirrorwatch. Consumers restart by `auto.offset.reset`: with
+`latest` they skip these records. Reported for a day.""",
     steps="""\
-1. All groups at once: check mirrorwatch's rights.
+1. All groups at once: check mirrorwatch's DESCRIBE on them.
 2. Still needed: before its consumers start,
    `kafka-consumer-groups --reset-offsets`.
 3. Retired: remove it from `flows[].readers`.""",
@@ -129,7 +129,8 @@ DENIED = Code(
 
 OFF = Code(
     name="readers.off",
-    title="No consumer groups at the target are configured (readers of the flow)",
+    title="No consumer groups at the target are configured (readers of "
+    "the flow)",
 )
 
 NO_DATA = Code(

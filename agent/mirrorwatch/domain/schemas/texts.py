@@ -72,7 +72,7 @@ later.""",
    [`lag`](#lag), and in the target registry's log that it reads the copy
    (`kafkastore.topic`).
 3. It does not: add that topic to the mirror's `topics`, or register the schema
-   at the target with its id, in mode `IMPORT` (not `READONLY`).""",
+   at the target with its id, in mode `IMPORT`.""",
 )
 
 NOT_COPIED = Code(
@@ -116,8 +116,8 @@ third registry.""",
 
 INCOMPARABLE = Code(
     name="schemas.incomparable",
-    title="Schema {schema} of {topic} not comparable at {source} and "
-    "{target}: the texts differ in an unknown format",
+    title="Cannot compare {schema} of {topic} at {source} and {target}: the "
+    "texts differ in an unknown format",
     meaning="""\
 Avro and JSON are compared by meaning, Protobuf without comments and white
 space, references by name.""",

@@ -88,11 +88,11 @@ was frozen and resumed).""",
 
 UNVERIFIABLE = Code(
     name="skips.unverifiable",
-    title="{records:record} of {topic} unverifiable: no longer to be compared"
-    " with copies ({ranges})",
+    title="Neither copied nor lost is proved for {records:record} of "
+    "{topic}: records or copies gone or altered ({ranges})",
     meaning="""\
-No loss is proved. Source and target differ, and the reason can no longer be
-read: expired or altered records, too long a range, or a [log truncated at the
+Source and target differ, and the reason can no longer be read: expired or
+altered records, too long a range, or a [log truncated at the
 source](#positiontruncated).""",
     steps="1. [Settle the range](#settle-an-unverifiable-range) by an audit.",
 )
@@ -103,7 +103,7 @@ FILTER_EXCEEDED = Code(
     "target ({share:.2%}), above the {allowed_share:.2%} that "
     "topics.filtered allows",
     meaning="""\
-Missing is proved, within the last hour; a filter as the reason is not.
+Missing is proved, within the last hour; that a filter dropped them is not.
 Critical for an hour after the share was last too high.""",
     steps="""\
 1. Were `transforms` or `predicates` changed by mistake? If not, see

@@ -22,8 +22,7 @@ ABOUT = """\
 State of the mirror's connectors and tasks, from Connect's status topic or REST
 API (`mirror.connect.url`); without Connect, of its consumer group at the
 source. A bad state is true; `RUNNING` proves nothing, as a hung task, or a
-killed worker's, reports it too. Other connectors of the workers are only
-shown."""
+killed worker's, reports it too."""
 
 OK = Code(
     name="tasks.ok",
