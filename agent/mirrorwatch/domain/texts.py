@@ -14,7 +14,7 @@ data, then first steps. `…` is a name or number.
 1. The **headline** of the page, or `mirrorwatch status`, names the
    [cause](#cause) if one part is at fault. Start there: other findings are its
    symptoms.
-2. All flows at once: a cluster, or mirrorwatch or its network.
+2. One flow, or all? All at once: a cluster, mirrorwatch, or its network.
 3. Is anything **lost** already? Proved losses:
    [`skips.dropped`](#skipsdropped),
    [`position.expired-unread`](#positionexpired-unread),
@@ -187,10 +187,10 @@ the [alert rules](alerts.md) for Prometheus and Kapacitor, or by:
 | `MirrorwatchAgentSilent` | `GET /healthz`. No response: start it; its log says why it ended. A response: check Prometheus' target, or InfluxDB and its subscription, and both clocks. Watch the mirror by hand meanwhile |
 | `MirrorwatchAgentStuck` | Ticks hang or crash: keep the log, then restart it |
 | `MirrorwatchFlowUnwatched` | Flow removed or renamed: ends after a day. Otherwise its agent is down |
-| `MirrorwatchSinkDown`, `…Behind`, `…LosesPoints`; `Sink unavailable` | The server is down, or refuses points: no permission, no bucket. Fix it. Points are queued on disk; none is lost until `mirrorwatch_sink_lost_points_total` grows |
+| `MirrorwatchSinkDown`, `…Behind`, `…LosesPoints`; `Sink unavailable`, `mirrorwatch_sink_up` 0 | The server is down, or refuses points: no permission, no bucket. Fix it. Points are queued on disk; none is lost until `mirrorwatch_sink_lost_points_total` grows |
 | `Spool full`, `Points lost at the end` | The same, with the queue of 256 MiB full |
 | `Points refused for good` | A field changed its type, points are older than the retention, or series are limited. The error names the first point: fix its field, or the limit |
-| `MirrorwatchStateDown`; `State unavailable`, `Spool unavailable` | The disk is full, read-only or broken: no probes are sent. Free space, or fix `state.path` and its owner |
+| `MirrorwatchStateDown`; `State unavailable`, `Spool unavailable`, `mirrorwatch_state_up` 0 | The disk is full, read-only or broken: no probes are sent. Free space, or fix `state.path` and its owner |
 | `… was set aside as …, and a fresh one is used` | The state file was damaged, or of another version: its counters and outstanding probes are gone. Keep the file; check the disk. Reported until the next restart |
 | `… was deleted or replaced while the agent runs` | Its state is lost when it ends. Restart it |
 | `Another mirrorwatch uses the state file` | Stop one of the two agents |
