@@ -20,116 +20,112 @@ __all__ = [
 ]
 
 ABOUT = """\
-One fault makes many checks bad. The page, `mirrorwatch status`, notices and
-the metric `mirrorwatch_flow_cause` name the part at fault if exactly one
-explains what is seen: `source`, `link`, `mirror`, `target` or `monitor`
-(mirrorwatch itself, or its network); `source or link` where the two cannot be
-told apart. Checks that are bad for a reason of their own (lost records, a
-topic that differs, findings of the audit) are no symptoms of it. No cause is
-named if several faults act at once. `link` and `target` need MirrorMaker's JMX
-(`mirror.jmx`) while both clusters answer."""
+One fault makes many checks bad. The part at fault is named if exactly one
+explains them: `source`, `link`, `mirror`, `target`, `source or link`, or
+`monitor` (mirrorwatch itself, or its network). Several faults at once: none is
+named. Lost records, topics that differ and findings of the audit are not its
+symptoms. `link` and `target` need MirrorMaker's JMX (`mirror.jmx`) while both
+clusters respond."""
 
 MONITOR_CUT_OFF = Code(
     name="monitor.cut-off",
-    title="mirrorwatch reaches neither {source} nor {target}",
+    title="State of replication unknown: mirrorwatch can reach neither "
+    "{source} nor {target}",
     meaning="""\
-Replication may be running: nothing is known of it. Both clusters rarely fail
-in the same minute; the network, DNS or credentials of mirrorwatch often do.""",
+Replication may be running. Both clusters rarely fail in the same minute;
+mirrorwatch's own network, DNS or credentials often do.""",
     steps="""\
-1. From mirrorwatch's machine or pod, run `mirrorwatch doctor`.
-2. Check its DNS, its network policy or firewall, and expired credentials.
-3. Check MirrorMaker by hand meanwhile
-   ([See connectors and tasks](#see-connectors-and-tasks)).""",
+1. From mirrorwatch's machine or pod, run `mirrorwatch doctor`. Check DNS,
+   network policy or firewall, and expired credentials.
+2. Meanwhile check [connectors and tasks](#see-connectors-and-tasks) by hand.""",
 )
 
 MONITOR_ISOLATED = Code(
     name="monitor.isolated",
     title="Replication is running, but mirrorwatch cannot reach {cluster}",
     meaning="""\
-New records arrive at the target, or MirrorMaker's fetches are answered: the
-mirror reaches the cluster. Checks that need it are `unknown`.""",
+Records arrive at the target, or MirrorMaker's fetches are answered. Checks
+that need the cluster are `unknown`.""",
     steps="""\
-1. Check DNS and network from mirrorwatch's machine or pod to the cluster:
-   `mirrorwatch doctor` names the step that fails.
-2. Compare listeners: MirrorMaker may use another address.""",
+1. From mirrorwatch's machine or pod, run `mirrorwatch doctor`: it names the
+   step that fails. MirrorMaker may use another listener.""",
 )
 
 MONITOR_LATE = Code(
     name="monitor.late",
     title="mirrorwatch itself is delayed: its findings may be old",
-    meaning="Latencies and ages may be its own delay, not that of replication.",
+    meaning="Latencies and ages may be its own delay.",
     steps="""\
-1. Check CPU (throttling of the container) and disk of its machine.
-2. Look in its log for `Work crashed` and slow ticks.""",
+1. Check CPU (throttling of the container) and disk of its machine, and its log
+   for `Work crashed` and slow ticks.""",
 )
 
 CLUSTER_SILENT = Code(
     name="cluster.silent",
     title="{cluster} does not respond",
     meaning="""\
-The other cluster responds. If the source is silent, its network may be at
-fault as well; the evidence says if records still arrive.""",
+The other cluster responds. At the source, its network may be at fault, too;
+the evidence says if records still arrive.""",
     steps="""\
-1. Are the cluster's brokers up, and does it have a controller?
-2. Is it reachable from MirrorMaker's machines? If it is, only mirrorwatch is
-   cut off.
-3. Source down for long: see `retention` for the time until records expire.""",
+1. Are its brokers up, and does it have a controller?
+2. Is it reachable from MirrorMaker's machines? If so, only mirrorwatch is
+   isolated.
+3. Source: [`retention`](#retention) says how long is left.""",
 )
 
 CLUSTER_NOT_STORING = Code(
     name="cluster.not-storing",
     title="{cluster} responds, but does not store records",
     meaning="""\
-Produce requests are not acknowledged: at the source those of the probes (and
+Produce requests are not acknowledged: at the source those of probes (and
 probably of your producers), at the target those of the mirror.""",
     steps="""\
-1. Check disks of the brokers, and partitions without a leader
-   ([Look at a topic](#look-at-a-topic)).
-2. Compare `min.insync.replicas` with the number of brokers that are up.
-3. Look for quotas and for `NotEnoughReplicas` in the producer's log.""",
+1. Check the brokers' disks, and [partitions without leader](#look-at-a-topic).
+2. Compare `min.insync.replicas` with the brokers that are up.
+3. Look for quotas, and `NotEnoughReplicas` in the producer's log.""",
 )
 
 CLUSTER_SLOW = Code(
     name="cluster.slow",
     title="{cluster} responds far more slowly than usual",
     meaning="""\
-Three times as long as usual and 0.2 s more. A slowness of most of an hour
-becomes the usual.""",
+At least three times as long as usual and 0.2 s more; most of an hour becomes
+the usual.""",
     steps="""\
-1. Check the load of the brokers and their disks.
-2. Check the link: packet loss and round trip.""",
+1. Check load and disks of its brokers, then packet loss and round trip of the
+   link.""",
 )
 
 LINK_BROKEN = Code(
     name="link.broken",
-    title="{mirror} cannot reach {cluster}, which responds to mirrorwatch",
-    meaning="Nothing is copied. Records wait at the source until they expire.",
+    title="Replication has stopped: {mirror} cannot reach {cluster}, which "
+    "responds to mirrorwatch",
+    meaning="""\
+Records wait at the source until they expire: see [`retention`](#retention).""",
     steps="""\
-1. From a worker, test DNS and the port of every broker of that cluster.
-2. Look in the worker's log for `Connection to node` and for authentication
-   errors.
-3. See `retention` for the time that is left.""",
+1. From a worker, test DNS and the port of every broker of that cluster. Its
+   log has `Connection to node` or authentication errors.""",
 )
 
 LINK_SLOW = Code(
     name="link.slow",
-    title="{mirror}'s fetches from {cluster} are slow, which responds to "
+    title="{mirror} fetches slowly from {cluster}, which responds to "
     "mirrorwatch as fast as usual",
-    meaning="The network between the mirror and the source is slow or lossy.",
+    meaning="Network between mirror and source slow or lossy.",
     steps="""\
-1. Check packet loss, round trip and use of the link.
-2. See `bottleneck.link` for buffers and fetch sizes.""",
+1. Check packet loss, round trip and load of the link. See
+   [`bottleneck.link`](#bottlenecklink).""",
 )
 
 MIRROR_STOPPED = Code(
     name="mirror.stopped",
     title="Replication has stopped: {mirror} does not respond",
     meaning="""\
-Both clusters respond, records wait, and the mirror shows no sign of life: no
-heartbeat, no JMX. It is down or hung.""",
+Both clusters respond and records wait, but the mirror shows no sign of life:
+no heartbeat, no JMX.""",
     steps="""\
-1. Is its process or pod up? `RUNNING` in Connect's API proves nothing.
-2. [Restart the worker](#restart-a-worker). Keep a thread dump if it hangs.
+1. Is its process or pod up? If it hangs, keep a thread dump.
+2. [Restart the worker](#restart-a-worker).
 3. Look in its log for out-of-memory errors and rebalances.""",
 )
 
@@ -137,29 +133,28 @@ MIRROR_TASKS_STOPPED = Code(
     name="mirror.tasks-stopped",
     title="Replication has stopped: {mirror} runs none of its tasks",
     meaning="Both clusters respond. Tasks failed, or were paused or stopped.",
-    steps="1. See `tasks` for states and errors, and the steps of its finding.",
+    steps="1. See [`tasks`](#tasks) for states, errors and steps.",
 )
 
 MIRROR_TASKS_FAILED = Code(
     name="mirror.tasks-failed",
-    title="{mirror} runs only some of its tasks",
-    meaning="Partitions of the failed tasks are not copied.",
-    steps="""\
-1. See `tasks` for the error.
-2. [Restart the task](#restart-a-task) once its reason is fixed.""",
+    title="{mirror} runs only some of its tasks: partitions of the "
+    "others are not copied",
+    meaning="Connect restarts no failed task by itself.",
+    steps="1. See [`tasks.failed`](#tasksfailed).",
 )
 
 MIRROR_NOT_COPYING = Code(
     name="mirror.not-copying",
     title="Replication has stopped: {mirror} hangs, or cannot reach {source}",
     meaning="""\
-Both clusters respond to mirrorwatch and records wait. Without the mirror's JMX
-and heartbeats the two cannot be told apart.""",
+Both clusters respond to mirrorwatch and records wait. Hang and network fault
+look alike without the mirror's JMX and heartbeats.""",
     steps="""\
-1. Check its process or pod, and its log.
-2. From there, test the network to every broker of the source.
-3. [Restart the worker](#restart-a-worker).
-4. Configure `mirror.jmx`: the next time this names the part.""",
+1. Check its process or pod, its log, and from there the network to every
+   source broker.
+2. [Restart the worker](#restart-a-worker).
+3. Configure `mirror.jmx` to tell them apart next time.""",
 )
 
 EVIDENCE = {

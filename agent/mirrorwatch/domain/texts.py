@@ -5,33 +5,35 @@ __all__ = ["AGENT", "FRONT"]
 FRONT = """\
 # Runbook
 
-For the person on call. Every finding of mirrorwatch has a code, such as
-`skips.dropped`, and an entry here: meaning first, then steps. The page,
-notices and alerts link to the entry. `…` stands for names and numbers.
+For the person on call. Every finding has a code, such as `skips.dropped`, and
+an entry here, to which the page, notices and alerts link: what it means for the
+data, then first steps. `…` is a name or number.
 
 ## First look
 
-1. The **headline** of the page, or `mirrorwatch status`: it names the
-   [cause](#cause) if one part is at fault. Start there: the other findings
-   are its symptoms.
-2. One flow, all flows of one cluster, or all flows? All flows at once is a
-   cluster, the network of mirrorwatch, or mirrorwatch itself.
-3. Is anything **lost** already? `skips.dropped`, `position.expired-unread`,
-   `canary.lost` are proved losses. They stay critical for an hour.
-4. How long is left? `retention` says when the first records expire uncopied.
-   [Raise the retention](#raise-retention) early: it costs disk only.
+1. The **headline** of the page, or `mirrorwatch status`, names the
+   [cause](#cause) if one part is at fault. Start there: other findings are its
+   symptoms.
+2. One flow, or all? All at once: a cluster, mirrorwatch, or its network.
+3. Is anything **lost** already? Proved losses:
+   [`skips.dropped`](#skipsdropped),
+   [`position.expired-unread`](#positionexpired-unread),
+   [`canary.lost`](#canarylost). They stay critical for an hour.
+4. How long is left? [`retention`](#retention) says when the first records
+   expire uncopied. [Raise the retention](#raise-retention) early: it costs only
+   disk.
 5. `RUNNING` proves nothing: a task that hangs reports it too.
 
-**Health.** `critical`: act now. `warning`: look at it today. `unknown`:
-cannot be verified; as urgent as the fault that it may hide. `off`: not
-configured, outside the flow's health. `ok`: within limits.
+**Health.** `critical`: act now. `warning`: look at it today. `unknown`: cannot
+be verified; as urgent as the fault that it may hide. `off`: not configured.
+`ok`: within limits.
 
-**Words.** *Flow*: replication from a source to a target cluster by one
-mirror. *Probe*: a canary record. *Position*: next source offset that the
-mirror will copy. *Committed position*: the position in Connect's offsets
-topic. *Offset sync*: pair of source and target offset of one record, written
-by MirrorMaker. *Lost*: gone for good at the target. *Unverifiable*: neither
-copied nor lost is proved; the next audit decides.
+**Words.** *Flow*: replication from a source to a target cluster by one mirror.
+*Probe*: a canary record. *Position*: next source offset that the mirror will
+copy; *committed*: as in Connect's offsets topic. *Offset sync*: source and
+target offset of one record, written by MirrorMaker. *Lost*: gone for good at
+the target. *Unverifiable*: neither copied nor lost is proved; the next audit
+decides.
 
 ## Actions
 
@@ -39,7 +41,7 @@ In commands, `NAME` is the KafkaMirrorMaker2 resource, `CONNECTOR` the
 connector (with Strimzi `SOURCE->TARGET.MirrorSourceConnector`), `CONNECT` the
 URL of Connect's REST API, `SOURCE` and `TARGET` the `host:port` of a broker.
 Kafka's tools take `--command-config FILE` for TLS and logins. With Strimzi
-change the resource: the operator takes back what is changed by REST.
+change the resource: the operator reverts changes by REST.
 
 ### See connectors and tasks
 
@@ -76,11 +78,13 @@ change the resource: the operator takes back what is changed by REST.
 
 ### Delete or set committed offsets
 
-MirrorMaker starts a partition without committed offset from its beginning.
-[Stop](#stop-and-resume) the connector first, resume it afterwards.
+The mirror copies again from the offset that is set, or from the beginning if
+it is deleted. [Stop](#stop-and-resume) the connector first, resume it
+afterwards.
 
-- Strimzi: list the offsets, change the ConfigMap (an offset of `null` deletes
-  it), set `sourceConnector.alterOffsets.fromConfigMap.name`, annotate with
+- Strimzi: [list the offsets](#list-committed-offsets), change the ConfigMap (an
+  offset of `null` deletes it), set
+  `sourceConnector.alterOffsets.fromConfigMap.name`, annotate with
   `strimzi.io/connector-offsets=alter` as for listing.
 - Connect: `curl -X PATCH CONNECT/connectors/CONNECTOR/offsets -H 'Content-Type: application/json' -d '{"offsets": [{"partition": {"cluster": "SOURCEALIAS", "topic": "TOPIC", "partition": 0}, "offset": null}]}'`
 - dedicated: produce a tombstone with the key of the partition to the offsets
@@ -88,8 +92,8 @@ MirrorMaker starts a partition without committed offset from its beginning.
 
 ### Raise retention
 
-Note the old value first. 1209600000 is 14 days; it takes effect at once. A
-topic limited by size needs a larger `retention.bytes`; the disks must hold it.
+Note the old value, and check that the disks hold it. It takes effect at once;
+1209600000 is 14 days. A topic limited by size needs a larger `retention.bytes`.
 
 - any: `kafka-configs.sh --bootstrap-server SOURCE --alter --entity-type topics --entity-name TOPIC --add-config retention.ms=1209600000`
 - Strimzi, topics with a KafkaTopic: change `spec.config` of the resource.
@@ -104,7 +108,7 @@ topic limited by size needs a larger `retention.bytes`; the disks must hold it.
 
 ### Settle an unverifiable range
 
-Wait for the nightly audit, or run it now for the hours concerned:
+Wait for the nightly audit, or audit those hours now:
 `mirrorwatch audit run --from TIME --to TIME`.
 
 ## Conditions of every check
@@ -115,43 +119,56 @@ Within limits. The title says what was compared.
 
 ### `off`
 
-Not configured, or nothing to check there: the title says why. It is no part
-of the flow's health.
+Not configured, or nothing to check: the title says why.
 
 ### `no-data`
 
-mirrorwatch was just started. Wait as long as the title says, or a minute.
+mirrorwatch was just started. Wait a minute, or as long as the title says.
 
 ### `stale`
 
-The newest reading is too old to judge: the cluster or server does not answer,
-or mirrorwatch hangs.
+The newest reading is too old: the cluster or server does not respond, or
+mirrorwatch hangs.
 
-1. See the [cause](#cause), then mirrorwatch's log: `Source unavailable` has
-   the error.
+1. See the [cause](#cause), then mirrorwatch's log: `Source unavailable` has the
+   error.
 
 ### `unreadable`
 
 Something could not be read: the title has the error. What depends on it is
 unknown; the rest is judged.
 
-1. Run `mirrorwatch doctor`: it names each missing permission and wrong
-   address.
-2. Grant what it names, or fix the address. The check recovers by itself.
+1. Run `mirrorwatch doctor`: it names each missing permission and wrong address.
+   Grant or fix that; the check recovers by itself.
 
 ### `hidden-topics`
 
-The cluster leaves topics out of its answers for which mirrorwatch lacks
-DESCRIBE: they look the same as topics that do not exist.
+mirrorwatch lacks DESCRIBE on topics. The cluster leaves them out of its
+answers, as if they did not exist.
 
 1. Grant mirrorwatch's user DESCRIBE on all topics of the flow.
+
+### `denied`
+
+mirrorwatch lacks DESCRIBE on consumer groups: their offsets are unknown.
+
+1. If these groups matter, grant mirrorwatch DESCRIBE on them.
+
+### `unknown-partitions`
+
+No leader: records may wait uncounted. A position or committed offset beyond the
+log end: the topic was truncated or recreated, and consumers restart by their
+`auto.offset.reset`.
+
+1. [Look for partitions without leader](#look-at-a-topic).
+2. See [`position`](#position) for truncated or recreated topics.
 
 ### `crashed`
 
 A bug of mirrorwatch. The other checks go on.
 
-1. Report it with the log, which has the stack under `Work crashed`. Monitor
-   that part by hand meanwhile.
+1. Report it with the log, which has the stack under `Work crashed`. Check that
+   part by hand meanwhile.
 """
 
 AGENT = """\
@@ -161,35 +178,29 @@ If mirrorwatch is down, nothing watches replication. Watch it from outside, by
 the [alert rules](alerts.md) for Prometheus and Kapacitor, or by:
 
 - `GET /healthz`: 200 while the last tick is younger than three intervals,
-  otherwise 503 (`starting` or `stale`). `problems` has what is wrong with its
-  state file.
+  otherwise 503 (`starting` or `stale`). `problems` tells of its state file.
 - `mirrorwatch_last_tick_timestamp_seconds`: older than three minutes, or
   absent. In InfluxDB: a deadman on the measurement `agent`.
 
-| alert | what to do |
+| alert, log or metric | meaning, and what to do |
 | --- | --- |
-| `MirrorwatchAgentSilent` | `GET /healthz`. No response: start it; its log says why it ended. A response: check Prometheus' target, or InfluxDB and its subscription, and the clocks of both machines. Watch the mirror by hand meanwhile |
-| `MirrorwatchAgentStuck` | Ticks hang or crash: keep the log (`Work crashed` has the stack), then restart |
-| `MirrorwatchFlowUnwatched` | Removed from the configuration, or renamed: it ends after a day. Otherwise the agent that watched it is down |
-| `MirrorwatchSinkDown`, `…Behind`, `…LosesPoints` | See `Sink unavailable` below |
-| `MirrorwatchStateDown` | See the state file below |
+| `MirrorwatchAgentSilent` | `GET /healthz`. No response: start it; its log says why it ended. A response: check Prometheus' target, or InfluxDB and its subscription, and both clocks. Watch the mirror by hand meanwhile |
+| `MirrorwatchAgentStuck` | Ticks hang or crash: keep the log, then restart it |
+| `MirrorwatchFlowUnwatched` | Flow removed or renamed: ends after a day. Otherwise its agent is down |
+| `MirrorwatchSinkDown`, `…Behind`, `…LosesPoints`; `Sink unavailable`, `mirrorwatch_sink_up` 0 | The server is down, or refuses points: no permission, no bucket. Fix it. Points are queued on disk; none is lost until `mirrorwatch_sink_lost_points_total` grows |
+| `Spool full`, `Points lost at the end` | The same, with the queue of 256 MiB full |
+| `Points refused for good` | A field changed its type, points are older than the retention, or series are limited. The error names the first point: fix its field, or the limit |
+| `MirrorwatchStateDown`; `State unavailable`, `Spool unavailable`, `mirrorwatch_state_up` 0 | The disk is full, read-only or broken: no probes are sent. Free space, or fix `state.path` and its owner |
+| `… was set aside as …, and a fresh one is used` | The state file was damaged, or of another version: its counters and outstanding probes are gone. Keep the file; check the disk. Reported until the next restart |
+| `… was deleted or replaced while the agent runs` | Its state is lost when it ends. Restart it |
+| `Another mirrorwatch uses the state file` | Stop one of the two agents |
+| `Work crashed`; `mirrorwatch_internal_errors_total` | A bug in one part: its checks are `unknown`. Report it with the log |
+| `Segmentation fault` | librdkafka crashed; the supervisor restarts the agent. If it recurs, report it |
+| `Source unavailable`; `mirrorwatch_source_up` 0 | Readings of one source are old. See the finding of its check |
+| `Receiver unavailable`, `Notification rejected` | A receiver of notices is down, or rejects them. Fix it, then `mirrorwatch notify --test`. Up to 100 notices are queued |
+| `Wall clock was stepped` | Times on the page and of points are wrong, verdicts are not. Set up NTP |
+| `Record of the mirror cannot be read`, `Connect's answer cannot be read` | Unknown format; other sources are used. Report it with the versions of MirrorMaker and Connect |
 
-| log, or symptom | meaning | what to do |
-| --- | --- | --- |
-| `Work crashed`; `mirrorwatch_internal_errors_total` | A bug in one part. Its checks are `unknown`, the others go on | Report it with the log |
-| `Segmentation fault` in the log | librdkafka crashed; the supervisor restarts the agent, which continues | If it comes again, report it |
-| `Source unavailable`; `mirrorwatch_source_up` 0 | Readings of one source are old | See the finding of its check |
-| `Sink unavailable`; `mirrorwatch_sink_up` 0 | The server refuses points: down, no permission, no bucket. Points are queued on disk | Fix the server. Nothing is lost until `mirrorwatch_sink_lost_points_total` grows |
-| `Spool full`, `Points lost at the end` | The server was down for longer than the queue of 256 MiB holds | As above |
-| `Points refused for good` | A field of another type than before, points older than the retention, or a limit on series | The error names the first point: fix what wrote the field, or the limit |
-| `Receiver unavailable`, `Notification rejected` | A receiver of notices is down, or rejects the message | Fix it, then `mirrorwatch notify --test`. Up to 100 notices are queued |
-| `State unavailable`, `Spool unavailable`; `mirrorwatch_state_up` 0 | The disk is full, read-only or broken. Without state no probes are sent | Free space, or fix `state.path` and its owner |
-| `… was set aside as …, and a fresh one is used` | The state file was damaged, or of another version. Counters and outstanding probes in it are gone | Keep the file; check the disk. It is reported until the next restart |
-| `… was deleted or replaced while the agent runs` | Its state is lost at its end | Restart it |
-| `Another mirrorwatch uses the state file` | Two agents with one state file | Stop one |
-| `Wall clock was stepped` | Verdicts do not follow it; times on the page and of points do | Set up NTP |
-| `Record of the mirror cannot be read`, `Connect's answer cannot be read` | An unknown format of MirrorMaker or Connect | Other sources are used. Report it with their versions |
-
-mirrorwatch may be stopped or killed at any time: what was sent and read is in
-the state file, and probes that arrived meanwhile are counted.
+mirrorwatch may be killed at any time: the state file has what was sent and
+read, and probes that arrived meanwhile are counted.
 """

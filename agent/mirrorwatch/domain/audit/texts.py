@@ -24,12 +24,10 @@ __all__ = [
 ]
 
 ABOUT = """\
-The proof: once a day every record since the last audit is compared on both
-clusters, by counts and checksums, and record by record where these differ.
-Runs on Spark as a process of its own (`mirrorwatch audit run`). Each difference
-is read again with a wider range. Findings hold until the next completed audit,
-also of records copied again meanwhile. Details are in the report that the
-verdict links to."""
+Proof: once a day Spark (`mirrorwatch audit run`) compares every record since
+the last audit on both clusters, by counts and checksums, and one by one where
+these differ. Findings hold until the next completed audit, even if records
+were copied again. The linked report has details."""
 
 OUTCOMES: Mapping[str, str] = {
     "timeout": "stopped at the time limit audit.timeout",
@@ -41,48 +39,50 @@ OUTCOMES: Mapping[str, str] = {
 
 DROPPED = Code(
     name="audit.dropped",
-    title="{records:record} of {topic} missing at the target, by the audit up "
-    "to {audited_until}[ (source {source_ranges})]",
+    title="{records:record} of {topic} found missing at the target by the "
+    "audit up to {audited_until}[ (source {source_ranges})]",
     meaning="""\
-Proved: the mirror passed them, no copy exists. Records in flight, expired or
-compacted are not among them.""",
+Proved: the mirror passed them, no copy exists. None of them is in flight,
+expired or compacted.""",
     steps="""\
-1. Causes as for `skips.dropped`: a transform, `errors.tolerance=all`; or as for
-   `position.expired-unread`.
-2. While the source retains them,
-   [set the offset back](#delete-or-set-committed-offsets), or copy them by
+1. Find the cause by [`skips.dropped`](#skipsdropped) or
+   [`position.expired-unread`](#positionexpired-unread).
+2. While the source retains them, [set the offset
+   back](#delete-or-set-committed-offsets), or copy them by
    `mirrorwatch audit repair`.""",
 )
 
 CORRUPTED = Code(
     name="audit.corrupted",
-    title="{records:record} of {topic} altered at the target, by the audit up "
-    "to {audited_until}[ (source {source_ranges})][ (target {target_ranges})]",
+    title="{records:record} of {topic} found altered at the target by the "
+    "audit up to {audited_until}[ (source {source_ranges})][ (target "
+    "{target_ranges})]",
     meaning="Proved: key, value, header or timestamp differ.",
     steps="""\
-1. Compare one of them by its offsets.
-2. Check transforms and converters of the mirror, then other producers to the
-   target topic.""",
+1. Compare one by its offsets. Check the mirror's transforms and converters,
+   then other producers to the target topic.""",
 )
 
 EXTRA = Code(
     name="audit.extra",
-    title="{records:record} of {topic} at the target but not at the source, by "
-    "the audit up to {audited_until}[ (target {target_ranges})]",
+    title="{records:record} of {topic} found at the target but not at the "
+    "source by the audit up to {audited_until}[ (target "
+    "{target_ranges})]",
     meaning="Another producer writes to the target topic. Nothing is lost.",
     steps="""\
-1. Find the producer; check for a replication loop (`topics`).
-2. If it is intended, add the topic to `topics.merged`.""",
+1. Find it, or a replication loop ([`topics.loop`](#topicsloop)). Intended: add
+   the topic to `topics.merged`.""",
 )
 
 DUPLICATED = Code(
     name="audit.duplicated",
-    title="{records:record} of {topic} duplicated at the target, by the audit up "
-    "to {audited_until}[ (source {source_ranges})][ (target {target_ranges})]",
+    title="{records:record} of {topic} found duplicated at the target by the "
+    "audit up to {audited_until}[ (source {source_ranges})][ (target "
+    "{target_ranges})]",
     meaning="Nothing is lost; consumers at the target see duplicates.",
     steps="""\
-1. The mirror was killed or rewound: see `position.rewound`.
-2. Tell the owners of consumers at the target.""",
+1. See [`position.rewound`](#positionrewound). Tell the owners of consumers at
+   the target.""",
 )
 
 UNVERIFIABLE = Code(
@@ -91,42 +91,42 @@ UNVERIFIABLE = Code(
     "{topic}[ partition {partition}]: {problem}",
     meaning="""\
 Neither copied nor lost is proved. The next audit covers them, if both clusters
-retain them. *Missing from before what the mirror is known to have copied*: a
-mirror that begins at the log end skips what a partition contains; reported
-once. *Which feeds the same target topic*: a loss in one flow makes the others
-restart at later offsets.""",
+retain them. *Missing from before what the mirror is known to have copied*: it
+began at the log end; reported once. *Which feeds the same target topic*: a
+loss in one flow makes the others restart later.""",
     steps="""\
 1. Expired: audit more often, or [raise the retention](#raise-retention).
-2. A recreated or deleted topic: see `position`, `topics`.
+2. Topic recreated or deleted: see [`position`](#position),
+   [`topics`](#topics).
 3. Timestamps set by the target (`LogAppendTime`): set `CreateTime` there.
-4. If the folder `carry` of the night before is missing,
-   [audit that time](#settle-an-unverifiable-range) again.""",
+4. Folder `carry` of the night before missing: [audit that
+   time](#settle-an-unverifiable-range) again.""",
 )
 
 PARTIAL = Code(
     name="audit.partial",
-    title="Only part of the records compared by the audit up to {audited_until}",
-    meaning="A missed night is made up for in several runs; the next one goes on.",
-    steps="1. If none runs, start it: `mirrorwatch audit run`.",
+    title="Only part of the records compared by the audit up to "
+    "{audited_until}",
+    meaning="Several runs make up for a missed night.",
+    steps="1. If none runs: `mirrorwatch audit run`.",
 )
 
 FAILED = Code(
     name="audit.failed",
     title="The audit due {due} did not complete: {problem}",
     meaning="""\
-Its records are not verified. The next audit covers them, if both clusters
-retain them. The evidence has the end of its output.""",
+Records not verified; the next audit covers them, if both clusters retain them.
+The evidence has the last output.""",
     steps="""\
-1. *Killed*, or *interrupted*: likely out of memory. Lower `audit.memory`, or
-   use another machine (`audit.master`, or `audit.start: false`).
-2. *Time limit*: more cores (`audit.master`) or time; the last report has a
+1. *Killed*, *interrupted*: likely out of memory. Lower `audit.memory`, or use
+   another machine (`audit.master`, or `audit.start: false`).
+2. *Time limit*: see [`audit.late`](#auditlate); the last report has a
    forecast.
-3. *Another audit was running*: see whether it hangs. Two agents need a folder
-   each, or `audit.start: false` for one.
-4. *Could not be read to its end*: check the brokers of that cluster.
-5. Otherwise run it by hand with the same configuration:
-   `mirrorwatch audit run`. *Stopped together with mirrorwatch*: it starts again
-   with it, within three hours.""",
+3. *Another audit was running*: does it hang? Two agents need a folder each, or
+   `audit.start: false` for one.
+4. *Could not be read to its end*: check that cluster's brokers.
+5. *Stopped together with mirrorwatch*: restarts with it, within three hours.
+6. Otherwise run it by hand: `mirrorwatch audit run`.""",
 )
 
 LATE = Code(
@@ -134,36 +134,36 @@ LATE = Code(
     title="The audit due {due} has run for {seconds:duration}; it is stopped "
     "after {timeout_seconds:duration}",
     meaning="It should have ended within three hours.",
-    steps="1. Give it more cores (`audit.master`), or a larger `audit.timeout`.",
+    steps="""\
+1. Give it more cores (`audit.master`), or a larger `audit.timeout`.""",
 )
 
 MISSED = Code(
     name="audit.missed",
     title="No audit of this flow completed since the one due {due}",
     meaning="""\
-Records since then are not verified. mirrorwatch was down, or whatever starts
-audits (`audit.start` is off) did not.""",
+Records since then are not verified: mirrorwatch, or whatever starts audits
+(`audit.start` is off), was down.""",
     steps="""\
-1. Run it: `mirrorwatch audit run`.
-2. Check whatever starts it, and that it writes to `audit.out`.""",
+1. Run it: `mirrorwatch audit run`. Check what starts it, and that it writes to
+   `audit.out`.""",
 )
 
 UNREADABLE = Code(
     name="audit.unreadable",
     title="{problem}",
     meaning="""\
-Results cannot be read, or audits cannot be started. Results of other nights
-count meanwhile; files are read again every 15 seconds.""",
+Results cannot be read, or audits not started. Other nights count.""",
     steps="""\
-1. *PySpark*: `pip install 'mirrorwatch[spark]'` there. *Configuration is not a
-   file*: start mirrorwatch with `--config`. Or set `audit.start: false` and run
-   the audit on a machine that reaches both clusters and `audit.out`.
+1. *PySpark*: `pip install 'mirrorwatch[spark]'`. *Configuration is not a
+   file*: start mirrorwatch with `--config`. Or set `audit.start: false` and
+   audit on another machine.
 2. *In a folder* that is not local: mount it, and set `audit.out`.
-3. *A result*: grant read permission. If it is damaged or of another version,
-   run that night again (`mirrorwatch audit run --date 2026-11-21`), or delete
-   the folder `runs/…` that is named.
+3. *A result*: grant read permission. Damaged or of another version: run that
+   night again (`mirrorwatch audit run --date 2026-11-21`), or delete the named
+   folder `runs/…`.
 4. *In the future*: compare the clocks. If the audit's was ahead, delete that
-   folder `runs/…`, or no audit follows until then.""",
+   folder, or no audit follows.""",
 )
 
 OK = Code(

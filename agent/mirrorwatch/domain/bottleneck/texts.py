@@ -22,10 +22,8 @@ __all__ = [
 
 ABOUT = """\
 What limits replication, and what the mirror dropped, by its own JMX metrics of
-the last half minute to a minute. They explain a problem and do not prove one; a
-missing metric is not zero. Does `lag` grow? If not, there is nothing to do at
-night, except for dropped records. Of several limits the first one explains the
-others."""
+the last minute. They explain, but prove no problem. Unless [`lag`](#lag) grows
+or records were dropped, nothing needs to be done at night."""
 
 OK = Code(
     name="bottleneck.ok",
@@ -45,29 +43,26 @@ NO_DATA = Code(
 UNREADABLE = Code(
     name="bottleneck.unreadable",
     title="No JMX metrics from {mirror}: {problem}",
-    meaning="""\
-One process of the mirror; the others are judged. Replication need not be
-affected.""",
+    meaning="One process of the mirror; replication need not be affected.",
     steps="""\
-1. Follow the error. No response: look at garbage collection and heap of the
-   process, and for a firewall.
-2. JMX port (`rmi`): it redirects to `java.rmi.server.hostname` and
-   `com.sun.management.jmxremote.rmi.port`; set both to what mirrorwatch reaches.
-3. Jolokia is at `/jolokia`, the exporter at `/metrics`. A process that is gone
-   for good: remove it from `mirror.jmx.urls`.""",
+1. No response: check garbage collection and heap of the process, and
+   firewalls.
+2. JMX port (`rmi`): set `java.rmi.server.hostname` and
+   `com.sun.management.jmxremote.rmi.port` to what mirrorwatch reaches. Jolokia
+   is at `/jolokia`, the exporter at `/metrics`.
+3. Gone for good: remove it from `mirror.jmx.urls`.""",
 )
 
 BLANK = Code(
     name="bottleneck.blank",
-    title="JMX metrics of this flow are missing",
+    title="JMX metrics of this flow missing: {mirror} responds without them",
     meaning="""\
-Kafka before 4.0 with Strimzi's older exporter rules, or 4.0 with newer ones,
-exports no metrics of MirrorMaker itself.""",
+Strimzi's older exporter rules with Kafka before 4.0, or newer ones with 4.0,
+export no metrics of MirrorMaker.""",
     steps="""\
-1. Does a task of the flow run? See `tasks`.
-2. Compare `mirror.source_alias`, `target_alias` and `connectors` with the
-   mirror's configuration.
-3. Do the exporter's rules export the MBeans of `kafka.connect.mirror`?""",
+1. Does a task of the flow run ([`tasks`](#tasks))? Compare aliases and
+   connectors under `mirror` with the mirror's configuration.
+2. Do the exporter's rules export the MBeans of `kafka.connect.mirror`?""",
 )
 
 DROPPED = Code(
@@ -76,15 +71,15 @@ DROPPED = Code(
     "({not_produced_records} not produced, {skipped_records} skipped), last "
     "{seconds:duration} ago",
     meaning="""\
-Lost at the target, counted by the mirror itself: `errors.tolerance=all` leaves
-out what its producer cannot write (mostly records above `max.message.bytes` of
-the target), and what a transform or converter fails at (skipped). `lag` does
-not show it. Ends an hour after the last.""",
+Lost at the target, as counted by the mirror: with `errors.tolerance=all`, what
+it cannot write (mostly above `max.message.bytes` of the target), and what a
+transform or converter fails at (skipped). `lag` does not show it. Ends an hour
+after the last.""",
     steps="""\
-1. The mirror's log names the records if `errors.log.enable` is on; see also
+1. Its log names them if `errors.log.enable` is on; see also
    [`skips.dropped`](#skipsdropped).
-2. Raise that limit, or fix the transform.
-3. Copy the records again while the source retains them.""",
+2. Raise that limit, or fix the transform, then copy the records again while
+   the source retains them.""",
 )
 
 THROTTLED = Code(
@@ -92,7 +87,8 @@ THROTTLED = Code(
     title="A quota throttles {mirror}:"
     "[ fetches at the source wait up to {fetch_throttle_seconds:.2g} s]"
     "[ requests at the target wait up to {produce_throttle_seconds:.2g} s]",
-    meaning="A quota may be intended, but must be above what the source writes.",
+    meaning="""\
+May be intended, but the quota must exceed what the source writes.""",
     steps="""\
 1. Raise `consumer_byte_rate` of the mirror's user at the source, or
    `producer_byte_rate` at the target.""",
@@ -103,11 +99,11 @@ REFUSED = Code(
     title="{mirror}'s producer[ fails to write {failed_records_per_second:.2g} "
     "records/s][ retries {retried_records_per_second:.2g} records/s]",
     meaning="""\
-Failed records: the task fails, or drops them with `errors.tolerance=all`.
-Retries: the target does not answer, or its leaders change.""",
+Failed: the task fails, or drops records with `errors.tolerance=all`. Retries:
+the target does not respond, or its leaders change.""",
     steps="""\
-1. Do brokers at the target restart, or does the link drop packets?
-2. See `tasks`, and the error in the mirror's log.""",
+1. Do brokers at the target restart, or does the link drop packets? See
+   [`tasks`](#tasks) and the mirror's log.""",
 )
 
 TOO_LARGE = Code(
@@ -115,8 +111,8 @@ TOO_LARGE = Code(
     title="{mirror}'s producer splits {split_batches_per_second:.2g} batches/s "
     "that are too large for the target",
     meaning="""\
-A single record that is too large fails the task. One among others is split
-forever, and can stop the producer while the task says `RUNNING`.""",
+One batch may be split forever, and stop the producer while the task says
+`RUNNING`.""",
     steps="1. Raise `max.message.bytes` at the target to that of the source.",
 )
 
@@ -125,12 +121,11 @@ COMMITS = Code(
     title="{mirror}[ fails {failed_ratio:.0%} of its offset commits]"
     "[ takes {commit_seconds:.2g} s to commit offsets]",
     meaning="""\
-Commits fail beyond `offset.flush.timeout.ms` (5 s). After a restart it copies
-uncommitted records again.""",
+Commits fail beyond `offset.flush.timeout.ms` (5 s). After a restart,
+uncommitted records are copied again.""",
     steps="""\
-1. Look for slow brokers that lead the offsets topic.
-2. Too many records in flight: lower `producer.buffer.memory`, or raise
-   `offset.flush.timeout.ms`.""",
+1. Look for slow leaders of the offsets topic. Too many records in flight:
+   lower `producer.buffer.memory`, or raise that timeout.""",
 )
 
 SILENT = Code(
@@ -141,39 +136,40 @@ SILENT = Code(
 Records in flight: the target does not accept them. None: the source answers no
 fetch.""",
     steps="""\
-1. Check the brokers of that cluster, and the mirror's link to them.
-2. A slow link: a fetch must arrive within `request.timeout.ms` (30 s). Lower
+1. Check that cluster's brokers, and the mirror's link to them. Slow link: a
+   fetch must arrive within `request.timeout.ms` (30 s); lower
    `fetch.max.bytes` of the mirror's consumer.""",
 )
 
 PRODUCER = Code(
     name="bottleneck.producer",
-    title="{mirror}'s producer is the bottleneck: batches[ ({batch_bytes:,.0f} of "
-    "at most {batch_limit_bytes:,} bytes)] wait {queue_seconds:.2g} s[, requests "
-    "to the target take {request_seconds:.2g} s]",
+    title="{mirror}'s producer is the bottleneck: batches[ "
+    "({batch_bytes:,.0f} of at most {batch_limit_bytes:,} bytes)] wait "
+    "{queue_seconds:.2g} s[, requests to the target take "
+    "{request_seconds:.2g} s]",
     meaning="""\
 Batches near the limit are full; smaller ones wait for a slow target or link.""",
     steps="""\
-1. Full batches: raise `producer.override.batch.size`, or enable compression.
-   Set `limits.bottleneck.batch_size` to the mirror's value.
-2. Slow requests: check the target brokers, and the link to them.""",
+1. Full: raise `producer.override.batch.size` (and
+   `limits.bottleneck.batch_size`), or enable compression. Slow: check the
+   target brokers and the link.""",
 )
 
 LINK = Code(
     name="bottleneck.link",
-    title="Link from the source is the bottleneck: a fetch of {fetch_bytes:,.0f} "
-    "bytes takes {fetch_seconds:.2g} s, lag is {lag_records:,.0f} records on a "
-    "partition",
-    meaning="Bytes by seconds is the bandwidth that the mirror gets.",
+    title="Link from the source is the bottleneck: a fetch of "
+    "{fetch_bytes:,.0f} bytes takes {fetch_seconds:.2g} s, lag is "
+    "{lag_records:,.0f} records on a partition",
+    meaning="Bytes by seconds is the bandwidth of a fetch.",
     steps="""\
-1. Add bandwidth, or compress at the producers of the source.
-2. Several tasks fetch in parallel: raise `tasks.max`.""",
+1. Raise `tasks.max` to fetch in parallel, add bandwidth, or compress at the
+   source's producers.""",
 )
 
 CONSUMER = Code(
     name="bottleneck.consumer",
     title="{mirror}'s consumer is the bottleneck: lag is {lag_records:,.0f} "
     "records on a partition",
-    meaning="Neither quotas nor the link nor the producer limit it.",
-    steps="1. Too few tasks: raise `tasks.max`.",
+    meaning="No quota, link or producer limits it: too few tasks.",
+    steps="1. Raise `tasks.max`.",
 )

@@ -29,16 +29,16 @@ __all__ = [
 ]
 
 ABOUT = """\
-mirrorwatch produces small records (probes) to every partition of the canary
-topic at the source, about once a second, and consumes them at the target. They
-take the path of your records through the same mirror. They do not cover a
-topic that the mirror's filter excludes, nor a transform of other topics. The
-counters are explained in [metrics](metrics.md)."""
+About once a second mirrorwatch produces a small record (probe) to every
+partition of the canary topic at the source, and consumes it at the target.
+Probes show what happens to your records, except in topics that the mirror's
+filter excludes, and in transforms of other topics. Without probes, replication
+is not verified."""
 
 OK = Code(
     name="canary.ok",
-    title="Probes arrive on {partitions:partition}"
-    "[, {new_partitions} of them new and not yet discovered by {mirror}]",
+    title="Canary probes arrive at the target on {partitions:partition}[, "
+    "{new_partitions} of them new and not yet discovered by {mirror}]",
 )
 
 OFF = Code(
@@ -50,246 +50,230 @@ NO_DATA = Code(name="canary.no-data", title="Canary topic was not read yet")
 
 STALE = Code(
     name="canary.stale",
-    title="Canary has been stuck for {seconds:duration}",
-    meaning="""\
-mirrorwatch hangs, most likely at the disk of its state file. Replication is
-not verified meanwhile.""",
+    title="Canary of mirrorwatch has hung for {seconds:duration}: "
+    "replication is not verified",
+    meaning="Most likely the disk of mirrorwatch's state file hangs.",
     steps="""\
-1. Check the disk of the state file (`state`), and mirrorwatch's log.
-2. Restart mirrorwatch. No probe or counter is lost by that.""",
+1. Check that disk (`state`) and mirrorwatch's log, then restart mirrorwatch:
+   no probe or counter is lost.""",
 )
 
 LOST = Code(
     name="canary.lost",
-    title="{records:probe} proved lost in the last {window_seconds:duration}, "
-    "the newest on partition {partition} (source offset {source_offset})",
+    title="{records:canary probe} proved lost on the way to the target "
+    "in the last {window_seconds:duration}, the newest on partition "
+    "{partition} (source offset {source_offset})",
     meaning="""\
-The mirror skipped records. Your records of that time may be missing too, on
-every topic. Proved: the mirror's committed position or offset sync has passed
-the probe, or a later probe of its partition arrived, and the target does not
-contain it. `proof` has the offsets. Ends an hour after the last loss.""",
+Your records of that time may be lost too, on every topic. Proved by position
+or offset sync of the mirror, or by a later arrival on the partition; `proof`
+has the offsets. Ends an hour after the last loss.""",
     steps="""\
-1. Read [`skips.dropped`](#skipsdropped) and
+1. See [`skips.dropped`](#skipsdropped) and
    [`position.expired-unread`](#positionexpired-unread) for your own topics.
-2. Find the cause in the mirror's log and configuration of that time:
-   `errors.tolerance=all`, a transform that filters,
-   `auto.offset.reset=latest`, downtime longer than the retention, records or
-   offsets that somebody deleted. Remove it.
-3. Copy the missing records again while the source retains them.""",
+2. Find and remove the cause in the mirror's configuration and log of that
+   time: `errors.tolerance=all`, a transform that filters,
+   `auto.offset.reset=latest`, downtime beyond the retention, deleted records
+   or offsets.
+3. Copy missing records again while the source retains them.""",
 )
 
 OVERDUE = Code(
     name="canary.overdue",
-    title="Probes on {partitions} of {all_partitions:partition} overdue, the "
-    "oldest outstanding for {seconds:duration}",
+    title="Canary probes overdue at the target on {partitions} of "
+    "{all_partitions:partition}, the oldest outstanding for "
+    "{seconds:duration}",
     meaning="""\
-Nothing arrives there. No record is lost by that: they arrive once replication
-resumes, as long as the source retains them.""",
+Nothing is lost yet: probes and records arrive once replication resumes, as
+long as the source retains them.""",
     steps="""\
-1. All partitions: is the mirror down or hung, or a cluster or the link down?
-   See `tasks`, `lag` and the [cause](#causes);
-   [restart the worker](#restart-a-worker) if it hangs.
-2. Some partitions: [restart the failed task](#restart-a-task), or look for
-   [unavailable partitions](#look-at-a-topic) on both clusters.
-3. `retention` says how long is left. If that is too short,
-   [raise the retention](#raise-retention) now.""",
+1. All partitions: mirror, cluster or link is down. See the [cause](#cause) and
+   [`lag`](#lag); if the mirror hangs, [restart the worker](#restart-a-worker).
+2. Some: [restart the failed task](#restart-a-task), or look for [unavailable
+   partitions](#look-at-a-topic) on both clusters.
+3. [`retention`](#retention) leaves too little time: [raise
+   it](#raise-retention) now.""",
 )
 
 UNREAD = Code(
     name="canary.unread",
-    title="Canary topic {topic} is still being read at the target",
+    title="Canary topic {topic} not yet read to its end at the target",
     meaning="""\
-Probes that are outstanding may have arrived. Normal for seconds after a start,
-and longer over a slow link.""",
+Outstanding probes may have arrived. Normal for seconds after a start, longer
+over a slow link.""",
     steps="""\
-1. If it stays, check the connection from mirrorwatch to the brokers that lead
-   the partitions of the topic ([look at it](#look-at-a-topic)).""",
+1. If it stays, check mirrorwatch's connection to the [leaders of the
+   topic](#look-at-a-topic).""",
 )
 
 UNACKNOWLEDGED = Code(
     name="canary.unacknowledged",
-    title="Source brokers have not acknowledged probes on "
+    title="Source brokers have not acknowledged canary probes on "
     "{partitions:partition} for {seconds:duration}",
-    meaning="Replication cannot be verified there. Your producers may fail too.",
+    meaning="Your producers may fail, too.",
     steps="""\
-1. Check the source brokers: disks, under-replicated partitions, partitions
-   without leader ([look at the topic](#look-at-a-topic)).
-2. Check the network between mirrorwatch and these brokers.""",
+1. Check these brokers ([disks, replicas, leaders](#look-at-a-topic)), and the
+   network from mirrorwatch to them.""",
 )
 
 SILENT = Code(
     name="canary.silent",
-    title="No probe has arrived on {partitions} of {all_partitions:partition} "
-    "for {seconds:duration}, or since mirrorwatch started",
-    meaning="""\
-Unknown whether replication works there: probes are not sent, not acknowledged,
-or not read at the target.""",
-    steps="1. See the other findings of `canary`: they name the reason.",
+    title="No canary probe has arrived at the target on {partitions} of "
+    "{all_partitions:partition} for {seconds:duration}, or since "
+    "mirrorwatch started",
+    meaning="Probes are not sent, not acknowledged, or not read.",
+    steps="1. See the other findings of `canary` for the reason.",
 )
 
 WARMING = Code(
     name="canary.warming",
     title="Canary topic {topic} is new, {mirror} has yet to discover it",
     meaning="Normal after a first start.",
-    steps="""\
-1. Wait for the mirror's topic refresh (`refresh.topics.interval.seconds`, 10
-   min by default).""",
+    steps="1. Wait for the mirror's topic refresh (10 min by default).",
 )
 
 LATE = Code(
     name="canary.late",
-    title="Probes arrived late on {partitions:partition}, last "
-    "{seconds:duration} ago; none was lost",
+    title="Canary probes arrived late at the target on "
+    "{partitions:partition}, last {seconds:duration} ago; none was lost",
     meaning="""\
-Later than `canary.deadline` after the source acknowledged them. Expected after
-a stop, while the mirror drains its backlog. Ends 10 minutes after the last.""",
-    steps="1. Without a stop before it: read `latency` and `bottleneck`.",
+Later than `canary.deadline`: expected while the mirror drains its backlog
+after a stop. Ends 10 minutes after the last.""",
+    steps="""\
+1. Without a stop before: see [`latency`](#latency) and
+   [`bottleneck`](#bottleneck).""",
 )
 
 DUPLICATED = Code(
     name="canary.duplicated",
-    title="Probes were duplicated at the target on {partitions:partition}, "
+    title="Canary probes duplicated at the target on {partitions:partition}, "
     "last {seconds:duration} ago; none was lost",
     meaning="""\
-Your records may be duplicated as well, on every topic. Ends 10 minutes after
-the last.""",
+Your records may be duplicated too, on every topic. Ends 10 minutes after the
+last.""",
     steps="""\
-1. Usual cause: the mirror was killed between copying and committing. If it
-   recurs, find what kills it.
-2. Check that no second mirror copies the same topics.
-3. Tell the owners of consumers at the target: [`skips.duplicated`](#skipsduplicated)
-   has the topics.""",
+1. See [`skips.duplicated`](#skipsduplicated) for topics and causes. If it
+   recurs, find what kills the mirror.""",
 )
 
 FAILED = Code(
     name="canary.failed",
-    title="Probes could not be produced to {topic} at the source"
-    "[ on {partitions:partition}, last {seconds:duration} ago][: {problem}]",
-    meaning="""\
-Replication is verified by fewer probes, or by none. Your producers may fail
-too.""",
+    title="Canary probes could not be produced to {topic} at the source[ on "
+    "{partitions:partition}, last {seconds:duration} ago][: {problem}]",
+    meaning="Your producers may fail, too.",
     steps="""\
 1. Check the source brokers, and mirrorwatch's log for the error.
-2. `The producer queue is full`: the source has accepted nothing for long.
-   `The producer failed`: it is replaced by itself.""",
+   `The producer queue is full`: the source has accepted nothing for long.""",
 )
 
 FILTERED = Code(
     name="canary.filtered",
-    title="{mirror}'s topic filter ({filter}) excludes the canary topic {topic}",
-    meaning="No probe can arrive: replication is not verified.",
+    title="{mirror}'s topic filter ({filter}) excludes the canary topic "
+    "{topic}",
+    meaning="No probe can arrive.",
     steps="""\
-1. Add the topic to `topics` of the source connector, or
-2. set `canary.topic` to a name that the filter matches.""",
+1. Add the topic to `topics` of the source connector, or set `canary.topic` to
+   a name that the filter matches.""",
 )
 
 LOOP = Code(
     name="canary.loop",
-    title="Replication loop: probes returned to {topic} at {cluster} "
+    title="Replication loop: canary probes returned to {topic} at {cluster} "
     "(partition {partition}, offset {offset})",
     meaning="""\
-Two mirrors copy this topic in a circle, and likely others: every record is
-copied forever, and both clusters fill up.""",
+Two mirrors copy this topic, and likely others, in a circle: every record is
+copied forever, until the disks are full.""",
     steps="""\
 1. [Stop](#stop-and-resume) one of the two mirrors now.
-2. Exclude the topic there, or use a replication policy that renames topics.""",
+2. Exclude the topics there, or use a replication policy that renames topics.""",
 )
 
 CLONED = Code(
     name="canary.cloned",
-    title="Another mirrorwatch with a copy of this state file sends probes to "
-    "{topic} at {cluster}",
+    title="Another mirrorwatch with a copy of this state file sends canary "
+    "probes to {topic} at {cluster}",
     meaning="""\
-A virtual machine or volume was cloned. This agent still judges its own probes
-right. Several agents may watch one flow, each with a state file of its own.""",
-    steps="1. Stop the copy, or start it without that file.",
+A machine or volume was cloned. This agent still judges its own probes
+correctly.""",
+    steps="1. Stop the copy, or start it with its own state file.",
 )
 
 WRONG_CLUSTER = Code(
     name="canary.wrong-cluster",
-    title="{cluster} answers with cluster id {cluster_id}, expected {expected_id}",
+    title="Wrong cluster at the address of {cluster}: cluster id "
+    "{cluster_id}, expected {expected_id}",
     meaning="""\
-The address leads to another cluster than before, or than configured. No probe
-is sent meanwhile.""",
+Another cluster than before, or than configured. No probe is sent.""",
     steps="""\
 1. Wrong address or DNS entry: correct `clusters.….kafka`.
-2. Cluster replaced: set `clusters.….cluster_id` to the new id and restart
-   mirrorwatch. Counters and history continue.""",
+2. Cluster replaced: set `clusters.….cluster_id` and restart mirrorwatch.
+   Counters and history continue.""",
 )
 
 NO_TOPIC = Code(
     name="canary.no-topic",
-    title="Canary topic {topic} does not exist at {cluster}, and canary.create is "
-    "false",
-    meaning="No probe is sent: replication is not verified.",
+    title="Canary topic {topic} does not exist at {cluster}, and "
+    "canary.create is false",
+    meaning="No probe is sent.",
     steps="""\
-1. At the source: create it with a partition for each broker, or more.
+1. At the source: create it with at least one partition for each broker;
    MirrorMaker 2 creates the copy.
-2. At the target, of a mirror that creates no topics: create it with as many
-   partitions as at the source.""",
+2. At the target of a mirror that creates no topics: create it with as many.""",
 )
 
 UNVERIFIABLE = Code(
     name="canary.unverifiable",
-    title="Lost probes cannot be verified:"
-    "[ {topic} has {target_partitions:partition} at {target}, "
-    "{source_partitions} at {source}]"
-    "[ a probe for partition {partition} of {topic} arrived in partition "
-    "{arrived_in}]",
+    title="Loss of canary probes cannot be proved:[ {topic} has "
+    "{target_partitions:partition} at {target}, {source_partitions} at "
+    "{source}][ a probe for partition {partition} of {topic} arrived in "
+    "partition {arrived_in}]",
     meaning="""\
-A missing probe may be in another partition. Some mirrors, such as MirrorMaker
-1, choose the partition by the record's key. Ends an hour after the last such
-probe.""",
+A missing probe may be in another partition: MirrorMaker 1 and others choose it
+by the record's key. Ends an hour after the last.""",
     steps="""\
-1. Give both topics the same number of partitions. The mirror's producer must
-   keep Kafka's own partitioner.
-2. A mirror that should keep partitions: look for a transform that moves
-   records. If it never keeps them, set `mirror.keeps_partitions: false`.""",
+1. Give both topics equally many partitions; keep Kafka's own partitioner in
+   the mirror's producer.
+2. Look for a transform that moves records. A mirror that never keeps
+   partitions: set `mirror.keeps_partitions: false`.""",
 )
 
 UNCOVERED = Code(
     name="canary.uncovered",
-    title="Not verified by probes:"
-    "[ broker {broker} of {cluster} leads no partition of {topic}]"
-    "[ records of {probe_bytes} bytes exceed the smallest limit on the path, "
-    "{limit_bytes} bytes]",
+    title="Replication not verified by canary probes:[ broker {broker} "
+    "of {cluster} leads no partition of {topic}][ records of {probe_bytes} "
+    "bytes exceed the smallest limit on the path, {limit_bytes} bytes]",
     meaning="""\
-Replication of what that broker leads, or of large records, is not verified by
-the canary. A record above the limit would fail the mirror's task, so no such
-probe is sent.""",
+Large records, or those of that broker, may fail unnoticed. Larger probes would
+fail the mirror's task.""",
     steps="""\
 1. Broker: add partitions to the topic at the source
-   (`kafka-topics.sh --alter --partitions N`) or rebalance its leaders. The
-   mirror adds them at the target with its next topic refresh.
+   (`kafka-topics.sh --alter --partitions N`; the mirror follows), or rebalance
+   its leaders.
 2. Large records: raise `max.message.bytes` of both topics and the mirror's
    `max.request.size`, or lower `canary.sized.bytes`.""",
 )
 
 UNDECODABLE = Code(
     name="canary.undecodable",
-    title="Consumers at {cluster} cannot decode probes: schema id {schema_id} is "
-    "{registered} in its schema registry",
+    title="Consumers at {cluster} cannot decode canary probes: schema id "
+    "{schema_id} is {registered} in its schema registry",
     meaning="""\
-Probes arrive, and your topics have the same problem. With a different schema
-under the id, consumers may read wrong values without an error: both registries
-assign ids independently.""",
+Consumers of your topics have the same problem. If the id has another schema
+there, they may read wrong values without an error.""",
     steps="""\
-1. Replicate the registry's own topic, or import the schemas with their ids
-   (mode `IMPORT`), or let consumers use the source's registry.
-2. It is verified again every minute.""",
+1. Replicate the registry's own topic, import the schemas with their ids (mode
+   `IMPORT`), or let consumers use the source's registry.""",
 )
 
 UNREADABLE = Code(
     name="canary.unreadable",
     title="{problem}[. No probe is sent until the registry has the schema "
     "{schema}]",
-    meaning="Probes may arrive, mirrorwatch cannot see or judge them.",
+    meaning="Probes may arrive unseen.",
     steps="""\
-1. Run `mirrorwatch doctor`: it names each missing permission and wrong
-   address.
-2. An internal topic of the mirror does not exist: compare `mirror.mode`,
-   `source_alias`, `target_alias` and `topics` with the mirror's configuration.
+1. A permission or address: see [`unreadable`](#unreadable).
+2. An internal topic does not exist: compare `mirror.mode`, `source_alias`,
+   `target_alias` and `topics` with the mirror's configuration.
 3. The registry answers 409: another schema is registered for the canary topic.
    Delete that subject or change `canary.topic`.
-4. The registry is down: `canary.format: json` keeps probes going meanwhile.""",
+4. The registry is down: `canary.format: json` keeps probes going.""",
 )

@@ -41,82 +41,79 @@ __all__ = [
 ]
 
 ABOUT = """\
-Where consumer groups would start at the target if the source were lost now: the
-translation that [`mirrorwatch offsets`](failover.md) prints, every 15 s, of up
-to a thousand groups with committed offsets in replicated topics. From a start
-nothing is missed, unless the mirror dropped one record, copied another twice,
-and the offset syncs of both were compacted unread. A start is missing or old
-after `limits.failover.rpo` (10 min)."""
+Where consumer groups would start at the target if the source were lost now, as
+[`mirrorwatch offsets`](failover.md) prints, for up to a thousand groups with
+committed offsets in replicated topics. A start misses nothing, unless the
+mirror dropped one record, copied another twice, and both offset syncs were
+compacted unread. Missing or old starts count after `limits.failover.rpo` (10
+min)."""
 
 OK = Code(
     name="failover.ok",
-    title="Starts at the target of {groups:consumer group}: "
-    "{groups_without_start} missing, at most {records_at_most:record} read "
-    "again[, unknown of {groups_not_counted:group}]"
-    "[; {groups_not_read:more group} not read]",
+    title="If {groups:consumer group} failed over now: "
+    "{groups_without_start} without a start at the target, at most "
+    "{records_at_most:record} read again[, unknown of "
+    "{groups_not_counted:group}][; {groups_not_read:more group} not read]",
 )
 
 NO_START = Code(
     name="failover.no-start",
-    title="Group {group}[ and {more_groups:more group}] without a start at "
-    "the target for {seconds:duration} on {topic} (partition {partition})"
-    "[ and {more_partitions:more partition}][. {problem}]",
+    title="No offset to start from at the target for group {group}[ and "
+    "{more_groups:more group}] for {seconds:duration} on {topic} "
+    "(partition {partition})[ and {more_partitions:more partition}][. "
+    "{problem}]",
     meaning="""\
 After a failover these groups would miss or repeat records. **Critical** if the
-group reads on, **warning** if it rests.""",
+group reads on, **warning** if idle.""",
     steps="""\
 1. `The target has no such partition`, or an offset beyond its end: not created
-   yet, deleted, truncated or recreated, or mirrorwatch lacks DESCRIBE there.
-   See `topics` and `position`; reset the group by time after a failover.
-2. Unread records expired at the target: let the group read on at the source,
-   [raise the retention](#raise-retention) at the target, or reduce its lag.
-3. No offset syncs: set `emit.offset-syncs.enabled`, and let the mirror write its
-   `mm2-offset-syncs` topic. Merged flows need checkpoints. Before the first
-   sync: the group has more lag than the mirror remembers; it must catch up.
-4. No offset known: grant DESCRIBE on the group. Offsets reset: wait for the next
-   checkpoint.
-5. For a failover now: `mirrorwatch offsets --group NAME --at TIME`. A group that
-   is not used any more: delete it at the source.""",
+   yet, deleted, truncated, recreated, or without DESCRIBE. See
+   [`topics`](#topics), [`position`](#position).
+2. Unread records expired at the target: [raise the
+   retention](#raise-retention) there; the group must read on at the source.
+3. No offset syncs: set `emit.offset-syncs.enabled`, and let the mirror write
+   `mm2-offset-syncs`. Merged flows need checkpoints. Before the first sync:
+   the group must catch up.
+4. No offset known: grant DESCRIBE on the group. Offsets reset: wait for the
+   next checkpoint.
+5. Failover now: `mirrorwatch offsets --group NAME --at TIME`. Retired group:
+   delete it at the source.""",
 )
 
 EXCLUDED = Code(
     name="failover.excluded",
-    title="{mirror}'s groups filter excludes group {group}"
-    "[ and {more_groups:more group}]: no start at the target for "
-    "{seconds:duration} on {topic} (partition {partition})"
-    "[ and {more_partitions:more partition}][. {problem}]",
+    title="{mirror}'s groups filter excludes group {group}[ and "
+    "{more_groups:more group}]: no start at the target for "
+    "{seconds:duration} on {topic} (partition {partition})[ and "
+    "{more_partitions:more partition}][. {problem}]",
     meaning="""\
-No checkpoints are emitted for them: after a failover they would miss or repeat
+No checkpoints are emitted: after a failover these groups would miss or repeat
 records.""",
     steps="""\
-1. Needed at the target: add the group to `groups`, or take its pattern out of
-   `groups.exclude`, which has `connect-.*` and `console-consumer-.*` by
-   default.
-2. Not needed: nothing to do.""",
+1. If needed at the target, add the group to `groups`, or remove its pattern
+   from `groups.exclude` (by default `connect-.*` and `console-consumer-.*`).""",
 )
 
 STALE_START = Code(
     name="failover.stale-start",
     title="Start of group {group}[ and {more_groups:more group}] at the "
-    "target has not moved for {seconds:duration} while it reads on: offset "
-    "{offset} of {topic} (partition {partition})"
-    "[, up to {records_at_most:record} read again]",
+    "target has not moved for {seconds:duration} while it reads on: "
+    "offset {offset} of {topic} (partition {partition})[, up to "
+    "{records_at_most:record} read again]",
     meaning="""\
-Nothing is lost: after a failover the group repeats records. More than a
-thousand are a warning.""",
+Nothing is lost: after a failover the group repeats records. Warning above a
+thousand.""",
     steps="""\
-1. The mirror writes neither checkpoints nor offset syncs for the partition: see
-   `checkpoints` and `tasks`.
-2. [Restart the task](#restart-a-task) of the checkpoint connector.
-3. `mirrorwatch offsets --group NAME` shows each partition and its cost.""",
+1. Neither checkpoints nor offset syncs arrive: see
+   [`checkpoints`](#checkpoints), and [restart the checkpoint connector's
+   task](#restart-a-task).
+2. `mirrorwatch offsets --group NAME` shows each partition and its cost.""",
 )
 
 DENIED = Code(
     name="failover.denied",
-    title="Failover is not checked: DESCRIBE is missing on "
-    "{groups:consumer group} at the source",
-    meaning="Starts of these groups are unknown.",
-    steps="1. If they are to fail over, grant mirrorwatch DESCRIBE on them.",
+    title="Failover of {groups:consumer group} not checked: DESCRIBE is "
+    "missing on the groups at the source",
 )
 
 OFF = Code(

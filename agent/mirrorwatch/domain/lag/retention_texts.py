@@ -19,12 +19,11 @@ __all__ = [
 ]
 
 ABOUT = """\
-Time until the source deletes records that are not copied yet, by their
-timestamps. A lower bound for `retention.ms`, as Kafka deletes whole segments;
-an estimate for `retention.bytes`. Whether lag drains in time is extrapolated
-from the rate of the last minute. Only topics with lag are unhealthy, and only
-if both the time left and its share of the retention are short
-(`limits.retention`)."""
+Time until the source deletes records that are not copied yet: by their
+timestamps at least (`retention.ms`), or an estimate (`retention.bytes`).
+Whether lag drains in time is extrapolated from the last minute. Unhealthy only
+if a topic has lag, and both the time left and its share of the retention are
+short (`limits.retention`)."""
 
 OK = Code(
     name="retention.ok",
@@ -34,18 +33,18 @@ OK = Code(
 
 EXPIRING = Code(
     name="retention.expiring",
-    title="{topic} loses records in {seconds:duration}"
-    "[ by {limited_by}, estimated]: lag {records:record}"
-    "[, drained in {drain_seconds:duration} at the current rate]",
+    title="{topic} will lose uncopied records in {seconds:duration}[ by "
+    "{limited_by}, estimated]: lag {records:record}[, drained in "
+    "{drain_seconds:duration} at the current rate]",
     meaning="""\
-Lag will not drain before its oldest records expire (**critical** once half of
-the retention is used), or less than a day (**warning**) or six hours
-(**critical**) is left. What expires uncopied is lost for good.""",
+What expires uncopied is lost for good. Lag will not drain in time
+(**critical** once half of the retention is used), or less than a day
+(**warning**) or six hours (**critical**) is left.""",
     steps="""\
-1. [Raise the retention](#raise-retention) at the source at once. Note the old
-   value; set it again when the lag is gone.
-2. Then restore the mirror: see `lag`, `tasks` and `bottleneck`.
-3. The page lists the topics that lose records first.""",
+1. [Raise the retention](#raise-retention) at the source now; set it back when
+   the lag is gone.
+2. Restore the mirror: see [`lag`](#lag), [`tasks`](#tasks),
+   [`bottleneck`](#bottleneck).""",
 )
 
 TREND_UNKNOWN = Code(
@@ -53,43 +52,43 @@ TREND_UNKNOWN = Code(
     title="{topic} may lose records in {seconds:duration}: lag "
     "{records:record} when mirrorwatch started, trend not known yet",
     meaning="""\
-Their timestamps are old, and may have been when they were written. Known after
-two commits of the mirror.""",
-    steps="1. Wait two minutes. If time is short, [raise the retention](#raise-retention) now.",
+Records with old timestamps wait, perhaps old when written. Known after two
+commits of the mirror.""",
+    steps="""\
+1. Wait two minutes. If time is short, [raise the retention](#raise-retention)
+   now.""",
 )
 
 UNKNOWN_PARTITIONS = Code(
     name="retention.unknown-partitions",
-    title="Time to loss of {partitions:partition} unknown: no leader, or a "
-    "position beyond the log end offset",
-    meaning="What is not copied there cannot be counted.",
-    steps="1. See [`lag.unknown-partitions`](#lagunknown-partitions).",
+    title="Expiry of uncopied records unknown on {partitions:partition}: no "
+    "leader, or a position beyond the log end offset",
 )
 
 UNMEASURED = Code(
     name="retention.unmeasured",
-    title="Time to loss of {topics:topic} not known yet: {topic} is limited "
-    "by size, its write rate is being measured",
-    meaning="mirrorwatch was just started, or the topic was just limited.",
+    title="Expiry of uncopied records not known yet for {topics:topic} "
+    "limited by size: write rate of {topic} is being measured",
+    meaning="mirrorwatch was just started, or the topic just limited.",
     steps="1. Wait a minute.",
 )
 
 BY_SIZE_ONLY = Code(
     name="retention.by-size-only",
-    title="Time to loss of {topics:topic} unknown: {topic} is limited by "
-    "retention.bytes alone and has deleted no segment yet",
+    title="Expiry of uncopied records unknown for {topics:topic}: {topic} is "
+    "limited by retention.bytes alone, no segment deleted yet",
     meaning="Its first records expire, copied or not, once the log is full.",
     steps="""\
-1. Compare its size with `retention.bytes`: `kafka-log-dirs.sh --describe` has
-   the size of each partition.""",
+1. Compare `retention.bytes` with the size of each partition:
+   `kafka-log-dirs.sh --describe`.""",
 )
 
 CONFIGS_UNREADABLE = Code(
     name="retention.configs-unreadable",
-    title="Retention of {topics:topic} unknown: configs of {topic} cannot be "
-    "read at the source",
-    meaning="When its records expire is unknown.",
-    steps="1. Grant mirrorwatch DESCRIBE_CONFIGS on these topics; see `configs`.",
+    title="Expiry of uncopied records unknown for {topics:topic}: configs of "
+    "{topic} cannot be read at the source",
+    meaning="Losses by retention will not be foreseen.",
+    steps="1. Grant mirrorwatch DESCRIBE_CONFIGS on these topics.",
 )
 
 OFF = Code(

@@ -18,12 +18,10 @@ __all__ = [
 ]
 
 ABOUT = """\
-Source offsets of each topic that are not copied yet, from positions, never from
-`RUNNING`; transaction markers, aborted and compacted records do not count.
-Committed and synced positions are proved, so between two commits (a minute by
-default) lag may be overstated; an `estimate` from the target's log end offset
-is no proof. A stop is reported after two commit intervals; a Connect worker's
-interval is learned within ten minutes."""
+Source records that are not copied yet, by the mirror's positions, never by
+`RUNNING`; without transaction markers, aborted and compacted records.
+Positions are proved, but up to a commit interval (a minute by default) old; an
+`estimate` is no proof. A stop is reported after two commit intervals."""
 
 OK = Code(
     name="lag.ok",
@@ -38,14 +36,14 @@ STOPPED = Code(
     "{records:record} on {topics:topic}[, stuck at offset {position} of "
     "{topic}][ (partition {partition})]",
     meaning="""\
-Nothing is lost yet: the source holds these records until they expire. Tasks may
-report `RUNNING` all the time.""",
+Nothing is lost yet: the source holds these records until they expire. Tasks
+may report `RUNNING` all the time.""",
     steps="""\
-1. The mirror is down, hangs, or lost its connection to a cluster: see `tasks`
-   and the log of its process.
+1. See the [cause](#cause), [`tasks`](#tasks) and the log of the mirror's
+   process.
 2. [Restart the worker](#restart-a-worker).
-3. See `retention` for the time left. If the restart does not help,
-   [raise the retention](#raise-retention) first.""",
+3. No help, and [`retention`](#retention) leaves little time: [raise the
+   retention](#raise-retention).""",
 )
 
 STALLED = Code(
@@ -53,14 +51,16 @@ STALLED = Code(
     title="Replication of {topic} has stopped for {seconds:duration} while "
     "other topics continue: lag {records:record}[, stuck at offset {position}]"
     "[ (partition {partition})]",
-    meaning="The task of that partition fails or hangs. Nothing is lost yet.",
+    meaning="""\
+The task of that partition fails or hangs. Nothing is lost before it expires at
+the source.""",
     steps="""\
-1. See its task under `tasks`, and the worker's log: an oversized record, or a
-   partition leader that the task cannot reach.
-2. `RUNNING` without an error, Kafka 3.9 or older: the producer may split a
-   batch that is too large for the target forever (KAFKA-8350). Raise
-   `max.message.bytes` of the target topic.
-3. [Restart the task](#restart-a-task).""",
+1. See [`tasks.failed`](#tasksfailed), and the worker's log: an oversized
+   record, or a partition leader that the task cannot reach.
+2. [Restart the task](#restart-a-task).
+3. It hangs again without an error: before Kafka 4.0 its producer may split a
+   batch that is too large forever (KAFKA-8350). Raise `max.message.bytes` of
+   the target topic.""",
 )
 
 NEVER_COPIED = Code(
@@ -69,24 +69,22 @@ NEVER_COPIED = Code(
     "[, oldest {seconds:duration} old]"
     "[, oldest at least {seconds_at_least:duration} old]",
     meaning="""\
-The mirror has had two topic refreshes to begin. Records will expire at the
-source uncopied.""",
+The mirror has had two topic refreshes to begin. Records will expire uncopied.""",
     steps="""\
-1. Does its topic filter match the topic? See `topics`.
-2. May it DESCRIBE and READ the topic at the source? Look for authorization
-   errors in its log.
-3. [Restart the connector](#restart-a-task).""",
+1. Does its filter match ([`topics.filtered`](#topicsfiltered))? Does its log
+   have authorization errors (DESCRIBE, READ at the source)?
+2. [Restart the connector](#restart-a-task).""",
 )
 
 SUSPECTED_DROP = Code(
     name="lag.suspected-drop",
-    title="{records:record} of {topic} not copied (partition {partition}, "
-    "from offset {first_offset}), while the same task copies newer ones: "
-    "suspected drop, {partitions:partition} in all",
+    title="Suspected drop: {records:record} of {topic} not copied (partition "
+    "{partition}, from offset {first_offset}), while the same task "
+    "copies newer ones; {partitions:partition} in all",
     meaning="""\
-The task works, so most likely a transform dropped these records: no lag. A
-partition whose leader does not respond to the mirror looks the same.""",
-    steps="1. See [`skips`](#skips), which decides when more is copied.",
+The task works, so most likely a transform dropped these records. A partition
+leader that does not respond to the mirror looks the same.""",
+    steps="1. See [`skips.suspected`](#skipssuspected), which decides.",
 )
 
 FALLING_BEHIND = Code(
@@ -95,23 +93,18 @@ FALLING_BEHIND = Code(
     "[, oldest {seconds:duration} old]"
     "[, oldest at least {seconds_at_least:duration} old]",
     meaning="""\
-The mirror runs but is too slow: the smallest lag of each two minutes grew five
-times in a row, so this is no burst.""",
+The mirror runs but is too slow. No burst: the smallest lag of each two minutes
+grew five times in a row.""",
     steps="""\
-1. See `bottleneck` for quotas, full batches and the link.
+1. See [`bottleneck`](#bottleneck) for quotas, full batches and the link.
 2. Add tasks (`tasks.max`), at most one for each partition, or bandwidth.
-3. See `retention` for the time left.""",
+3. See [`retention`](#retention) for the time left.""",
 )
 
 UNKNOWN_PARTITIONS = Code(
     name="lag.unknown-partitions",
-    title="Lag of {partitions:partition} unknown: no leader, or a position "
-    "beyond the log end offset",
-    meaning="Records may wait there; time to loss is unknown, too.",
-    steps="""\
-1. [Look for partitions without a leader](#look-at-a-topic) at the source.
-2. See `position`: the topic was truncated or recreated if the position is
-   beyond its end.""",
+    title="Lag of {partitions:partition} unknown: no leader, or {mirror}'s "
+    "position is beyond the log end offset",
 )
 
 NO_DATA = Code(name="lag.no-data", title="Topics have not been listed yet")

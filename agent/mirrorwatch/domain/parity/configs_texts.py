@@ -14,11 +14,10 @@ __all__ = [
 ]
 
 ABOUT = """\
-Whether topic configs match that decide which records arrive and how long they
-stay: `max.message.bytes`, `retention.ms`, `retention.bytes`, `cleanup.policy`.
-Effective values are compared every five minutes. A difference counts once it
-has outlasted the mirror's own sync (10 min by default) and a minute. Other
-properties, and those that the mirror excludes, are only shown on the page."""
+Topic configs that decide which records arrive and how long they stay:
+`max.message.bytes`, `retention.ms`, `retention.bytes`, `cleanup.policy`. A
+difference counts once it has outlasted the mirror's own sync (10 min by
+default). The page only shows others."""
 
 OK = Code(
     name="configs.ok",
@@ -32,18 +31,17 @@ DIFFER = Code(
     "{target_value} at the target[ ({setting})]"
     "[; differs on {more_topics:more topic}]",
     meaning="""\
-`max.message.bytes` smaller at the target: a record that is too large fails the
-mirror's task, or makes it hang while it reports `RUNNING`. `retention.*`,
-`cleanup.policy`: records stay longer on one cluster. The page lists each topic
-and property under "Parity".""",
+`max.message.bytes` smaller at the target: a larger record fails the mirror's
+task, or hangs it while it reports `RUNNING`. Others: records stay longer on
+one cluster.""",
     steps="""\
-1. Fix a smaller `max.message.bytes` first: set it on the target topic.
+1. Fix a smaller `max.message.bytes` first, on the target topic.
 2. Broker defaults: MirrorMaker does not sync them. Set the property on the
    topic, or equally on all brokers.
-3. `sync.topic.configs.enabled=false`, or a mirror that does not sync configs:
-   set it at the target manually.
-4. Else: does the mirror run? Grant it ALTER_CONFIGS on the topic at the target;
-   its log has the denied request.""",
+3. The mirror does not sync configs (`sync.topic.configs.enabled=false`): set
+   it at the target manually.
+4. Else: grant the mirror ALTER_CONFIGS on the target topic; its log has the
+   denied request.""",
 )
 
 OFF = Code(

@@ -23,12 +23,10 @@ __all__ = [
 ]
 
 ABOUT = """\
-Whether the mirror's positions are continuous: found by topic ids, log start
-and end offsets, commits and offset syncs, also for the time in which
+Whether the mirror's positions advance without gap or reset, also while
 mirrorwatch was down. Lag is 0 after most resets. Transaction markers and
-compacted offsets are counted as records. Losses stay critical for an hour after
-the mirror resumed, rewinds at warning for 10 minutes;
-`mirrorwatch_position_resets_total` counts all."""
+compacted offsets count as records. Losses stay critical for an hour after the
+mirror resumed, rewinds at warning for 10 minutes."""
 
 EXPIRED_UNREAD = Code(
     name="position.expired-unread",
@@ -39,14 +37,14 @@ EXPIRED_UNREAD = Code(
     meaning="""\
 Permanent loss, proved by the log start offset. *May have been copied*: since
 the last commit (60 s by default), where other producers, two tasks or merged
-topics hide the exact position. A mirror with `auto.offset.reset=latest`
-(Mirus) resumes at the log end and skips more.""",
+topics hide the position.""",
     steps="""\
-1. If more expire, [raise the retention](#raise-retention) now.
-2. Start the mirror. If it copies other records (`lag`), see its log for these
-   partitions, and `tasks`.
-3. Mirus: while it is stopped, set the offset to the log start with
-   `mirus-offset-tool.sh`; an audit names what it skipped.
+1. More expire: [raise the retention](#raise-retention) now.
+2. Start the mirror. If it copies other records, see its log for these
+   partitions, and [`tasks`](#tasks).
+3. Mirus, or `auto.offset.reset=latest`: it would resume at the log end and
+   skip more. First set the offset to the log start (`mirus-offset-tool.sh`).
+   An audit names what it skipped.
 4. Restore from a backup or another copy of the source.""",
 )
 
@@ -58,8 +56,9 @@ UNVERIFIABLE = Code(
 No loss is proved: it all expired before mirrorwatch saw it, or the offsets may
 be transaction markers.""",
     steps="""\
-1. Ask whoever produces to the topic, or compare with another copy.
-2. [Raise the retention](#raise-retention) if `retention` warns, too.""",
+1. Ask whoever produces to the topic, or compare with another copy. If
+   [`retention`](#retention) warns, too, [raise the
+   retention](#raise-retention).""",
 )
 
 RECREATED = Code(
@@ -72,31 +71,28 @@ RECREATED = Code(
     "[; {records_at_most:new record} unverifiable]"
     "[; at most {old_records_at_most:record} of the old topic not copied]",
     meaning="""\
-Once the new log has grown past the old position, the records below are never
-copied; they are still at the source. Records of the old topic, or of partitions
-that are no more, are gone; without a number, mirrorwatch had not seen its end.
-Unverifiable: two tasks or another producer at the target. Warning: empty, or
-restarted from the beginning (the target may hold old records, too).""",
+Once the new log has grown past the old position, the records below it are
+never copied, but are still at the source. Uncopied records of the old topic
+are gone. Unverifiable: two tasks or another producer at the target. Warning:
+empty, or copied from its beginning (the target may hold old records, too).""",
     steps="""\
-1. Old position, or records not copied: stop the mirror, delete the
-   [committed offsets](#delete-or-set-committed-offsets) of the topic, before its
-   log grows past the position, and resume. Earlier copies are duplicated. A
-   mirror without committed offsets: have it copy the topic from its start.
+1. Old position, or records not copied: [delete the committed
+   offsets](#delete-or-set-committed-offsets) of the topic before its log grows
+   past the position. A mirror without committed offsets: have it copy the
+   topic from its start.
 2. Unverifiable: [run an audit](#settle-an-unverifiable-range).
 3. Find out who recreated it.""",
 )
 
 TARGET_RECREATED = Code(
     name="position.target-recreated",
-    title="{topic} recreated at {target}: copies in {partitions:partition} gone"
-    "[, {offsets:offset}]",
+    title="{topic} recreated at {target}: copies in {partitions:partition} "
+    "gone[, {offsets:offset}]",
     meaning="""\
-The mirror does not copy them again by itself. `skips` does not count them.""",
+The mirror does not copy them again, and [`skips`](#skips) does not count them.""",
     steps="""\
-1. If they are needed, delete the
-   [committed offsets](#delete-or-set-committed-offsets) of the topic: what the
-   source retains is copied again.
-2. A mirror without committed offsets: see that it copies them again.""",
+1. Needed: [delete the committed offsets](#delete-or-set-committed-offsets) of
+   the topic; what the source retains is copied again.""",
 )
 
 TRUNCATED = Code(
@@ -108,34 +104,30 @@ TRUNCATED = Code(
     "[; at least {records_at_least:new record} not copied]"
     "[ ({ranges})]",
     meaning="""\
-If the log grows past the position before the mirror resets it, the records
-below are never copied. An unclean leader election truncated it, or the mirror
-reads another cluster. Warning: it resumed at or before the truncation (the
-target may hold truncated records); where `auto.offset.reset` may be `latest`,
-it may have skipped what was written before it resumed. `skips` names what is
-missing.""",
+By an unclean leader election, or the mirror reads another cluster. If the log
+grows past the position before the mirror resets it, the records below are
+never copied; [`skips`](#skips) names them. Warning: it resumed at or before
+the truncation (the target may hold truncated records), or may have skipped
+some with `auto.offset.reset=latest`.""",
     steps="""\
-1. Compare the mirror's `bootstrap.servers` with mirrorwatch's.
-2. Log shorter than the position: [restart the task](#restart-a-task), so that
-   it resets.
-3. Log grown past it, or records not copied: stop the mirror, delete the
-   [committed offsets](#delete-or-set-committed-offsets) of the topic, resume.
-4. Resumed at the log end: set the offset back to the truncation, or
-   [run an audit](#settle-an-unverifiable-range).
-5. Look for unclean elections in the brokers' logs.""",
+1. Log shorter than the position: [restart the task](#restart-a-task) to reset
+   it.
+2. Log grown past it, or records not copied: [delete the committed
+   offsets](#delete-or-set-committed-offsets) of the topic.
+3. Resumed at the log end: set the offset back, or [run an
+   audit](#settle-an-unverifiable-range).
+4. Look for unclean elections in the brokers' logs; compare the mirror's
+   `bootstrap.servers` with mirrorwatch's.""",
 )
 
 TARGET_TRUNCATED = Code(
     name="position.target-truncated",
-    title="Log of {topic} at {target} truncated: {records:record} lost there"
-    "[ ({ranges})]",
-    meaning="""\
-They had been copied. The finding ends when the mirror has copied up to there
-again.""",
+    title="Log of {topic} at {target} truncated: {records:copied record} "
+    "lost there[ ({ranges})]",
+    meaning="Ends when the mirror has copied up to there again.",
     steps="""\
-1. See that the mirror copies them again: `lag`.
-2. [Look at the topic](#look-at-a-topic) at the target for an unclean leader
-   election.""",
+1. Does the mirror copy them again ([`lag`](#lag))? [Look for an unclean leader
+   election](#look-at-a-topic) at the target.""",
 )
 
 REWOUND = Code(
@@ -143,27 +135,26 @@ REWOUND = Code(
     title="{mirror} was rewound: {records:record} of {topic} copied again"
     "[ ({ranges})]",
     meaning="""\
-No loss; the target may hold duplicates, which `skips` counts. After a crash the
-mirror copies again what it had not committed, at most a minute by default.""",
+No loss. The target may hold duplicates, which [`skips`](#skips) counts. After
+a crash the mirror copies up to a minute again.""",
     steps="""\
-1. See whether it crashed (`tasks`, its log).
-2. Otherwise, somebody reset its offsets, or two mirrors copy the topic.""",
+1. Did it crash ([`tasks`](#tasks), its log)? If not, somebody reset its
+   offsets, or two mirrors copy the topic.""",
 )
 
 OFFSETS_DELETED = Code(
     name="position.offsets-deleted",
     title="{mirror}'s committed offsets of {partitions:partition} deleted "
-    "({topic}): it starts at the {starts_at}",
+    "({topic}): it restarts at the {starts_at}",
     meaning="""\
-The offsets topic was deleted, replaced or reconfigured, or tombstones were
-written to it. *Beginning*: nothing is lost, all retained records are copied
-again. *Log end*: records not yet copied are lost. A mirror that still runs may
-commit its offsets again.""",
+The offsets topic was deleted, replaced, reconfigured, or got tombstones.
+*Beginning*: nothing is lost, all retained records are copied again. *Log end*:
+records not yet copied are lost.""",
     steps="""\
-1. If you deleted them to copy a topic again: nothing.
+1. Deleted on purpose, to copy a topic again: ignore it.
 2. *Log end*: [stop](#stop-and-resume) the mirror and set
    `auto.offset.reset=earliest` before it starts.
-3. Check its `offset.storage.topic`; that topic must be compacted.
+3. Check its `offset.storage.topic`, which must be compacted.
 4. Tell the owners of consumers at the target about duplicates.""",
 )
 
@@ -171,34 +162,31 @@ SYNCS_RECREATED = Code(
     name="position.syncs-recreated",
     title="{mirror}'s offset-syncs topic {topic} was recreated",
     meaning="""\
-Positions are not affected. Offsets of consumer groups are not translated until
-new records are copied.""",
-    steps="1. Find out who deleted it; see `failover` before a failover.",
+No record is affected. Offsets of consumer groups are not translated until new
+records are copied.""",
+    steps="""\
+1. Find out who deleted it. Before a failover, see [`failover`](#failover).""",
 )
 
 OTHER_CLUSTER = Code(
     name="position.other-cluster",
-    title="{cluster} answers with cluster id {found_id}, expected {expected_id}",
-    meaning="""\
-Nothing else is judged here until the right cluster answers.""",
-    steps="""\
-1. Check `bootstrap.servers` of this cluster.
-2. If the cluster was replaced, set its `cluster_id` to the new id and restart
-   mirrorwatch.""",
+    title="Wrong cluster at the address of {cluster}: cluster id {found_id}, "
+    "expected {expected_id}",
+    meaning="Positions are not judged until the right cluster answers.",
+    steps="1. As for [`canary.wrong-cluster`](#canarywrong-cluster).",
 )
 
 NO_POSITIONS = Code(
     name="position.no-positions",
-    title="No position of {mirror} is known yet",
-    meaning="""\
-It has written neither an offset sync nor a commit, which takes a minute at
-most once it copies.""",
-    steps="1. Check that it has copied records: `lag`, `tasks`.",
+    title="No position of {mirror} known yet: no commit or offset sync read",
+    meaning="Takes at most a minute once it copies.",
+    steps="1. Does it run ([`tasks`](#tasks))?",
 )
 
 OK = Code(
     name="position.ok",
-    title="Positions of {partitions:partition} are continuous",
+    title="{mirror}'s positions in {partitions:partition} advance "
+    "without gap or reset",
 )
 
 NO_DATA = Code(

@@ -21,12 +21,10 @@ __all__ = [
 ]
 
 ABOUT = """\
-Lag at the target of the consumer groups and sink connectors that
-`flows[].readers` names: the figures of `kafka-consumer-groups --describe`,
-without markers of transactions at the end. Committed offsets are read every 15
-s; up to 200 groups. A group is stopped if its offset does not move for 5
-minutes while records wait; one that has read all never is. Offsets kept outside
-of Kafka are unknown."""
+Lag at the target of the consumer groups and sink connectors in
+`flows[].readers` (up to 200), as by `kafka-consumer-groups --describe`. A
+group has stopped if its committed offset does not move for 5 minutes while
+records wait. Offsets kept outside of Kafka are unknown."""
 
 OK = Code(
     name="readers.ok",
@@ -38,9 +36,9 @@ OK = Code(
 _MEMBERS = "[; {members:member}, state {state}]"
 
 _STUCK = """\
-What has arrived is not read there. Nothing is lost before it expires at the
-target. Without members the consumers do not run; a state other than `stable`
-for minutes is a group that rebalances again and again."""
+Replicated records are not read. Nothing is lost before they expire at the
+target. A state other than `stable` for minutes: the group keeps
+rebalancing."""
 
 STOPPED = Code(
     name="readers.stopped",
@@ -50,12 +48,10 @@ STOPPED = Code(
     + _MEMBERS,
     meaning=_STUCK,
     steps="""\
-1. No members: start the consumers; of a sink connector see its tasks. A program
-   that runs once a day needs a longer `limits.readers.stopped`, or is taken out
-   of `flows[].readers`.
-2. With members: see their logs for a record that they cannot process, or a sink
-   that does not respond.
-3. `kafka-consumer-groups --describe --group NAME` at the target.""",
+1. No members: start the consumers or the sink connector. A daily program:
+   raise `limits.readers.stopped`, or remove it from `flows[].readers`.
+2. With members: look in their logs for a record that they cannot process, or a
+   sink that does not respond.""",
 )
 
 STALLED = Code(
@@ -66,9 +62,9 @@ STALLED = Code(
     + _MEMBERS,
     meaning="One member does not progress. Nothing is lost before it expires.",
     steps="""\
-1. Find the member that has the partition:
-   `kafka-consumer-groups --describe --members --verbose --group NAME`.
-2. See its log: often it is one record that it cannot process.""",
+1. Find the partition's member:
+   `kafka-consumer-groups --describe --members --verbose --group NAME`. Often
+   its log shows a record that it cannot process.""",
 )
 
 FALLING_BEHIND = Code(
@@ -76,51 +72,43 @@ FALLING_BEHIND = Code(
     title="Consumer group {group} is falling behind on {topic} at the target: "
     "lag {records:record} and growing[, oldest {seconds:duration} old]"
     "[, oldest at least {seconds_at_least:duration} old]",
-    meaning="The group reads more slowly than the topic grows.",
+    meaning="Nothing is lost before it expires.",
     steps="""\
-1. Add members, up to one for each partition.
-2. Look for what slows its sink.""",
+1. Add members, up to one for each partition, or look for what slows its sink.""",
 )
 
 OFFSETS_LOST = Code(
     name="readers.offsets-lost",
-    title="Committed offsets of consumer group {group}"
-    "[ and {more_groups:more group}] disappeared at the target "
-    "{seconds:duration} ago, with lag {records:record} on {topics:topic}",
+    title="Committed offsets of consumer group {group}[ and "
+    "{more_groups:more group}] disappeared at the target {seconds:duration} "
+    "ago, with lag {records:record} on {topics:topic}",
     meaning="""\
-They expired (`offsets.retention.minutes` after the last consumer left) or were
-deleted, or mirrorwatch lacks DESCRIBE. Consumers that start again begin by
-`auto.offset.reset`: with `latest` they skip these records. Reported for a
-day.""",
+Expired (`offsets.retention.minutes` after the last consumer left), deleted, or
+hidden from mirrorwatch. Consumers restart by `auto.offset.reset`: with
+`latest` they skip these records. Reported for a day.""",
     steps="""\
-1. All groups at once: check mirrorwatch's rights.
-2. Still needed: before its consumers start, set its offsets with
+1. All groups at once: check mirrorwatch's DESCRIBE on them.
+2. Still needed: before its consumers start,
    `kafka-consumer-groups --reset-offsets`.
-3. Retired: nothing to do, or take it out of `flows[].readers`.""",
+3. Retired: remove it from `flows[].readers`.""",
 )
 
 UNKNOWN_PARTITIONS = Code(
     name="readers.unknown-partitions",
     title="Lag of consumer group {group} unknown on {partitions:partition} at "
     "the target: no leader, or a committed offset beyond the log end offset",
-    meaning="""\
-Beyond the end: the topic was truncated or recreated, and the group starts again
-by its `auto.offset.reset`.""",
-    steps="""\
-1. [Look for partitions without a leader](#look-at-a-topic) at the target.
-2. See `position` for topics that were recreated.""",
 )
 
 NO_OFFSETS = Code(
     name="readers.no-offsets",
-    title="Consumer group {group}[ and {more_groups:more group}] without a "
-    "committed offset in a replicated topic at the target",
+    title="No committed offset of consumer group {group}[ and "
+    "{more_groups:more group}] in a replicated topic at the target",
     meaning="""\
-A sink connector that is not there, or that has not committed: a new one does
-within a minute.""",
+A sink connector is missing, or has not committed: a new one does within a
+minute.""",
     steps="""\
-1. Check the name of the sink connector, and that it runs.
-2. If it overrides `group.id`, list that under `readers.groups`.""",
+1. Does the sink connector of that name run? If it overrides `group.id`, list
+   that under `readers.groups`.""",
 )
 
 NO_GROUPS = Code(
@@ -128,8 +116,8 @@ NO_GROUPS = Code(
     title="No consumer group that the flow's readers name has committed "
     "offsets in replicated topics at the target",
     meaning="""\
-The names are wrong, mirrorwatch lacks DESCRIBE on the groups, or their offsets
-expired: a week after the last member left.""",
+Their lag is unknown: wrong names, no DESCRIBE on them, or offsets that expired
+a week after the last member left.""",
     steps="1. Check the names and mirrorwatch's rights.",
 )
 
@@ -137,13 +125,12 @@ DENIED = Code(
     name="readers.denied",
     title="Consumer group {group}[ and {more_groups:more group}] not read at "
     "the target: DESCRIBE is missing",
-    meaning="Their lag is unknown.",
-    steps="1. Grant mirrorwatch DESCRIBE on these groups at the target.",
 )
 
 OFF = Code(
     name="readers.off",
-    title="No consumer groups at the target are configured (readers of the flow)",
+    title="No consumer groups at the target are configured (readers of "
+    "the flow)",
 )
 
 NO_DATA = Code(

@@ -21,20 +21,16 @@ __all__ = [
 ]
 
 ABOUT = """\
-Whether consumers at the target can decode what arrives. The newest records of
-each topic are sampled on both sides; each schema id in them (Confluent's or
-Apicurio's format, payload or headers) must be known to the target's registry
-and be the same schema as at the source. Documentation, aliases and defaults
-may differ. Old records are not sampled. Findings end when the target has the
-schema, or the records have expired."""
+Whether consumers at the target can decode what arrives. Each schema id in a
+topic's newest records (Confluent's or Apicurio's format) must be known to the
+target's registry, with the same schema as at the source but for documentation,
+aliases and defaults. Findings end with the schema's arrival, or the records'
+expiry."""
 
 OK = Code(
     name="schemas.ok",
     title="Schema ids in records of {topics:topic} resolve alike at {source} and "
     "{target} ({schemas:schema id} compared)",
-    meaning="""\
-0 compared: the newest ids are known only to the target's registry, so that
-consumers there can decode the records.""",
 )
 
 OFF = Code(
@@ -52,8 +48,7 @@ NO_DATA = Code(
 mirrorwatch was just started. Later: a partition without leader, or a slow
 broker or registry.""",
     steps="""\
-1. Wait a minute.
-2. [Look for partitions without leader](#look-at-a-topic) on both clusters.""",
+1. Wait a minute, then [look for partitions without leader](#look-at-a-topic).""",
 )
 
 STALE = Code(
@@ -68,17 +63,16 @@ MISSING = Code(
     title="Records of {topic}[ and {other_topics:more topic}] cannot be decoded at "
     "{target}: its schema registry lacks {schema} for {seconds:duration}",
     meaning="""\
-Consumers fail at these records, and go on once the schema is there. No record
-is lost. Warning while it may only be late (`limits.schemas.patience`, 30 s):
-schemas often arrive seconds after their first records.""",
+Consumers fail at these records until the schema is there. No record is lost.
+Warning for the first 30 s (`limits.schemas.patience`), as schemas often arrive
+later.""",
     steps="""\
 1. Compare `GET /schemas/ids/ID` of both registries.
-2. The flow copies the registry's topic (see the evidence): check its `lag`, and
-   in the log of the target's registry that it reads the copy
+2. The flow copies the registry's topic (see the evidence): check its
+   [`lag`](#lag), and in the target registry's log that it reads the copy
    (`kafkastore.topic`).
 3. It does not: add that topic to the mirror's `topics`, or register the schema
-   at the target with its id, in mode `IMPORT`. A registry in mode `READONLY`
-   takes none.""",
+   at the target with its id, in mode `IMPORT`.""",
 )
 
 NOT_COPIED = Code(
@@ -87,9 +81,10 @@ NOT_COPIED = Code(
     "copied yet, cannot be decoded at {target}: its schema registry lacks "
     "{schema} for {seconds:duration}",
     meaning="""\
-Consumers at the target will fail once the records arrive. While the mirror does
-not run, its copy of the schemas waits as the records do.""",
-    steps="1. As for [`schemas.missing`](#schemasmissing), before consumers see it.",
+Consumers at the target will fail once the records arrive. While the mirror is
+down, schemas that it copies wait, too.""",
+    steps="""\
+1. As for [`schemas.missing`](#schemasmissing), before the mirror resumes.""",
 )
 
 DIFFERENT = Code(
@@ -98,12 +93,12 @@ DIFFERENT = Code(
     "wrong schema at {target}: {schema} differs from {source} for "
     "{seconds:duration}",
     meaning="""\
-Consumers fail, or read wrong values without an error: both registries assigned
-the same id.""",
+Both registries assigned the same id: consumers fail, or read wrong values
+without an error.""",
     steps="""\
 1. Stop consumers that act on wrong values.
-2. Find who registered the schema at the target. Set the mode of its registry to
-   `READONLY`, or to `IMPORT` for what copies schemas.
+2. Find who registered the schema at the target. Set its registry to
+   `READONLY`, or `IMPORT` for what copies schemas.
 3. Delete the wrong schema, import the source's with its id.""",
 )
 
@@ -113,20 +108,19 @@ UNRESOLVABLE = Code(
     "the schema registries of {source} and {target} lack {schema} for "
     "{seconds:duration}",
     meaning="""\
-The schema was deleted, or the producer registers in a third registry. Consumers
-fail on both sides.""",
+Consumers fail on both sides: the schema was deleted, or the producer uses a
+third registry.""",
     steps="""\
-1. Restore the schema with its id.
-2. Check which registry the producer of the topic uses.""",
+1. Restore the schema with its id, or correct the producer's registry.""",
 )
 
 INCOMPARABLE = Code(
     name="schemas.incomparable",
-    title="Cannot compare {schema} of {topic} at {source} and {target}: the texts "
-    "differ in a format that is not understood",
+    title="Cannot compare {schema} of {topic} at {source} and {target}: the "
+    "texts differ in an unknown format",
     meaning="""\
-Avro and JSON are compared by their meaning, Protobuf only without comments and
-white space, and references by their names.""",
+Avro and JSON are compared by meaning, Protobuf without comments and white
+space, references by name.""",
     steps="1. Compare them, and register the same text on both sides.",
 )
 
@@ -135,9 +129,9 @@ LATE = Code(
     title="{schemas:schema} arrived late at {target}, that of {topic} up to "
     "{delay_seconds:duration} after its first record, {seconds:duration} ago",
     meaning="""\
-Consumers failed meanwhile, and some stop for good. Ends an hour later
+Consumers failed meanwhile, and some stop for good. Ends after an hour
 (`limits.schemas.late_window`).""",
-    steps="1. Check consumers and sink tasks of the topic at the target.",
+    steps="1. Check the topic's consumers and sink tasks at the target.",
 )
 
 REGISTRY_TOPIC = Code(
@@ -146,9 +140,8 @@ REGISTRY_TOPIC = Code(
     "{topic} there[, but to {copied_to}]",
     meaning="New schemas will not arrive.",
     steps="""\
-1. Correct `kafkastore.topic` of that registry, or the filter of the mirror.
-2. If the registry reads another topic, correct
-   `clusters.….schema_registry.topic`.""",
+1. Correct `kafkastore.topic` of that registry, the mirror's filter, or
+   `clusters.….schema_registry.topic` if the registry reads another topic.""",
 )
 
 MODE = Code(
@@ -156,12 +149,12 @@ MODE = Code(
     title="Schema registry of {cluster} rejects new schemas[ of {subject}]"
     "[ and {other_subjects:more subject}]: mode {mode}",
     meaning="""\
-`IMPORT` at the source: producers cannot register, as after a copy. `READONLY`
-of a subject at the target: its schemas cannot be copied there.""",
+`IMPORT` at the source, as after a copy: producers cannot register. `READONLY`
+of a subject at the target: its schemas cannot be copied.""",
     steps="""\
 1. Source: `PUT /mode` with `READWRITE`.
-2. One subject: `DELETE /mode/SUBJECT` gives it the registry's mode again. At the
-   target set `IMPORT` for what copies schemas.""",
+2. Subject: `DELETE /mode/SUBJECT` restores the registry's mode. At the target
+   set `IMPORT` for what copies schemas.""",
 )
 
 MISSING_SUBJECTS = Code(
@@ -169,10 +162,9 @@ MISSING_SUBJECTS = Code(
     title="Schema registry of {target} lacks subject {subject}"
     "[ and {other_subjects:more subject}]",
     meaning="""\
-Consumers resolve ids without it. After a failover, producers, sink connectors
-and SQL engines that look schemas up by topic fail.""",
+Consumers do without it. After a failover, producers, sink connectors and SQL
+engines that look schemas up by topic fail.""",
     steps="""\
-1. Copy the subjects of the source, under the names that the topics have at the
-   target.
-2. If nobody looks them up, set `limits.schemas.subjects: false`.""",
+1. Copy the source's subjects, under the topics' names at the target. Nobody
+   looks them up: set `limits.schemas.subjects: false`.""",
 )

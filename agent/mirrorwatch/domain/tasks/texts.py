@@ -20,10 +20,9 @@ __all__ = [
 
 ABOUT = """\
 State of the mirror's connectors and tasks, from Connect's status topic or REST
-API (`mirror.connect.url`); of a mirror without Connect, its consumer group at
-the source. A bad state is true. `RUNNING` proves nothing: a task that hangs, or
-whose worker was killed, reports it too. `canary` and `lag` show whether records
-arrive. Other connectors of the same workers are shown and not judged."""
+API (`mirror.connect.url`); without Connect, of its consumer group at the
+source. A bad state is true; `RUNNING` proves nothing, as a hung task, or a
+killed worker's, reports it too."""
 
 OK = Code(
     name="tasks.ok",
@@ -40,13 +39,13 @@ OFF = Code(
 
 NO_DATA = Code(
     name="tasks.no-data",
-    title="No source task was seen yet",
-    meaning="mirrorwatch was just started, or no connector is known to copy from "
-    "this source.",
+    title="No source task of {mirror} seen yet",
+    meaning="""\
+mirrorwatch was just started, or no connector is known to copy from this
+source.""",
     steps="""\
-1. Wait a few seconds.
-2. If it stays, compare `mirror.connectors` and the aliases under `mirror` with
-   the mirror's configuration.""",
+1. If it stays for a minute, compare `mirror.connectors` and the aliases under
+   `mirror` with the mirror's configuration.""",
 )
 
 UNREADABLE = Code(name="tasks.unreadable", title="{problem}")
@@ -58,17 +57,14 @@ FAILED = Code(
     "[, stuck at offset {offset} of {topic} (partition {partition}): "
     "{record_bytes} bytes, above {limit} {limit_bytes}][. {note}]",
     meaning="""\
-Its partitions are no longer copied. No record is lost while the source retains
-it (`retention`). The error is the last cause in the stack trace; the mirror's
-log has all of it. mirrorwatch restarts nothing.""",
+Its partitions are not copied; nothing is lost while the [source
+retains](#retention) the records. The stack trace is in the mirror's log.""",
     steps="""\
-1. Fix the cause first: otherwise the task fails again on the same record.
-2. A record that is too large: raise `max.message.bytes` of the target topic
-   (with `sync.topic.configs` at the source too), or `max.request.size` of the
+1. Fix the cause first, or the task fails again on the same record.
+2. Record too large: raise `max.message.bytes` of the target topic (with
+   `sync.topic.configs` at the source too), or `max.request.size` of the
    mirror's producer. `errors.tolerance=all` would drop it and all like it.
-   The record is not named if the producer compresses, a transform enlarges it,
-   or mirrorwatch lacks READ on the topic.
-3. [Restart the task](#restart-a-task). Strimzi can do so by itself:
+3. [Restart the task](#restart-a-task). Strimzi does so by itself with
    `autoRestart: {enabled: true}`.""",
 )
 
@@ -77,16 +73,15 @@ IDLE = Code(
     title="{connector} has run {running_tasks} of {tasks:task} for "
     "{seconds:duration} ({states})",
     meaning="""\
-Critical if no source task runs: nothing is copied. Otherwise part of the
-partitions, or checkpoints or heartbeats.""",
+Critical if no source task runs: nothing is copied. Otherwise some partitions,
+checkpoints or heartbeats are not.""",
     steps="""\
-1. `PAUSED`, `STOPPED`: ask who did it and why, then
-   [resume it](#stop-and-resume).
-2. `UNASSIGNED`: a worker is lost. [Start it](#restart-a-worker); Connect waits
-   up to 5 min before it reassigns tasks
-   (`scheduled.rebalance.max.delay.ms`).
-3. 0 of 0 tasks of a running connector: its topic filter matches no topic, or
-   the mirror may not DESCRIBE the topics at the source.""",
+1. `UNASSIGNED`: a worker is lost. [Start it](#restart-a-worker); Connect
+   reassigns tasks after up to 5 min (`scheduled.rebalance.max.delay.ms`).
+2. `PAUSED`, `STOPPED`: ask who did it and why, then [resume
+   it](#stop-and-resume).
+3. 0 of 0 tasks: its topic filter matches no topic, or it may not DESCRIBE them
+   at the source.""",
 )
 
 FLAPPING = Code(
@@ -95,16 +90,14 @@ FLAPPING = Code(
     "[ task {task}][ consumer group {group}][ failed {failures:time}]"
     "[ started {starts:time}][ rebalanced {rebalances:time}]",
     meaning="""\
-Each restart and rebalance stops partitions for seconds, and may duplicate
+Each restart or rebalance stops partitions for seconds, and may duplicate
 records.""",
     steps="""\
-1. Failures: something restarts the task (Strimzi's `autoRestart`, a person)
-   without a fix. Find the cause in the mirror's log.
-2. Starts, rebalances: look for crashing workers, long garbage collections and
-   deployments of other connectors on the same workers (`Rebalance started` in
-   their logs), or a short topic refresh with topics that come and go.
-3. Consumer group: members crash, or take longer than `max.poll.interval.ms` for
-   a batch.""",
+1. Failures: the task is restarted (`autoRestart`, a person) without a fix. The
+   mirror's log has the cause.
+2. Starts, rebalances: look for crashing workers, long garbage collections,
+   deployments of other connectors, or topics that come and go.
+3. Consumer group: members crash, or exceed `max.poll.interval.ms`.""",
 )
 
 UNASSIGNED = Code(
@@ -115,8 +108,8 @@ UNASSIGNED = Code(
     steps="""\
 1. Dedicated mode with several nodes before Kafka 3.7: set
    `dedicated.mode.enable.internal.rest=true`.
-2. Look for errors of the topic refresh in the mirror's log.
-3. [Restart the worker](#restart-a-worker).""",
+2. Look for errors of the topic refresh in the mirror's log, then [restart the
+   worker](#restart-a-worker).""",
 )
 
 UNPROVED = Code(
@@ -124,9 +117,9 @@ UNPROVED = Code(
     title="{running_tasks} of {tasks:source task} RUNNING by {origin}, but no "
     "position has moved for {seconds:duration} while records wait",
     meaning="""\
-Nor has a heartbeat come, or Connect's REST API answered. A worker that was
-killed leaves its states behind.""",
-    steps="1. Check that the worker lives, and [restart it](#restart-a-worker).",
+No heartbeat, no answer of Connect's REST API: perhaps the last states of a
+killed worker.""",
+    steps="1. Is the worker alive? [Restart it](#restart-a-worker).",
 )
 
 NO_MEMBERS = Code(
@@ -134,14 +127,13 @@ NO_MEMBERS = Code(
     title="Consumer group {group} at {cluster} has had no members for "
     "{seconds:duration} ({state})",
     meaning="""\
-The mirror does not run, or hangs: nothing is copied. Its positions expire
-`offsets.retention.minutes` after the last member left. Without them it starts
-by `auto.offset.reset`; MirrorMaker 1's default is the end, which skips all
-records in between.""",
+The mirror is down or hangs: nothing is copied. Its positions expire
+`offsets.retention.minutes` after the last member left; it then starts by
+`auto.offset.reset`, which for MirrorMaker 1 skips all records in between.""",
     steps="""\
 1. End a process that still runs: it has not polled for `max.poll.interval.ms`.
 2. Start the mirror before its positions expire.
-3. `dead` and unknown: the group does not exist. Is `mirror.group` right?""",
+3. `dead` or unknown: the group does not exist. Check `mirror.group`.""",
 )
 
 UNCOMMITTED = Code(
@@ -150,9 +142,8 @@ UNCOMMITTED = Code(
     "target grew by {written_records:record} and records wait in "
     "{partitions:partition}",
     meaning="""\
-It copies the same records again and again, most likely because a batch is too
-large for the target (`batch-split-total` of its producer). Consumers there see
-duplicates of all that was copied meanwhile.""",
+It copies the same records again and again, most likely as a batch is too large
+for the target. Consumers there see duplicates.""",
     steps="""\
 1. Raise `max.message.bytes` of the target topic, or lower `batch.size` of the
    mirror's producer.
@@ -165,7 +156,6 @@ REBALANCING = Code(
     "{seconds:duration} ({state})",
     meaning="Nothing is copied meanwhile.",
     steps="""\
-1. Find the member that joins and never answers: it holds up all others. See the
-   mirror's log.
-2. [Restart it](#restart-a-worker).""",
+1. In the mirror's logs, find the member that joins but never answers, and
+   [restart it](#restart-a-worker).""",
 )
