@@ -1,8 +1,14 @@
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.report import seconds
+from mirrorwatch.domain.report import Health, Verdict, seconds
+from tests.support.builders import FLOW, NOON, a_cause, a_report, a_verdict
+
+MINUTE = timedelta(minutes=1)
+OFF, OK = Health.OFF, Health.OK
+WARNING, CRITICAL = Health.WARNING, Health.CRITICAL
 
 
 @pytest.mark.parametrize(
@@ -23,3 +29,41 @@ def test_a_duration_is_as_a_person_says_it(
     duration: timedelta, words: str
 ) -> None:
     assert seconds(duration) == words
+
+
+def leads(*verdicts: Verdict) -> str | None:
+    lead = a_report(NOON, verdicts=verdicts).lead_of(FLOW.name)
+    return None if lead is None else lead.check
+
+
+def judged(check: str, health: Health, minutes: float = 0) -> Verdict:
+    return a_verdict(health, check=check, since=NOON + minutes * MINUTE)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "lead"),
+    [
+        ([], None),
+        ([judged("lag", OFF)], None),
+        ([judged("lag", OK), judged("canary", OK)], "canary"),
+        ([judged("lag", OK)], "lag"),
+        ([judged("lag", WARNING, 9), judged("skips", CRITICAL)], "skips"),
+        # What is so now comes before what happened.
+        ([judged("skips", CRITICAL, 1), judged("lag", CRITICAL, 2)], "lag"),
+        ([judged("lag", CRITICAL, 1), judged("audit", CRITICAL, 2)], "lag"),
+        ([judged("lag", WARNING, 1), judged("audit", CRITICAL, 2)], "audit"),
+    ],
+)
+def test_the_newest_of_the_worst_leads(
+    verdicts: list[Verdict], lead: str | None
+) -> None:
+    assert leads(*verdicts) == lead
+
+
+def test_a_cause_is_the_headline() -> None:
+    stopped = judged("lag", CRITICAL)
+    report = a_report(NOON, verdicts=[stopped])
+    assert report.headline_of(FLOW.name) == stopped.reason
+    report = replace(report, causes=(a_cause(reason="The link is broken"),))
+    assert report.headline_of(FLOW.name) == "The link is broken"
+    assert a_report(NOON, verdicts=[]).headline_of(FLOW.name) is None
