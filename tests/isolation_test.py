@@ -22,7 +22,6 @@ from mirrorwatch.domain.report import (
     Verdict,
 )
 from mirrorwatch.domain.samples import INTERNAL_ERRORS, samples
-from mirrorwatch.domain.skips.check import SkipsLimits
 from mirrorwatch.domain.tasks.metrics import TASKS
 from mirrorwatch.exceptions import InternalError
 from mirrorwatch.factory import build_agent
@@ -149,14 +148,20 @@ def test_a_source_that_crashes_is_its_own_checks_trouble() -> None:
     assert errors(after) == {(f"source {jmx.name}",): 3}
 
 
-def test_limits_beyond_all_bounds_are_one_check_s_trouble() -> None:
+def test_a_check_that_crashes_is_one_check_s_trouble(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     check = "skips"
-    limits = SkipsLimits(warning_window=timedelta(999_999_999))
+
+    def crash(*_: object, **__: object) -> Verdict:
+        raise OverflowError
+
     canary = a_canary(NOON, partitions=[a_partition(0)])
     lag = a_lag(some_topic_lags(), NOON)
     sources = [Facts("x", canary, lag, some_skips(NOON))]
-    report = pipeline(sources, limits={check: limits}).tick()
     usual = pipeline(sources).tick()
+    monkeypatch.setitem(CHECKS, check, replace(CHECKS[check], judge=crash))
+    report = pipeline(sources).tick()
     found = verdict(report, check)
     assert found.health is Health.UNKNOWN
     assert f"check {check} {FLOW.name}: OverflowError at " in found.reason

@@ -232,8 +232,8 @@ def test_a_missing_topic_that_may_not_be_made_names_the_right(
     (create,) = on(MADE, replace(WRITE, operation="CREATE"))
     plain = {"topic": MADE, "sized": None}
     with watching(lab, canary={**plain, "create": False}) as watch:
-        absent = f"{MADE} does not exist at summit"
-        watch.wait_for(Health.UNKNOWN, "Create it there", absent)
+        absent = {"topic": MADE, "cluster": "summit"}
+        watch.wait_for(Health.UNKNOWN, "canary.no-topic", **absent)
     with watching(lab, canary=plain) as watch:
         names(watch, create)
         lab.source.grants.grant([create])
@@ -250,7 +250,7 @@ def test_no_secret_is_in_anything_that_the_agent_says_or_writes(
     config = write_config(lab, tmp_path)
     password = describe(lab)["clusters"]["ldf"]["kafka"]["sasl.password"]
     env = {"LDF_SECRET": password if admitted else wrong}
-    until = "Probes arrive" if admitted else "ldf rejects"
+    until = "probes arrive" if admitted else "ldf rejects"
     said = everything_said(config, tmp_path / "state.db", env, until)
     assert said.pop("stdout") == b""
     assert [name for name, output in said.items() if not output] == []

@@ -23,6 +23,7 @@ from mirrorwatch.domain.skips.model import SkipsObservation
 from tests.simulation.cluster import Kind, Record
 from tests.simulation.mirrormaker import MirrorSettings
 from tests.simulation.world import CANARY, World
+from tests.support.findings import Fact, is_found
 
 __all__ = [
     "DROPPED",
@@ -381,18 +382,16 @@ class Environment(ABC):
         """Wait until a check has a health."""
         self.wait(lambda: self.health(check) is health)
 
-    def await_said(self, check: str, *texts: str) -> None:
-        """Wait until a check says all of that, in its reason or evidence."""
+    def await_found(self, code: str, **facts: Fact) -> None:
+        """Wait for a finding of a code, whose subject and numbers hold the
+        facts.
+        """
 
-        def is_said() -> bool:
-            found = self.report.verdicts if self.report else ()
-            return any(
-                all(text in f"{v.reason} {v.evidence}" for text in texts)
-                for v in found
-                if v.check == check
-            )
+        def is_there() -> bool:
+            verdicts = self.report.verdicts if self.report else ()
+            return any(is_found(v, code, **facts) for v in verdicts)
 
-        self.wait(is_said)
+        self.wait(is_there)
 
     def await_counts(self, **expected: int) -> None:
         """Wait until so much is counted."""

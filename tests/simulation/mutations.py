@@ -235,8 +235,8 @@ MUTATIONS = (
     Mutation(
         "a stopped mirror is patiently waited for",
         "lag/check.py",
-        "found = [t for t in topics if (t.stuck or none) > limit]",
-        "found = [t for t in topics if (t.stuck or none) > 20 * limit]",
+        "t.stuck > allowed[status]",
+        "t.stuck > 20 * allowed[status]",
         "new_partition_hides_no_stopped",
     ),
     Mutation(

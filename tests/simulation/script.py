@@ -193,10 +193,11 @@ def dropped_between(it: Environment) -> None:
     it.produce(10, partition=1, dropped=True)
     it.produce(1, partition=1)
     it.await_copied()
-    it.await_said(
-        "skips",
-        f"10 records of {it.topic} partition 1",
-        "source offsets 30 to 39",
+    it.await_found(
+        "skips.dropped",
+        topic=it.topic,
+        records=10,
+        ranges="partition 1: 30-39",
     )
 
 

@@ -2,7 +2,7 @@
 
 from mirrorwatch.domain.report import Finding, Verdict
 
-__all__ = ["find", "is_found"]
+__all__ = ["Fact", "find", "is_found"]
 
 Fact = str | float | None
 
