@@ -3,7 +3,13 @@ from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.report import Health, Verdict, seconds
+from mirrorwatch.domain.report import (
+    Finding,
+    Health,
+    Verdict,
+    conclude,
+    seconds,
+)
 from tests.support.builders import FLOW, NOON, a_cause, a_report, a_verdict
 
 MINUTE = timedelta(minutes=1)
@@ -67,3 +73,16 @@ def test_a_cause_is_the_headline() -> None:
     report = replace(report, causes=(a_cause(reason="The link is broken"),))
     assert report.headline_of(FLOW.name) == "The link is broken"
     assert a_report(NOON, verdicts=[]).headline_of(FLOW.name) is None
+
+
+def test_other_findings_are_counted_unless_they_are_ok() -> None:
+    found = [
+        Finding("lag.ok", OK, "No lag"),
+        Finding("lag.stalled", CRITICAL, "a has stopped"),
+        Finding("lag.falling-behind", WARNING, "b is falling behind"),
+    ]
+    verdict = conclude(
+        found, flow=FLOW.name, check="lag", now=NOON, evidence={}
+    )
+    assert (verdict.reason, verdict.others) == ("a has stopped", 1)
+    assert verdict.codes == ("lag.stalled", "lag.falling-behind", "lag.ok")

@@ -32,6 +32,7 @@ SIGNS = {
 """A sign beside each colour, as terminals and eyes differ."""
 
 SEVERITY = ("critical", "warning", "unknown", "ok", "off")
+BAD = SEVERITY[:3]
 UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
@@ -105,12 +106,14 @@ def _print_flow(
     )
     for verdict in verdicts:
         since = now - datetime.fromisoformat(verdict["since"])
+        bad = [f for f in verdict["findings"] if f["health"] in BAD]
+        more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
         table.add_row(
             Text(f"  {plain(verdict['check'])}"),
             _health(verdict["health"]),
             Text(_duration(since / timedelta(seconds=1))),
             Text(
-                plain(verdict["reason"]),
+                plain(verdict["reason"]) + more,
                 style="dim" if verdict["health"] == "off" else "",
             ),
         )

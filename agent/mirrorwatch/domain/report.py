@@ -63,6 +63,11 @@ class Verdict:
         return self.findings[0].code if self.findings else None
 
     @property
+    def others(self) -> int:
+        """Number of findings beside the worst that are not ok."""
+        return sum(f.health > Health.OK for f in self.findings[1:])
+
+    @property
     def codes(self) -> tuple[str, ...]:
         """Codes of all findings, worst first."""
         return tuple(finding.code for finding in self.findings)
@@ -250,17 +255,15 @@ def conclude(
     evidence: Evidence,
 ) -> Verdict:
     """Make a verdict of the worst finding; the first of equals gives the
-    reason, and says how many more there are.
+    reason.
     """
     found = sorted(findings, key=lambda f: -f.health)
     worst = found[0]
-    others = sum(f.health > Health.OK for f in found[1:])
-    more = f" (and {others} more)" if others else ""
     return Verdict(
         flow=flow,
         check=check,
         health=worst.health,
-        reason=worst.title + more,
+        reason=worst.title,
         since=now,
         evidence=evidence,
         findings=tuple(found),

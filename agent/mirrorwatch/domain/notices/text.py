@@ -99,6 +99,8 @@ def _lines(notice: Notice, links: Links) -> Iterator[Line]:
         reason = verdict.reason
         if len(reason) > LONGEST_REASON:
             reason = reason[:LONGEST_REASON] + "..."
+        if verdict.others:
+            reason += f" (and {verdict.others} more)"
         text = f"{verdict.health.label}: {verdict.check}: {reason}"
         bad = verdict.health > Health.OK
         yield Line(text=text, link=links.runbook(change) if bad else None)
