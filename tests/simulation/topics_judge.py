@@ -331,6 +331,8 @@ class ConfigsRule(Rule):
             least = max(least, UNKNOWN)
         # It may be asked for configs of a copy that was just listed.
         unknown = hidden or refused or bool(world.target.denied)
+        # Nor is it forgotten at once where the copy was deleted.
+        unknown |= any(map(world.mirror.carries, world.source.denied_configs))
         return Bounds(least, most, unknown)
 
     def _denied(self) -> set[str]:
