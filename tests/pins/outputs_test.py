@@ -11,6 +11,7 @@ from .commands import commands
 from .notices import notices
 from .pinned import DATA, facts, pinned, plain
 from .seam import exposition, invoke, lines
+from .texts import texts
 
 GOLDEN = DATA.parent
 
@@ -40,6 +41,10 @@ PINNED = [*names("api"), *names("notices"), "commands"]
 @pytest.mark.parametrize("name", PINNED)
 def test_facts_are_what_they_were(name: str) -> None:
     assert facts(now()[name]) == pinned(name), CHANGED
+
+
+def test_texts_that_the_runbook_has_not_are_what_they_were() -> None:
+    assert texts() == pinned("texts"), CHANGED
 
 
 def test_everything_is_pinned() -> None:

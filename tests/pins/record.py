@@ -12,7 +12,8 @@ import structlog
 from .answers import answers
 from .commands import commands
 from .notices import notices
-from .pinned import write
+from .pinned import keep, write
+from .texts import texts
 
 __all__ = ["main"]
 
@@ -34,10 +35,16 @@ def record_commands() -> None:
     write("commands", commands())
 
 
+def record_texts() -> None:
+    """Pin the texts of findings that docs/runbook.md does not have."""
+    keep("texts", texts())
+
+
 RECORDERS = {
     "answers": record_answers,
     "notices": record_notices,
     "commands": record_commands,
+    "texts": record_texts,
 }
 
 
