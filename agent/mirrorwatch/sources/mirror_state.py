@@ -434,9 +434,12 @@ BATCH = 500
 """Records taken at once, to catch up quickly with a busy syncs topic."""
 
 POLL = 1.0
-"""Seconds to wait for records; positions are minutes old by nature. A fetch
-waits as long at the broker, twice as long as by default: it is answered at
-once when there is a record, and a topic's end is known after one in vain."""
+"""Seconds to wait for records; positions are minutes old by nature."""
+
+FETCH = 0.5
+"""Seconds that a fetch without records waits at the broker. A topic's end is
+known after one in vain: heartbeats and commits that come once a second would
+keep it from ever being known if it waited as long."""
 
 PAUSED = timedelta(seconds=10)
 """How much longer than it can take a step must take to show that the process
@@ -499,7 +502,7 @@ class TailWorker:
             properties,
             cluster=cluster.alias,
             read_committed=True,
-            own={"fetch.wait.max.ms": round(1000 * POLL)},
+            own={"fetch.wait.max.ms": round(1000 * FETCH)},
         )
         self._following: dict[str, tuple[str, set[int]]] = {}
         self._next: dict[str, tuple[str, dict[int, int]]] = {}
