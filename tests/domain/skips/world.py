@@ -137,7 +137,8 @@ class Mirror:
 
     def remove(self) -> None:
         """Compaction takes a record away that was copied."""
-        for offset in range(self.start, self.writers[0].at):
+        copied = min(self.writers[0].at, len(self.source))
+        for offset in range(self.start, copied):
             if self.source[offset] not in {MARK, None}:
                 self.source[offset] = None
                 self.source_compacted = True
