@@ -98,7 +98,9 @@ def test_a_position_that_expired(lab: Lab, tmp_path: Path) -> None:
             Health.CRITICAL,
             "position.expired-unread",
             check="position",
-            records=5,
+            # Its commits alone say where it was: it may have copied them.
+            records=0,
+            records_at_most=5,
         )
         lab.mirror.start()
         # Until another record comes, it commits nothing.
