@@ -49,7 +49,7 @@ class HeartbeatLatency:
     `None` if all that were seen are."""
 
     waited_unseen: bool = False
-    """Whether it may have waited for longer: nothing was read before it."""
+    """Lower bound only: nothing was read before it, so it may have waited."""
 
     @property
     def behind(self) -> timedelta:

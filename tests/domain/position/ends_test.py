@@ -58,12 +58,16 @@ def test_what_nobody_saw_expire_cannot_be_verified(world: Linked) -> None:
     world.find("unverifiable", topic="t", records=0, records_at_most=12)
 
 
-def test_a_position_of_before_the_target_was_cut_off_proves_no_loss(
-    world: Linked,
-) -> None:
+def expire_while_cut_off(world: Linked) -> None:
     world.answers["ldf"] = False
     world.source["t"].ends[0] = 200
     world.source["t"].starts[0] = 112
+
+
+def test_a_position_of_before_the_target_was_cut_off_proves_no_loss(
+    world: Linked,
+) -> None:
+    expire_while_cut_off(world)
     world.tick(60)
     assert world.reset().at_most
 
@@ -71,9 +75,7 @@ def test_a_position_of_before_the_target_was_cut_off_proves_no_loss(
 def test_a_target_that_is_back_is_read_before_a_loss_is_proved(
     world: Linked,
 ) -> None:
-    world.answers["ldf"] = False
-    world.source["t"].ends[0] = 200
-    world.source["t"].starts[0] = 112
+    expire_while_cut_off(world)
     world.tick(3)
     world.answers["ldf"] = True
     world.target["t"].ends[0] = 200
@@ -86,9 +88,7 @@ def test_a_target_that_is_back_is_read_before_a_loss_is_proved(
 def test_a_mirror_that_is_found_stopped_has_lost_what_expired(
     world: Linked,
 ) -> None:
-    world.answers["ldf"] = False
-    world.source["t"].ends[0] = 200
-    world.source["t"].starts[0] = 112
+    expire_while_cut_off(world)
     world.tick(3)
     world.answers["ldf"] = True
     world.tick(60)

@@ -757,3 +757,23 @@ def test_what_is_summed_up_stays_as_certain_as_it_was(
     expiry_world.find(
         "expired-unread", records=50, records_at_most=20, resets=7
     )
+
+
+def test_records_of_all_topics_add_up_to_what_expired(
+    expiry_world: World,
+) -> None:
+    overrun(expiry_world, 250)
+    reset = expiry_world.reset()
+    resets = tuple(
+        replace(reset, topic=f"t{n}", number=n) for n in range(1200)
+    )
+    expiry_world.seen = replace(expiry_world.seen, resets=resets)
+    found = [
+        f
+        for f in expiry_world.verdict().findings
+        if f.code == "position.expired-unread"
+    ]
+    assert {f.subject["topic"] for f in found} == {r.topic for r in resets}
+    assert sum(int(f.numbers["records"] or 0) for f in found) == (
+        1200 * reset.count
+    )

@@ -21,9 +21,6 @@ from .result import FindingKind
 __all__ = ["AuditLimits", "judge_audit"]
 
 
-_TOPICS_SHOWN = 100
-"""Findings of one code; their number `topics` has the count."""
-
 _CODES: dict[FindingKind, Code] = {
     "dropped": texts.DROPPED,
     "corrupted": texts.CORRUPTED,
@@ -177,7 +174,7 @@ def _find_errors(
 ) -> Iterator[Finding]:
     found = [t for t in night.topics if t.found.get(kind, 0)]
     worst_first = sorted(found, key=lambda t: -t.found[kind])
-    for topic in worst_first[:_TOPICS_SHOWN]:
+    for topic in worst_first:
         errors = [
             f
             for f in night.findings

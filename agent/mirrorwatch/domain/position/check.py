@@ -16,10 +16,6 @@ from .model import PositionObservation, Reset, ResetKind
 __all__ = ["PositionLimits", "judge_position"]
 
 
-_TOPICS_SHOWN = 100
-"""Findings of one code; their number `topics` has the count."""
-
-
 def health_of(reset: Reset) -> Health:
     """Return how bad a reset is."""
     if (
@@ -198,18 +194,15 @@ def _resets(
         code = _code_of(reset, seen)
         groups.setdefault((code, reset.topic), []).append(reset)
     topics = Counter(code for code, _ in groups)
-    named = Counter[Code]()
     for (code, _), resets in groups.items():
-        named[code] += 1
-        if named[code] <= _TOPICS_SHOWN:
-            yield code.found(
-                health_of(resets[0]),
-                _subject(resets),
-                topics=topics[code],
-                source=seen.source,
-                target=seen.target,
-                **_numbers(resets, proved),
-            )
+        yield code.found(
+            health_of(resets[0]),
+            _subject(resets),
+            topics=topics[code],
+            source=seen.source,
+            target=seen.target,
+            **_numbers(resets, proved),
+        )
 
 
 CODES = {

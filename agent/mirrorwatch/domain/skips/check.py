@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from itertools import islice
 from typing import ClassVar
 
 from ..finding import Code, Finding, Health
@@ -21,10 +20,6 @@ from .model import (
 )
 
 __all__ = ["SkipsLimits", "judge_skips"]
-
-
-_TOPICS_SHOWN = 100
-"""Findings of one code; their number `topics` has the count."""
 
 
 def _totals(seen: SkipsObservation | None) -> Evidence:
@@ -155,7 +150,7 @@ def _find_counted(
     for event, count in reversed(counts):
         if count and event.kind in _KINDS[code.name]:
             topics.setdefault(event.topic, []).append((event, count))
-    for topic, those in islice(topics.items(), _TOPICS_SHOWN):
+    for topic, those in topics.items():
         kinds = Counter[str]()
         for event, count in those:
             kinds[event.kind.value] += count
@@ -196,7 +191,7 @@ def _find_excesses(
 ) -> Iterator[Finding]:
     recent = [each for each in seen.excesses if each[1].at >= since]
     worst_first = sorted(recent, key=lambda each: -each[1].missing)
-    for topic, excess in worst_first[:_TOPICS_SHOWN]:
+    for topic, excess in worst_first:
         yield texts.FILTER_EXCEEDED.found(
             Health.CRITICAL,
             {"topic": topic},
@@ -215,7 +210,7 @@ def _find_doubts(
     for each in sorted(seen.suspicions, key=lambda s: -s.count):
         if not each.filtered:
             topics.setdefault(each.topic, []).append(each)
-    for topic, those in islice(topics.items(), _TOPICS_SHOWN):
+    for topic, those in topics.items():
         yield texts.SUSPECTED.found(
             Health.WARNING,
             topic_subject(topic, (s.partition for s in those)),
@@ -240,7 +235,7 @@ def _find_foreign(
 ) -> Iterator[Finding]:
     recent = [each for each in seen.foreign if each[1].at >= since]
     newest_first = sorted(recent, key=lambda each: each[1].at)[::-1]
-    for topic, found in newest_first[:_TOPICS_SHOWN]:
+    for topic, found in newest_first:
         yield texts.FOREIGN_PRODUCER.found(
             Health.WARNING,
             {"topic": topic},
