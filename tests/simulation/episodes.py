@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from random import Random
 
-from .cluster import OPEN, Kind, Log, Record
+from .cluster import Kind, Log, Record
 from .mirrormaker import OFFSETS, SYNCS
 from .world import World
 
@@ -355,28 +355,21 @@ def _begin(world: World, step: Step) -> None:
     if log is None or log.leader is None or log.open_from is not None:
         return
     log.open_from = log.end
+    at = world.source.milliseconds()
     for n in range(5):
         key = b"t%d" % n if world.keys.get(step.topic) else None
-        log.append(Record(key, OPEN, world.source.milliseconds()))
+        log.append(Record(key, b"t", at, in_transaction=True))
 
 
 def _end(world: World, step: Step, *, aborts: bool) -> None:
     log = world.source.log(step.topic, step.partition)
-    if log is None or log.open_from is None:
-        return
-    if aborts:
-        log.abort(log.open_from)
-    log.append(Record(None, None, world.source.milliseconds(), Kind.MARKER))
-    log.open_from = None
+    if log is not None:
+        log.end_transaction(world.source.milliseconds(), aborts=aborts)
 
 
 def _end_all(world: World, _: Step) -> None:
     for log in _source_logs(world):
-        if log.open_from is not None:
-            log.append(
-                Record(None, None, world.source.milliseconds(), Kind.MARKER)
-            )
-            log.open_from = None
+        log.end_transaction(world.source.milliseconds(), aborts=False)
 
 
 def _write_foreign(world: World, step: Step) -> None:

@@ -108,7 +108,7 @@ class Partition:
     failed: list[Record] = field(default_factory=list)
     """Records that failed to be written since the last commit."""
 
-    idle: tuple[Log, int, int, int | None] | None = None
+    idle: tuple[Log, tuple[object, ...]] | None = None
     """The log when it was last read to its end."""
 
 
@@ -443,7 +443,7 @@ class SimMirror:
         log = self.source.log(topic, partition)
         if log is None:
             return
-        looks = log, log.start, log.end, log.open_from
+        looks = log, log.state
         if part.idle == looks:
             return
         copies = self.target.log(self.settings.naming(topic), partition)
@@ -514,7 +514,7 @@ class SimMirror:
             position = self._first(key, log)
         elif part.epoch is not None and part.epoch < log.epoch:
             # It asks the new leader where their logs part, and goes there.
-            position = min(position, max(log.diverged, log.start))
+            position = min(position, log.end_of(part.epoch))
         # In a recreated topic it goes on where it was, too.
         leaves = part.log is not None and part.log is not log
         part.epoch, part.log = log.epoch, log
