@@ -376,7 +376,7 @@ class SimAdmin(_Lister):
                     leader=None
                     if log.leader is None
                     else SimpleNamespace(id=log.leader),
-                    replicas=[1],
+                    replicas=list(range(1, self._cluster.size + 1)),
                 )
                 for n, log in enumerate(found.logs)
             ],

@@ -363,15 +363,21 @@ class SimCluster:
     """
 
     def __init__(
-        self, alias: str, schedule: Schedule, brokers: int = 1
+        self,
+        alias: str,
+        schedule: Schedule,
+        *,
+        brokers: int = 1,
+        segment: int = 1,
+        ahead: float = 0.0,
     ) -> None:
         self.alias = alias
         self.schedule = schedule
         self.id = f"cluster-{alias}"
         self.size = brokers
         self.brokers = list(range(1, brokers + 1))
-        self.ahead = 0.0
-        self.segment = 1
+        self.ahead = ahead
+        self.segment = segment
         self.topics: dict[str, SimTopic] = {}
         self.groups: dict[str, SimGroup] = {}
         self.reachable: bool | None = True
