@@ -283,7 +283,7 @@ ASKED_AFTER = 15.0
 """Seconds within which an agent has asked whether a log was truncated: it
 looks more seldom here than in reality."""
 
-ELECTED_AFTER, CAUGHT_UP_AFTER = 6.0, 5.0
+ELECTED_AFTER, CAUGHT_UP_AFTER = 6.0, 10.0
 """Seconds until a lost leader is replaced, and until the high watermark of the
 new one has caught up."""
 

@@ -118,7 +118,7 @@ class World:
                 "tail": tails or coarse,
             },
         )
-        self.source.create(CANARY, 1)
+        self.source.create(CANARY, self.site.brokers)
         family = FAMILIES[kind]
         self.mirror = family.mirror(
             self.source,
