@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from mirrorwatch.domain.report import Health
+from tests.simulation.cluster import Kind
 from tests.simulation.episodes import Step, do
 from tests.simulation.mirrormaker import MirrorSettings
 from tests.simulation.scenarios import (
@@ -76,6 +77,17 @@ def test_what_is_dropped_at_a_site_is_found(name: str) -> None:
         drop(world, "a", 5)
         world.run(10 * MINUTE)
         expect_dropped(world, "a", 5)
+
+
+def test_producers_commit_and_abort_by_the_clock_of_their_site() -> None:
+    with World(1, site=Site(transactional=True, clocks=(60, -60))) as world:
+        (log,) = world.source.create("a", 1).logs
+        world.traffic("a", per_second=1)
+        world.run(5 * MINUTE)
+        found = {record.kind for _, record in log.span(0, log.end)}
+        assert found == {Kind.DATA, Kind.ABORTED, Kind.MARKER}
+        apart = world.source.milliseconds() - world.target.milliseconds()
+        assert apart == 120_000
 
 
 def test_retention_deletes_whole_segments_and_what_was_unread_is_told() -> (
