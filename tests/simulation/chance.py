@@ -184,7 +184,7 @@ def _at_site(plan: Plan) -> Plan:
     mm2 = plan.kind == "mirrormaker2"
     drawn = draw_site(plan.seed, plan.length, mm2=mm2)
     # Ten tasks need as many partitions.
-    wide = {"wide": Topic(10, 0.05)} if drawn.mirror else {}
+    wide = {"wide": Topic(10, 0.05)} if "tasks" in drawn.mirror else {}
     return replace(
         plan,
         topics={**plan.topics, **wide},

@@ -265,7 +265,8 @@ class Log:
         """
         newest: dict[bytes | None, int] = {}
         for offset, record in self.span(self.start, self.stable_end):
-            newest[record.key] = offset
+            if record.kind is Kind.DATA:
+                newest[record.key] = offset
         removed = 0
         for offset, record in self.span(self.start, keep_from):
             if (
@@ -353,8 +354,10 @@ class SimCluster:
         Topics that one listing leaves out, as metadata in motion does.
     throttled
         Topics of which no consumer is given records for now.
+    brokers
+        Ids of those that are up, of `size`.
     ahead
-        Seconds by which the brokers' clocks are ahead.
+        Seconds by which their clocks are ahead.
     segment
         Records of one segment of a log.
     stalled

@@ -3,10 +3,9 @@
 What is modelled: positions and when they are committed, offset syncs and when
 they are written (``MirrorSourceTask.PartitionState``, Kafka 3.5 and later),
 restarts and what they read again, tasks of several workers, positions out of
-range, topic refresh,
-truncation and epochs, zombies, transactions of its own, transforms that drop
-and alter records, topic configs that are synced, heartbeats, and what Connect
-keeps in its internal topics.
+range, topic refresh, truncation and epochs, zombies, transactions of its own,
+transforms that drop and alter records, topic configs that are synced,
+heartbeats, and what Connect keeps in its internal topics.
 """
 
 import json

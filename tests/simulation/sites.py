@@ -14,12 +14,12 @@ __all__ = ["SITE_FEATURES", "DrawnSite", "draw_site"]
 
 MINUTE = 60.0
 
-TASKS = "ten tasks"
+TASKS, TRANSACTIONS = "ten tasks", "transactional producers"
 SITE_FEATURES = {
     TASKS: 0.25,  # of worlds of MirrorMaker 2, which are half of them
     "clocks apart": 0.13,
     "retention by segments": 0.13,
-    "transactional producers": 0.13,
+    TRANSACTIONS: 0.13,
     "two brokers": 0.13,
 }
 """Share of worlds that have each: half have none."""
@@ -51,6 +51,9 @@ def draw_site(seed: int, length: float, *, mm2: bool) -> DrawnSite:
     has = {n for n, share in SITE_FEATURES.items() if random.random() < share}
     if not mm2:
         has.discard(TASKS)
+    mirror: dict[str, Any] = {"tasks": 10} if TASKS in has else {}
+    if TRANSACTIONS in has and random.random() < 0.4:
+        mirror["committed"] = True
     steps: list[Step] = []
     for name, fault in (("two brokers", _lost_broker), (TASKS, _lost_worker)):
         for _ in range(random.choice([0, 1, 2]) if name in has else 0):
@@ -66,11 +69,11 @@ def draw_site(seed: int, length: float, *, mm2: bool) -> DrawnSite:
             clocks=random.choice([(60, 0), (0, 60), (-60, 0), (0, -60)])
             if "clocks apart" in has
             else (0, 0),
-            transactional="transactional producers" in has,
+            transactional=TRANSACTIONS in has,
         ),
-        mirror={"tasks": 10} if TASKS in has else {},
+        mirror=mirror,
         steps=tuple(steps),
-        features=frozenset(has),
+        features=frozenset(has) | ({"committed"} & mirror.keys()),
     )
 
 
