@@ -224,7 +224,6 @@ class Log:
         del self._records[end - self._base :]
         self._cut_at, self._told_at = self.seen, None
         self.end = end
-        self.epochs = {e: n for e, n in self.epochs.items() if n < end}
         self.epoch += 1
         self.epochs[self.epoch] = end
         if self.open_from is not None and self.open_from >= end:
