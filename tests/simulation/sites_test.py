@@ -116,8 +116,8 @@ def test_retention_deletes_whole_segments_and_what_was_unread_is_told() -> (
 @pytest.mark.parametrize("side", ["source", "target"])
 @pytest.mark.parametrize("behind", [proof(0), 20])
 def test_a_lost_broker_loses_no_record(side: str, behind: int) -> None:
-    more = {"site": Site(brokers=2), "interval": 5}
-    with running("a", partitions=2, **more) as world:
+    site = Site(brokers=2)
+    with running("a", partitions=2, interval=5, site=site) as world:
         logs = getattr(world, side).topics["a"].logs
         since = world.schedule.elapsed
         happen(world, f"{side} broker is lost", amount=behind, seconds=1)
