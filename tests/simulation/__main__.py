@@ -19,7 +19,7 @@ from random import randrange
 
 from .chance import (
     FEATURES,
-    TOPICS_FROM,
+    SITES_FROM,
     ViolationError,
     draw,
     fails,
@@ -86,9 +86,9 @@ def main() -> int:
         return replay(chosen.seed)
     first = chosen.first
     if chosen.commit:
-        first = TOPICS_FROM + int(chosen.commit[:8], 16)
+        first = SITES_FROM + int(chosen.commit[:8], 16)
     elif first is None:
-        first = TOPICS_FROM + randrange(10**9)  # noqa: S311 - no secret
+        first = SITES_FROM + randrange(10**9)  # noqa: S311 - no secret
     listed = read_list(chosen.list) if chosen.list else []
     seeds = chain(
         listed, (n for n in count(first) if chosen.only in draw(n).kind)

@@ -33,6 +33,7 @@ from .groups_chance import (
 from .groups_judge import GroupsJudge
 from .judge import Judge, ViolationError
 from .mirrormaker import MirrorSettings
+from .sites import SITE_FEATURES, draw_site
 from .topics_episodes import (
     TOPICS_DEEDS,
     TOPICS_EPISODES,
@@ -41,7 +42,7 @@ from .topics_episodes import (
     add,
 )
 from .topics_judge import FactsJudge
-from .world import CANARY, World
+from .world import CANARY, Site, World
 
 __all__ = [
     "FAMILIES_FROM",
@@ -49,6 +50,7 @@ __all__ = [
     "GROUPS_FROM",
     "LATEST_FROM",
     "SHORT_FROM",
+    "SITES_FROM",
     "TOPICS_FROM",
     "WIDER_FROM",
     "Plan",
@@ -82,6 +84,9 @@ of those from `WIDER_FROM` on, with groups beside."""
 TOPICS_FROM = 12 * 10**9
 """Seed from which configs differ, topics are not created, a mirror is too slow
 for the retention, and heartbeats are written, too."""
+
+SITES_FROM = 14 * 10**9
+"""Seed from which clusters, producers and tasks may be those of real sites."""
 
 OTHERS = [kind for kind in FAMILIES if kind != "mirrormaker2"]
 
@@ -118,12 +123,14 @@ class Plan:
     groups: GroupsPlan | None = None
     starts_after: float = 0.0
     addition: Addition = field(default_factory=Addition)
+    site: Site = field(default_factory=Site)
     features: frozenset[str] = field(default_factory=frozenset)
 
 
 FEATURES = frozenset(
     {*EPISODES, *LATER_EPISODES, *LATEST_EPISODES, *FAMILIES}
     | TOPICS_EPISODES.keys()
+    | SITE_FEATURES.keys()
 ) | {
     "alters",
     "canary",
@@ -150,11 +157,15 @@ def draw(seed: int) -> Plan:
     if seed >= GROUPS_FROM:
         return _with_groups(draw(WIDER_FROM + seed - GROUPS_FROM), seed)
     plan = _draw(seed)
-    if seed < TOPICS_FROM:
-        return plan
+    if seed >= TOPICS_FROM:
+        plan = _with_topics(plan)
+    return _at_site(plan) if seed >= SITES_FROM else plan
+
+
+def _with_topics(plan: Plan) -> Plan:
     expiring = {n: t.partitions for n, t in plan.topics.items() if not t.keys}
     added = add(
-        seed,
+        plan.seed,
         expiring or {n: t.partitions for n, t in plan.topics.items()},
         plan.length,
         mm2=plan.kind == "mirrormaker2",
@@ -163,12 +174,29 @@ def draw(seed: int) -> Plan:
     return replace(
         plan,
         mirror={**plan.mirror, **added.mirror},
-        steps=tuple(
-            sorted((*plan.steps, *added.steps), key=lambda step: step.at)
-        ),
+        steps=_ordered(*plan.steps, *added.steps),
         addition=added,
         features=plan.features | added.features,
     )
+
+
+def _at_site(plan: Plan) -> Plan:
+    mm2 = plan.kind == "mirrormaker2"
+    drawn = draw_site(plan.seed, plan.length, mm2=mm2)
+    # Ten tasks need as many partitions.
+    wide = {"wide": Topic(10, 0.05)} if "tasks" in drawn.mirror else {}
+    return replace(
+        plan,
+        topics={**plan.topics, **wide},
+        mirror={**plan.mirror, **drawn.mirror},
+        steps=_ordered(*plan.steps, *drawn.steps),
+        site=drawn.site,
+        features=plan.features | drawn.features,
+    )
+
+
+def _ordered(*steps: Step) -> tuple[Step, ...]:
+    return tuple(sorted(steps, key=lambda step: step.at))
 
 
 def _draw(seed: int) -> Plan:
@@ -223,12 +251,7 @@ def _draw(seed: int) -> Plan:
         mirror=mirror,
         interval=random.choice([5, 15, 30, 30, 30]),
         length=length,
-        steps=tuple(
-            sorted(
-                (step for _, found in episodes for step in found),
-                key=lambda step: step.at,
-            )
-        ),
+        steps=_ordered(*(step for _, found in episodes for step in found)),
         kind=kind,
         canary=drawn["canary"],
         starts_after=random.choice([2.0, 10.0]) * MINUTE
@@ -246,7 +269,7 @@ def _with_groups(plan: Plan, seed: int) -> Plan:
         plan,
         seed=seed,
         groups=groups,
-        steps=tuple(sorted((*plan.steps, *steps), key=lambda step: step.at)),
+        steps=_ordered(*plan.steps, *steps),
         features=plan.features | {s.what for s in steps},
     )
 
@@ -331,6 +354,7 @@ def run(plan: Plan) -> World:
         interval=plan.interval,
         tails=SEEN,
         keeps_charts=plan.canary or plan.seed % CHARTS_EVERY == 0,
+        site=plan.site,
     ) as world:
         judge = make_judge(
             plan.kind,
@@ -431,6 +455,8 @@ def shrink(plan: Plan, most: int = 60) -> Plan:
 def _smaller(plan: Plan) -> Iterable[Plan]:
     for n in range(len(plan.steps)):
         yield replace(plan, steps=plan.steps[:n] + plan.steps[n + 1 :])
+    if plan.site != Site():
+        yield replace(plan, site=Site())
     used = {s.topic for s in plan.steps}
     for name in plan.topics:
         if name not in used and len(plan.topics) > 1:

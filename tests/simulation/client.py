@@ -376,7 +376,7 @@ class SimAdmin(_Lister):
                     leader=None
                     if log.leader is None
                     else SimpleNamespace(id=log.leader),
-                    replicas=[1],
+                    replicas=list(range(1, self._cluster.size + 1)),
                 )
                 for n, log in enumerate(found.logs)
             ],
@@ -408,7 +408,7 @@ class _Assigned:
     """Position at which its end was last reported."""
 
     failed: bool = False
-    idle: tuple[Log, int, int | None] | None = None
+    idle: tuple[Log, tuple[object, ...]] | None = None
     """The log when it was last read to its end."""
 
 
@@ -530,7 +530,7 @@ class SimConsumer(_Lister):
                 yield SimMessage(topic, partition, at.position, error_=found)
             return
         log = found
-        if at.idle is not None and at.idle == (log, log.end, log.open_from):
+        if at.idle == (log, log.state):
             return
         at.failed = False
         if log.leader is None:
@@ -560,7 +560,7 @@ class SimConsumer(_Lister):
         if not came:
             end = log.visible_end(committed=self._committed)
             at.position = max(at.position, end)
-            at.idle = log, log.end, log.open_from
+            at.idle = log, log.state
             if at.ended_at != at.position:
                 at.ended_at = at.position
                 yield SimMessage(

@@ -7,8 +7,7 @@ from uuid import UUID
 
 from .schedule import Schedule
 
-__all__ = ["OPEN", "Kind", "Log", "Record", "SimCluster", "SimGroup"]
-__all__ += ["SimTopic"]
+__all__ = ["Kind", "Log", "Record", "SimCluster", "SimGroup", "SimTopic"]
 
 
 class Kind(IntEnum):
@@ -44,6 +43,7 @@ class Record:
     """What it is a copy of, and where that is at the source."""
 
     offset: int = -1
+    in_transaction: bool = False
 
 
 Numbered = tuple[int, Record]
@@ -68,14 +68,17 @@ class Log:
         "_plain",
         "_records",
         "_told_at",
-        "diverged",
         "end",
         "epoch",
+        "epochs",
         "leader",
         "open_from",
         "outgrown",
+        "preferred",
         "seen",
+        "segment",
         "start",
+        "watermark",
     )
 
     def __init__(
@@ -86,11 +89,16 @@ class Log:
         self.start = 0
         self.end = 0
         self.leader: int | None = 1
+        self.preferred = 1
+        self.segment = 1
+        """Records of one segment: retention deletes whole ones."""
         self.open_from: int | None = None
         """First offset of the oldest open transaction."""
         self.epoch = 0
-        self.diverged = 0
-        """Where it was truncated last."""
+        self.epochs = {0: 0}
+        """First offsets by leader epoch."""
+        self.watermark: int | None = None
+        """High watermark of a new leader, while it is below the end."""
         self.seen = 0
         """The last end that the agent read."""
         self.outgrown = False
@@ -109,8 +117,28 @@ class Log:
         """The last stable offset."""
         return self.end if self.open_from is None else self.open_from
 
+    @property
+    def state(self) -> tuple[object, ...]:
+        """All on which depends what a consumer is given."""
+        return self.start, self.end, self.open_from, self.watermark
+
     def visible_end(self, *, committed: bool) -> int:
-        return self.stable_end if committed else self.end
+        end = self.stable_end if committed else self.end
+        if self.watermark is None:
+            return end
+        return max(self.start, min(end, self.watermark))
+
+    def end_of(self, epoch: int) -> int:
+        """Return where an epoch ends, as OffsetForLeaderEpoch answers."""
+        later = [first for e, first in self.epochs.items() if e > epoch]
+        return max(self.start, min(later, default=self.end))
+
+    def elect(self, leader: int, behind: int = 0) -> None:
+        """Elect a leader, whose high watermark may be behind."""
+        self.leader = leader
+        self.epoch += 1
+        self.epochs[self.epoch] = self.end
+        self.watermark = self.end - behind if behind else None
 
     def append(self, record: Record) -> int:
         """Write a record; return its offset."""
@@ -168,7 +196,9 @@ class Log:
         return found
 
     def expire(self, start: int) -> None:
-        """Delete what is below an offset."""
+        """Delete the segments below an offset."""
+        if start < self.end:
+            start -= start % self.segment
         start = min(max(start, self.start), self.end)
         gone = self.span(self.start, start)
         del self._records[: start - self._base]
@@ -193,8 +223,9 @@ class Log:
             record.cut = True
         del self._records[end - self._base :]
         self._cut_at, self._told_at = self.seen, None
-        self.end = self.diverged = end
+        self.end = end
         self.epoch += 1
+        self.epochs[self.epoch] = end
         if self.open_from is not None and self.open_from >= end:
             self.open_from = None
         return lost
@@ -205,12 +236,15 @@ class Log:
             record.unseen = True
         self._on_gone(self.span(self.start, self.end))
 
-    def abort(self, first: int) -> None:
-        """Abort the open transaction that began at an offset."""
-        self._plain = False
-        for _, record in self.span(first, self.end):
-            if record.value == OPEN:
+    def end_transaction(self, timestamp: int, *, aborts: bool) -> None:
+        """End the open transaction, if there is one, by a marker."""
+        if self.open_from is None:
+            return
+        for _, record in self.span(self.open_from, self.end):
+            if aborts and record.in_transaction:
                 record.kind = Kind.ABORTED
+        self.append(Record(None, None, timestamp, Kind.MARKER))
+        self.open_from = None
 
     def first_since(self, timestamp: int) -> tuple[int, int] | None:
         """Return offset and timestamp of the first record so young."""
@@ -230,7 +264,8 @@ class Log:
         """
         newest: dict[bytes | None, int] = {}
         for offset, record in self.span(self.start, self.stable_end):
-            newest[record.key] = offset
+            if record.kind is Kind.DATA:
+                newest[record.key] = offset
         removed = 0
         for offset, record in self.span(self.start, keep_from):
             if (
@@ -248,7 +283,9 @@ ASKED_AFTER = 15.0
 """Seconds within which an agent has asked whether a log was truncated: it
 looks more seldom here than in reality."""
 
-OPEN = b"t"
+ELECTED_AFTER, CAUGHT_UP_AFTER = 6.0, 10.0
+"""Seconds until a lost leader is replaced, and until the high watermark of the
+new one has caught up."""
 
 
 @dataclass
@@ -316,16 +353,33 @@ class SimCluster:
         Topics that one listing leaves out, as metadata in motion does.
     throttled
         Topics of which no consumer is given records for now.
+    brokers
+        Ids of those that are up, of `size`.
+    ahead
+        Seconds by which their clocks are ahead.
+    segment
+        Records of one segment of a log.
     stalled
         What producers gave up while calls hung: it is on its way, and is
         written once they do no longer.
     """
 
-    def __init__(self, alias: str, schedule: Schedule) -> None:
+    def __init__(
+        self,
+        alias: str,
+        schedule: Schedule,
+        *,
+        brokers: int = 1,
+        segment: int = 1,
+        ahead: float = 0.0,
+    ) -> None:
         self.alias = alias
         self.schedule = schedule
         self.id = f"cluster-{alias}"
-        self.brokers = [1]
+        self.size = brokers
+        self.brokers = list(range(1, brokers + 1))
+        self.ahead = ahead
+        self.segment = segment
         self.topics: dict[str, SimTopic] = {}
         self.groups: dict[str, SimGroup] = {}
         self.reachable: bool | None = True
@@ -407,11 +461,52 @@ class SimCluster:
         def gone(records: Iterable[Numbered]) -> None:
             self.on_gone((name, partition), records)
 
-        return Log(gone, lambda: self.schedule.elapsed)
+        log = Log(gone, lambda: self.schedule.elapsed)
+        log.segment = self.segment
+        led = (self._ids + partition) % len(self.brokers)
+        log.leader = log.preferred = self.brokers[led]
+        return log
+
+    def lose_broker(self, behind: int) -> None:
+        """Lose the last broker; others lead its partitions soon.
+
+        Parameters
+        ----------
+        behind
+            Records by which their high watermarks are behind at first.
+        """
+        if len(self.brokers) < 2:
+            return
+        lost = self.brokers.pop()
+        for log in self._logs():
+            if log.leader == lost:
+                log.leader = None
+        self.schedule.after(ELECTED_AFTER, lambda: self._elect(behind))
+
+    def return_broker(self, behind: int) -> None:
+        """Get it back, as the leader that it was."""
+        if len(self.brokers) < self.size:
+            self.brokers.append(len(self.brokers) + 1)
+            self._elect(behind)
+
+    def _elect(self, behind: int) -> None:
+        for log in self._logs():
+            leads = log.preferred in self.brokers
+            leader = log.preferred if leads else self.brokers[0]
+            if log.leader != leader:
+                log.elect(leader, behind)
+        self.schedule.after(CAUGHT_UP_AFTER, self._catch_up)
+
+    def _catch_up(self) -> None:
+        for log in self._logs():
+            log.watermark = None
+
+    def _logs(self) -> Iterable[Log]:
+        return [log for t in self.topics.values() for log in t.logs]
 
     def milliseconds(self) -> int:
         """Return the brokers' time."""
-        return int(self.schedule.now().timestamp() * 1000)
+        return int((self.schedule.now().timestamp() + self.ahead) * 1000)
 
     def append(
         self,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from random import Random
 
-from .cluster import OPEN, Kind, Log, Record
+from .cluster import Kind, Log, Record
 from .mirrormaker import OFFSETS, SYNCS
 from .world import World
 
@@ -250,12 +250,14 @@ MENDED = [
     "target is back",
     "brokers are up",
     "leaders are elected",
+    "brokers are complete",
     "transactions end",
     "all is listed",
     "topic is allowed",
     "topics are back",
     "answers are right",
     "answers are fast",
+    "tasks move",
     "mirror starts",
 ]
 """What is done to every world before it is left alone."""
@@ -286,10 +288,10 @@ def _stall_agent(world: World, step: Step) -> None:
     world.agent.frozen_until = world.schedule.elapsed + step.amount
 
 
-def _lead(world: World, step: Step, leader: int | None) -> None:
+def _lead(world: World, step: Step, *, is_led: bool) -> None:
     log = world.source.log(step.topic, step.partition)
     if log is not None:
-        log.leader = leader
+        log.leader = log.preferred if is_led else None
 
 
 def _source_logs(world: World) -> list[Log]:
@@ -298,7 +300,12 @@ def _source_logs(world: World) -> list[Log]:
 
 def _elect(world: World, _: Step) -> None:
     for log in _source_logs(world):
-        log.leader = 1
+        log.leader = log.preferred
+
+
+def _complete(world: World, step: Step) -> None:
+    for cluster in (world.source, world.target):
+        cluster.return_broker(int(step.amount))
 
 
 def _appear(world: World, step: Step) -> None:
@@ -355,28 +362,21 @@ def _begin(world: World, step: Step) -> None:
     if log is None or log.leader is None or log.open_from is not None:
         return
     log.open_from = log.end
+    at = world.source.milliseconds()
     for n in range(5):
         key = b"t%d" % n if world.keys.get(step.topic) else None
-        log.append(Record(key, OPEN, world.source.milliseconds()))
+        log.append(Record(key, b"t", at, in_transaction=True))
 
 
 def _end(world: World, step: Step, *, aborts: bool) -> None:
     log = world.source.log(step.topic, step.partition)
-    if log is None or log.open_from is None:
-        return
-    if aborts:
-        log.abort(log.open_from)
-    log.append(Record(None, None, world.source.milliseconds(), Kind.MARKER))
-    log.open_from = None
+    if log is not None:
+        log.end_transaction(world.source.milliseconds(), aborts=aborts)
 
 
 def _end_all(world: World, _: Step) -> None:
     for log in _source_logs(world):
-        if log.open_from is not None:
-            log.append(
-                Record(None, None, world.source.milliseconds(), Kind.MARKER)
-            )
-            log.open_from = None
+        log.end_transaction(world.source.milliseconds(), aborts=False)
 
 
 def _write_foreign(world: World, step: Step) -> None:
@@ -546,6 +546,9 @@ _DEEDS: Mapping[str, Callable[[World, Step], None]] = {
     "mirror freezes": _set(mirror_frozen=True),
     "mirror thaws": _set(mirror_frozen=False),
     "mirror rebalances": lambda w, _: w.mirror.rebalance(),
+    "worker dies": lambda w, _: w.mirror.lose_worker(),
+    "tasks move": lambda w, _: w.mirror.move_tasks(),
+    "worker is back": lambda w, _: w.mirror.return_worker(),
     "zombies are fenced": lambda w, _: w.mirror.fence(),
     "connector is renamed": lambda w, _: w.mirror.rename(),
     "allow-list narrows": _narrow,
@@ -586,9 +589,12 @@ _DEEDS: Mapping[str, Callable[[World, Step], None]] = {
     "copy is hidden": lambda w, s: w.target.hidden.add(w.remote(s.topic)),
     "offsets are hidden": _hide_internal,
     "all is listed": _list_all,
-    "leader is lost": lambda w, s: _lead(w, s, None),
-    "leader is elected": lambda w, s: _lead(w, s, 1),
+    "leader is lost": lambda w, s: _lead(w, s, is_led=False),
+    "leader is elected": lambda w, s: _lead(w, s, is_led=True),
     "leaders are elected": _elect,
+    "source broker is lost": lambda w, s: w.source.lose_broker(int(s.amount)),
+    "target broker is lost": lambda w, s: w.target.lose_broker(int(s.amount)),
+    "brokers are complete": _complete,
     "truncate": _truncate,
     "source topic is deleted": _delete_source,
     "source topic is back": _recreate_source,

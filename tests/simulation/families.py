@@ -136,9 +136,10 @@ class SimLink(SimMirror):
         copies = self.target.log(self.settings.naming(key[0]), key[1])
         if log is None or log.leader is None or copies is None:
             return
-        if self._epochs.setdefault(key, log.epoch) < log.epoch:
+        epoch = self._epochs.setdefault(key, log.epoch)
+        if epoch < log.epoch:
             self._epochs[key] = log.epoch
-            copies.truncate(log.diverged)
+            copies.truncate(log.end_of(epoch))
         if copies.end < log.start:
             while copies.end < log.start:
                 copies.append(NOTHING)

@@ -107,7 +107,7 @@ class SimReader:
         at = self.offsets.get(key, log.start)
         before, epoch = self._epochs.get(key, (log, log.epoch))
         if before is log and epoch < log.epoch:
-            at = min(at, max(log.diverged, log.start))
+            at = min(at, log.end_of(epoch))
         self._epochs[key] = log, log.epoch
         if not log.start <= at <= log.end:
             at = log.start  # auto.offset.reset=earliest

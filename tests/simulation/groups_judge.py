@@ -14,7 +14,7 @@ from mirrorwatch.domain.position.model import PositionObservation
 from mirrorwatch.domain.readers.model import ReadersObservation
 from mirrorwatch.domain.report import Health, Report, Verdict
 
-from .cluster import OPEN, Kind, Log
+from .cluster import Kind, Log
 from .groups import Checkpoint, Groups, Place, SimReader, read_syncs
 from .judge import MINUTE, Judge, ViolationError, find_fact
 from .mirrormaker import SYNCS
@@ -392,6 +392,6 @@ class GroupsJudge:
             for _, record in log.span(log.start, log.stable_end)
             if not record.copied
             and record.kind is Kind.DATA
-            and record.value != OPEN
+            and not record.in_transaction
             and not oracle.is_forgotten(record)
         ]

@@ -2,10 +2,10 @@
 
 What is modelled: positions and when they are committed, offset syncs and when
 they are written (``MirrorSourceTask.PartitionState``, Kafka 3.5 and later),
-restarts and what they read again, positions out of range, topic refresh,
-truncation and epochs, zombies, transactions of its own, transforms that drop
-and alter records, topic configs that are synced, heartbeats, and what Connect
-keeps in its internal topics.
+restarts and what they read again, tasks of several workers, positions out of
+range, topic refresh, truncation and epochs, zombies, transactions of its own,
+transforms that drop and alter records, topic configs that are synced,
+heartbeats, and what Connect keeps in its internal topics.
 """
 
 import json
@@ -30,6 +30,12 @@ CONFIGS = "mm2-configs.summit.internal"
 STATUS = "mm2-status.summit.internal"
 SYNCS = "mm2-offset-syncs.ldf.internal"
 COMPACTED = {"cleanup_policy": "compact"}
+
+WORKERS = 3
+"""Workers of a mirror with several tasks."""
+
+NOWHERE = -1
+"""Worker of a task whose own died."""
 
 HEARTBEATS = "heartbeats"
 HEARTBEAT_CONNECTOR = "MirrorHeartbeatConnector"
@@ -80,6 +86,9 @@ class MirrorSettings:
     heartbeats: float = 0.0
     """Seconds of ``emit.heartbeats.interval.seconds``; 0 for none."""
 
+    tasks: int = 1
+    """``tasks.max``."""
+
     naming: Callable[[str], str] = identity
     batch: int = 500
     poll: float = 1.0
@@ -105,10 +114,13 @@ class Partition:
     """Epoch of the log that it last read."""
 
     log: Log | None = None
+    orphaned: bool = False
+    """Its task's worker died, and no other has the task yet."""
+
     failed: list[Record] = field(default_factory=list)
     """Records that failed to be written since the last commit."""
 
-    idle: tuple[Log, int, int, int | None] | None = None
+    idle: tuple[Log, tuple[object, ...]] | None = None
     """The log when it was last read to its end."""
 
 
@@ -168,7 +180,12 @@ class SimMirror:
         oracle.carries = self.carries
         oracle.committed = settings.committed
         source.on_gone = oracle.gone
-        self._given: dict[str, str] | None = None
+        self._given: list[dict[str, str]] = []
+        self._hosts = [0]
+        """Worker of each task."""
+
+        self._workers = WORKERS
+        self._generation = 1
         self._create_topics()
 
     def _create_topics(self) -> None:
@@ -187,7 +204,8 @@ class SimMirror:
         life = self.life
         self._parts = {}
         self._zombies = []
-        self._given = None
+        self._given = []
+        self._workers = WORKERS
         self._store_connector()
         if self.settings.heartbeats:
             self.target.create(HEARTBEATS, 1, **COMPACTED)
@@ -262,6 +280,41 @@ class SimMirror:
         self._zombies.append(self._parts)
         self._parts = {key: Partition() for key in self._parts}
 
+    def lose_worker(self) -> None:
+        """Kill the last worker: its tasks copy nothing until they move."""
+        self._workers = WORKERS - 1
+        for task, host in enumerate(self._hosts):
+            if host == self._workers:
+                self._hosts[task] = NOWHERE
+                self._begin(task, orphaned=True)
+
+    def return_worker(self) -> None:
+        """Start it again: its tasks stop in good order, and come back."""
+        self._workers = WORKERS
+        if self.running and not self.frozen:
+            self._flush()
+        self.move_tasks()
+
+    def move_tasks(self) -> None:
+        """Give each task to a worker that lives, as Connect does after
+        ``scheduled.rebalance.max.delay.ms``.
+        """
+        self._generation += 1
+        for task, host in enumerate(self._hosts):
+            to = self._host(task)
+            if to != host and self.running:
+                self._hosts[task] = to
+                self._begin(task)
+                self._status(f"task-{self.connector}-{task}", "RUNNING", to)
+
+    def _host(self, task: int) -> int:
+        host = task % WORKERS
+        return host if host < self._workers else task % self._workers
+
+    def _begin(self, task: int, *, orphaned: bool = False) -> None:
+        for key in sorted(self._parts)[task :: len(self._hosts)]:
+            self._parts[key] = Partition(orphaned=orphaned)
+
     def fence(self) -> None:
         """End the tasks that were cut off."""
         self._zombies.clear()
@@ -285,9 +338,9 @@ class SimMirror:
         """
         self.stop()
         self.store(CONFIGS, f"connector-{self.connector}", None)
-        for what in ("connector", "task"):
-            number = "-0" if what == "task" else ""
-            self.store(STATUS, f"status-{what}-{self.connector}{number}", None)
+        self.store(STATUS, f"status-connector-{self.connector}", None)
+        for task in range(len(self._hosts)):
+            self.store(STATUS, f"status-task-{self.connector}-{task}", None)
         kept, self.committed = self.committed, {}
         self.connector += "2"
         # Whoever renames one sets its offsets before it starts.
@@ -341,12 +394,22 @@ class SimMirror:
         copies.configs = given | kept
 
     def _store_tasks(self, parts: Sequence[tuple[str, int]]) -> None:
-        """Say which partitions its task was given, if that changed."""
-        given = self._assignment(parts)
-        if given != self._given:
-            self._given = given
-            self._config(f"task-{self.connector}-0", self.properties() | given)
-            self.store(CONFIGS, f"commit-{self.connector}", {"tasks": 1})
+        """Deal partitions to tasks in turn, and say so, if that changed."""
+        count = max(1, min(self.settings.tasks, len(parts)))
+        given = [self._assignment(parts[n::count]) for n in range(count)]
+        if given == self._given:
+            return
+        restarts = count > 1 and bool(self._given)
+        self._given = given
+        self._hosts = [self._host(task) for task in range(count)]
+        for task, each in enumerate(given):
+            name = f"task-{self.connector}-{task}"
+            self._config(name, self.properties() | each)
+        self.store(CONFIGS, f"commit-{self.connector}", {"tasks": count})
+        if restarts:
+            self._flush()
+            self._parts = {key: Partition() for key in parts}
+            self._say("RUNNING")
 
     def _assignment(self, parts: Sequence[tuple[str, int]]) -> dict[str, str]:
         return {
@@ -412,10 +475,19 @@ class SimMirror:
         self.beat_at = self._schedule.elapsed
 
     def _say(self, state: str) -> None:
-        said = {"state": state, "worker_id": "summit->ldf", "generation": 1}
         for name in self._connectors():
-            self.store(STATUS, f"status-connector-{name}", said)
-            self.store(STATUS, f"status-task-{name}-0", said)
+            self._status(f"connector-{name}", state)
+            hosts = self._hosts if name == self.connector else [0]
+            for task, host in enumerate(hosts):
+                self._status(f"task-{name}-{task}", state, host)
+
+    def _status(self, what: str, state: str, host: int = 0) -> None:
+        said = {
+            "state": state,
+            "worker_id": f"127.0.0.1:{8083 + host}/summit->ldf",
+            "generation": self._generation,
+        }
+        self.store(STATUS, f"status-{what}", said)
 
     def _connectors(self) -> list[str]:
         beats = [HEARTBEAT_CONNECTOR] if self.settings.heartbeats else []
@@ -441,9 +513,9 @@ class SimMirror:
     def _copy_one(self, key: tuple[str, int], part: Partition) -> None:
         topic, partition = key
         log = self.source.log(topic, partition)
-        if log is None:
+        if log is None or part.orphaned:
             return
-        looks = log, log.start, log.end, log.open_from
+        looks = log, log.state
         if part.idle == looks:
             return
         copies = self.target.log(self.settings.naming(topic), partition)
@@ -514,7 +586,7 @@ class SimMirror:
             position = self._first(key, log)
         elif part.epoch is not None and part.epoch < log.epoch:
             # It asks the new leader where their logs part, and goes there.
-            position = min(position, max(log.diverged, log.start))
+            position = min(position, log.end_of(part.epoch))
         # In a recreated topic it goes on where it was, too.
         leaves = part.log is not None and part.log is not log
         part.epoch, part.log = log.epoch, log
@@ -576,11 +648,12 @@ class SimMirror:
             return
         part.told = (upstream, downstream)
         name = key[0].encode()
-        self.source.append(
-            SYNCS,
-            0,
-            struct.pack(">qq", upstream, downstream),
-            struct.pack(">h", len(name)) + name + struct.pack(">i", key[1]),
+        self.source.topics[SYNCS].logs[0].append(
+            Record(
+                struct.pack(f">h{len(name)}si", len(name), name, key[1]),
+                struct.pack(">qq", upstream, downstream),
+                self.target.milliseconds(),  # workers are at the target
+            )
         )
 
     def _flush(self) -> None:

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from .cluster import OPEN, Kind, Log, Numbered, Record
+from .cluster import Kind, Log, Numbered, Record
 
 __all__ = ["Loss", "Oracle"]
 
@@ -118,7 +118,7 @@ class Oracle:
         self.copies[key] += 1
         self.begun.add(key)
         self.repeats += bool(record.copied)
-        self.firsts[key[0]] += not record.copied and record.value != OPEN
+        self.firsts[key[0]] += not (record.copied or record.in_transaction)
         record.copied += 1
         self._lost.pop(id(record), None)
 

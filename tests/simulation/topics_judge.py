@@ -427,8 +427,10 @@ class RetentionRule(Rule):
                 ):
                     continue
                 told = self._told_age(log, last)
-                most = max(most, _left(kept, told * 1.05 + 30))
-                least = max(least, _left(kept, self._true_age(log)))
+                # The agent's clock is not that of the brokers.
+                apart = abs(source.ahead)
+                most = max(most, _left(kept, told * 1.05 + 30 + apart))
+                least = max(least, _left(kept, self._true_age(log) - apart))
         if unknown:
             least = min(least, UNKNOWN) if able <= self.late else UNKNOWN
         if is_new:

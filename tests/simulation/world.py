@@ -3,6 +3,7 @@
 import gc
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -12,15 +13,37 @@ from mirrorwatch.cli.run import YOUNG_OBJECTS
 
 from .agent import SimAgent
 from .client import Network, installed
-from .cluster import SimCluster
+from .cluster import Record, SimCluster
 from .families import FAMILIES
 from .mirrormaker import MirrorSettings
 from .oracle import Oracle
 from .schedule import Schedule
 
-__all__ = ["CANARY", "World"]
+__all__ = ["CANARY", "Site", "World"]
 
 CANARY = "mirrorwatch.canary"
+
+
+@dataclass(frozen=True)
+class Site:
+    """Clusters and producers, where they are not the plainest."""
+
+    brokers: int = 1
+    segment: int = 1
+    """Records of one segment of a log."""
+
+    clocks: tuple[float, float] = (0.0, 0.0)
+    """Seconds by which source and target are ahead of the agent."""
+
+    transactional: bool = False
+    """Whether producers write in transactions."""
+
+
+TRANSACTION = 2.0
+"""Seconds for which a transaction is open."""
+
+ABORTED = 0.2
+"""Share of transactions that are aborted."""
 
 
 @cache
@@ -52,6 +75,8 @@ class World:
         The same for all others, if it is another number.
     keeps_charts
         Whether the agent keeps what charts show.
+    site
+        What clusters and producers are like.
     """
 
     def __init__(
@@ -65,12 +90,24 @@ class World:
         coarse: float = 7.5,
         tails: float | None = None,
         keeps_charts: bool = True,
+        site: Site | None = None,
     ) -> None:
         _calm_collector()
         self.random = Random(seed)  # noqa: S311 - no secret
         self.schedule = Schedule()
-        self.source = SimCluster("summit", self.schedule)
-        self.target = SimCluster("ldf", self.schedule)
+        self.site = site or Site()
+        self.source, self.target = (
+            SimCluster(
+                alias,
+                self.schedule,
+                brokers=self.site.brokers,
+                segment=self.site.segment,
+                ahead=ahead,
+            )
+            for alias, ahead in zip(
+                ("summit", "ldf"), self.site.clocks, strict=True
+            )
+        )
         self.oracle = Oracle(lambda: self.schedule.elapsed)
         self.network = Network(
             self.schedule,
@@ -81,7 +118,7 @@ class World:
                 "tail": tails or coarse,
             },
         )
-        self.source.create(CANARY, 1)
+        self.source.create(CANARY, self.site.brokers)
         family = FAMILIES[kind]
         self.mirror = family.mirror(
             self.source,
@@ -158,16 +195,42 @@ class World:
         self._folder.cleanup()
 
     def produce(
-        self, topic: str, partition: int = 0, count: int = 1, keys: int = 0
+        self,
+        topic: str,
+        partition: int = 0,
+        count: int = 1,
+        keys: int = 0,
+        *,
+        in_transaction: bool = False,
     ) -> None:
         """Write records at the source, with one of some keys if wanted."""
         log = self.source.log(topic, partition)
         if log is None or log.leader is None:
             return
+        at = self.source.milliseconds()
         for _ in range(count):
             self._produced += 1
             key = b"%d" % (self._produced * 7 % keys) if keys else None
-            self.source.append(topic, partition, b"%d" % self._produced, key)
+            value = b"%d" % self._produced
+            log.append(Record(key, value, at, in_transaction=in_transaction))
+
+    def transact(
+        self, topic: str, partition: int, count: int, keys: int = 0
+    ) -> None:
+        """Write a transaction at the source, which ends some seconds later."""
+        log = self.source.log(topic, partition)
+        if log is None or log.leader is None:
+            return
+        if log.open_from is None:
+            log.open_from = log.end
+        self.produce(topic, partition, count, keys, in_transaction=True)
+        aborts = self.random.random() < ABORTED
+        self.schedule.after(
+            TRANSACTION,
+            lambda: log.end_transaction(
+                self.source.milliseconds(), aborts=aborts
+            ),
+        )
 
     def remote(self, topic: str) -> str:
         """Return how a topic is called at the target."""
@@ -192,8 +255,9 @@ class World:
 
         def write() -> None:
             found = None if self.quiet else self.source.topics.get(topic)
+            send = self.transact if self.site.transactional else self.produce
             for partition in range(len(found.logs) if found else 0):
-                self.produce(topic, partition, round(per_second * every), keys)
+                send(topic, partition, round(per_second * every), keys)
 
         self.schedule.every(lambda: every, write)
 
