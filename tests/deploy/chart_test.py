@@ -158,7 +158,7 @@ def test_rights_of_the_examples_are_those_of_the_command(
     side = "source" if site.endswith("-source") else "target"
     file = tmp_path / "config.yaml"
     file.write_text(yaml.safe_dump(about["config"]), encoding="utf-8")
-    words = ["acls", "--without-secrets", "--format", "strimzi"]
+    words = ["acls", "--format", "strimzi"]
     result = CliRunner().invoke(main, [*words, "--config", str(file)])
     assert result.exit_code == 0, result.output
     wanted = {
