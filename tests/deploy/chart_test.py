@@ -353,6 +353,26 @@ def test_files_of_the_configuration_are_mounted(site: str) -> None:
 
 
 @needs_helm
+@pytest.mark.parametrize("export", ["strimzi-v1beta2", "strimzi-v1"])
+def test_init_makes_values_that_the_chart_and_the_agent_take(
+    export: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "values.yaml"
+    given = ROOT / "tests" / "data" / "init" / f"{export}.yaml"
+    words = ["init", "--from-strimzi", str(given), "--helm", str(file)]
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 0, result.output
+    manifests = settings(render(file))
+    for manifest in manifests:
+        validate(manifest)
+    status, said = check_config(write_config(manifests, tmp_path))
+    assert status == 0, said
+    # The same of the values, before anything is rendered.
+    status, said = check_config(file)
+    assert status == 0, said
+
+
+@needs_helm
 @agents
 def test_pods_have_no_rights_that_they_do_not_need(site: str) -> None:
     for spec in pod_specs(render_site(site)):
@@ -402,6 +422,18 @@ ONE = "mirrorwatch runs as one process"
         ({"updateStrategy": {"type": "RollingUpdate"}}, ONE),
         ({"autoscaling": {"enabled": True}}, ONE),
         ({"config": None}, "config is missing"),
+        ({"image.repository": ""}, "image.repository is missing"),
+        (
+            {
+                "config.web": {
+                    "listen": "0.0.0.0:1",
+                    "bearer_tokens": {
+                        "a": "${file:/run/secrets/mirrorwatch/token}"
+                    },
+                }
+            },
+            "config names /run/secrets/mirrorwatch/token, which no item",
+        ),
         ({"config": "flows: ["}, "config is not YAML"),
         ({"config.web": {"listen": "127.0.0.1:8080"}}, "reached by nobody"),
         ({"config.web": {"listen": "0.0.0.0:0"}}, "port as a number"),
@@ -510,7 +542,7 @@ def test_a_secret_in_the_configuration_is_refused_and_not_printed(
     assert PLANTED not in str(raised.value)
     assert f"config.{key}" in str(raised.value)
     if not address:
-        assert render(values=given("${file:/run/secrets/mirrorwatch/one}"))
+        assert render(values=given("${file:/run/secrets/one}"))
 
 
 # Our own files in it.
@@ -574,7 +606,7 @@ def test_an_audit_by_kubernetes_follows_the_configuration() -> None:
     spec = job["jobTemplate"]["spec"]["template"]["spec"]
     (container,) = spec["containers"]
     assert container["args"] == ["audit", "run"]
-    assert container["image"].startswith("mirrorwatch-audit:")
+    assert container["image"].startswith("registry.example/mirrorwatch-audit:")
     result = CliRunner().invoke(main, [*container["args"], "--help"])
     assert result.exit_code == 0
     # The same volume, on the same node.
@@ -619,7 +651,7 @@ def test_the_agent_may_run_audits_itself() -> None:
     )
     deployment = find(manifests, "Deployment")["spec"]["template"]["spec"]
     (container,) = deployment["containers"]
-    assert container["image"].startswith("mirrorwatch-audit:")
+    assert container["image"].startswith("registry.example/mirrorwatch-audit:")
     assert container["resources"] == VALUES["audit"]["resources"]
     assert not [m for m in manifests if m["kind"] == "CronJob"]
 

@@ -92,6 +92,7 @@ def render(
     """Return the manifests that files of values and ``values`` make."""
     words: list[str | Path] = ["template", release, chart]
     words += ["--kube-version", KUBERNETES, "--namespace", "kafka"]
+    words += ["--set-json", 'image.repository="registry.example/mirrorwatch"']
     for file in files:
         words += ["--values", file]
     for key, value in (values or {}).items():
