@@ -234,7 +234,10 @@ def test_rights_are_known_before_the_password_is(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     flow: dict[str, Any] = {"source": "summit", "target": "ldf"}
     words = ["acls", "--config", str(path)]
-    path.write_text(yaml.safe_dump({"clusters": clusters, "flows": [flow]}))
+    receiver = {"name": "a", "kind": "slack", "url": "${file:/nowhere/hook}"}
+    sinks = {"notify": {"receivers": [receiver]}}
+    data = {"clusters": clusters, "flows": [flow], "sinks": sinks}
+    path.write_text(yaml.safe_dump(data))
     result = CliRunner().invoke(main, words)
     assert result.exit_code == 0, result.output
     assert result.output.strip() == run(tmp_path, {}, {}).strip()

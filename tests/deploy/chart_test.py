@@ -144,7 +144,7 @@ def value_paths(values: dict[str, Any], before: str = "") -> Iterator[str]:
 
 @sites
 def test_rights_of_the_examples_are_those_of_the_command(
-    site: str, tmp_path: Path
+    site: str,
 ) -> None:
     values: dict[str, Any] = {}
     for name in SITES[site]:
@@ -153,18 +153,13 @@ def test_rights_of_the_examples_are_those_of_the_command(
     if not users:
         return
     # The source's user is that of the configuration at the target.
-    about = yaml.safe_load(example(SITES[site][0].split("-")[0]).read_text())
-    flow = about["config"]["flows"][0]
+    file = example(SITES[site][0].split("-")[0])
+    flow = yaml.safe_load(file.read_text())["config"]["flows"][0]
     side = "source" if site.endswith("-source") else "target"
-    file = tmp_path / "config.yaml"
-    file.write_text(yaml.safe_dump(about["config"]), encoding="utf-8")
-    words = ["acls", "--format", "strimzi"]
+    words = ["acls", "--format", "strimzi", "--cluster", flow[side]]
     result = CliRunner().invoke(main, [*words, "--config", str(file)])
     assert result.exit_code == 0, result.output
-    wanted = {
-        one["metadata"]["labels"]["strimzi.io/cluster"]: one
-        for one in yaml.safe_load_all(result.stdout)
-    }[flow[side]]
+    wanted = yaml.safe_load(result.stdout)
     (user,) = users
     given, printed = (
         {
@@ -464,7 +459,8 @@ ONE = "mirrorwatch runs as one process"
             },
             "needs audit.spark.claim",
         ),
-        ({"vaultSecret.enabled": True}, "global.vaultSecretsPath"),
+        ({"vault.kind": "VaultSecret"}, "global.vaultSecretsPath"),
+        ({"ingress.kind": "Ingress"}, "ingress needs config.web.url"),
         ({"config.flow": []}, "flow"),
         ({"config.flows[0].chekcs": {}}, "chekcs"),
         ({"persistance": {}}, "persistance"),
@@ -676,6 +672,53 @@ def test_only_neighbours_and_prometheus_reach_the_page() -> None:
     assert policy["spec"]["policyTypes"] == ["Ingress", "Egress"]
     assert policy["spec"]["egress"][1:] == egress
     assert policy["spec"]["ingress"][0]["from"] == [{"podSelector": {}}]
+
+
+@needs_helm
+def test_the_page_is_behind_the_path_of_its_url() -> None:
+    manifests = render_site("phalanx")
+    name = find(manifests, "Service")["metadata"]["name"]
+    ingress = find(manifests, "GafaelfawrIngress")
+    (rule,) = ingress["template"]["spec"]["rules"]
+    assert rule["host"] == "usdfprod.example"
+    (path,) = rule["http"]["paths"]
+    assert path["path"] == "/mirrorwatch"
+    assert path["backend"]["service"] == {
+        "name": name,
+        "port": {"number": 8080},
+    }
+    policy = find(manifests, "NetworkPolicy")["spec"]
+    assert {
+        "namespaceSelector": {},
+        "podSelector": {"matchLabels": {"gafaelfawr.lsst.io/ingress": "true"}},
+    } in policy["ingress"][0]["from"]
+    # The same by an ingress of Kubernetes itself.
+    manifests = render_site("phalanx", values={"ingress.kind": "Ingress"})
+    assert find(manifests, "Ingress")["spec"]["rules"] == [rule]
+    (own,) = find(manifests, "NetworkPolicy")["spec"]["ingress"]
+    assert len(own["from"]) == 2
+
+
+@needs_helm
+def test_alerts_have_the_labels_of_the_site_beside_their_own() -> None:
+    plain = find(
+        render_site("phalanx", values={"rules.alertLabels": {}}),
+        "PrometheusRule",
+    )
+    labelled = find(
+        render_site("phalanx", values={"rules.alertLabels": {"team": "efd"}}),
+        "PrometheusRule",
+    )
+    alerts = 0
+    for one, two in zip(
+        plain["spec"]["groups"], labelled["spec"]["groups"], strict=True
+    ):
+        for old, new in zip(one["rules"], two["rules"], strict=True):
+            if "alert" in old:
+                alerts += 1
+                old["labels"] = {"team": "efd", **old["labels"]}
+            assert old == new
+    assert alerts
 
 
 @needs_helm

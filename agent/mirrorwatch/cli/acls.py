@@ -122,7 +122,9 @@ def command(path: Path, *, form: str, user: str, alias: str | None) -> None:
     Nothing is connected to, and no secret is read. The reason stands beside
     each right.
     """
-    config, unresolved = Config.from_file_unfollowed(path)
+    config, unresolved = Config.from_file_unfollowed(
+        path, without=("sinks", "web")
+    )
     names = [format_path(key) for key in unresolved if key[0] == "flows"]
     if config is None or names:
         raise click.UsageError(

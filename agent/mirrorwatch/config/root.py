@@ -1,6 +1,6 @@
 """The whole configuration: flows, their limits, and the rules between them."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -430,9 +430,16 @@ class Config(Model):
 
     @classmethod
     def from_file_unfollowed(
-        cls, path: Path
+        cls, path: Path, *, without: Collection[str] = ()
     ) -> tuple[Self | None, tuple[YamlPath, ...]]:
         """Check what stands in a YAML file, and follow no reference.
+
+        Parameters
+        ----------
+        path
+            The file.
+        without
+            Blocks at its top that are not loaded.
 
         Returns
         -------
@@ -446,6 +453,9 @@ class Config(Model):
             Raised if something that stands in the file is wrong.
         """
         document = _read(path)
+        if isinstance(document.data, dict):
+            kept = {k: v for k, v in document.data.items() if k not in without}
+            document = replace(document, data=kept)
         config, unfollowed = load_unfollowed(cls, document, _check_parts)
         if config is not None:
             config._keep(path, document)  # noqa: SLF001
