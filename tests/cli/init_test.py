@@ -19,7 +19,7 @@ from deploy.helm.values_schema import values_schema
 from mirrorwatch.cli import main
 from mirrorwatch.config import Config
 from mirrorwatch.domain.mirror_records import Companion
-from mirrorwatch.draft.properties import escape_value, parse_properties
+from mirrorwatch.draft.properties import parse_properties
 from mirrorwatch.mirrors.mirrormaker2 import MirrorMaker2
 from mirrorwatch.wiring.context import to_mirror
 from tests.support.http import serving
@@ -817,6 +817,3 @@ def test_properties_are_read_as_java_does() -> None:
         "k": "a=b:c",
     }
     assert found["i"].place.line == 10
-    pattern = r"a\.b"
-    again = parse_properties(f"x = {escape_value(pattern)}", "f")
-    assert again["x"].value == pattern

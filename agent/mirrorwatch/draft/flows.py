@@ -11,6 +11,7 @@ from pathlib import PurePath
 from typing import Any
 
 import yaml
+from javaproperties import escape
 
 from ..config import Config
 from ..config.base import (
@@ -41,7 +42,6 @@ from .model import (
     SecretFile,
     Settings,
 )
-from .properties import escape_value
 
 __all__ = ["draft_configuration"]
 
@@ -495,7 +495,7 @@ class _Flow:
         file, line, key = where.place
         at = f"{file}:{line}" if line else file
         if where.kind == "property":
-            yield f"{at}: {where.key} = {escape_value(value)}"
+            yield f"{at}: {where.key} = {escape(value)}"
         elif where.kind == "connector":
             yield f"{at}: {key}: {json.dumps(where.key)}: {json.dumps(value)}"
             yield "  and the same in its MirrorCheckpointConnector, if any"
