@@ -645,7 +645,6 @@ def test_values_of_the_chart_name_each_secret_and_user(
         assert user == {
             "name": "mirrorwatch",
             "cluster": "sasquatch",
-            "namespace": "efd",
             "authentication": {"type": "scram-sha-512"},
         }
         names = [acl["resource"]["name"] for acl in acls]
@@ -663,7 +662,12 @@ def test_a_file_of_several_secrets_or_another_namespace_is_made_by_hand(
     )
     before, kafka = text.split("  kind: Kafka\n")
     kafka = kafka.replace("namespace: efd", "namespace: kafka")
-    values, _ = values_of(tmp_path, f"{before}  kind: Kafka\n{kafka}")
+    text = f"{before}  kind: Kafka\n{kafka}"
+    text = text[: text.rindex("- apiVersion")]
+    values, result = values_of(tmp_path, text)
+    # Its user is made before the Secret is copied.
+    assert "kafka" not in values
+    assert "--cluster ldf" in result.stderr
     (secret,) = (
         s
         for s in values["secrets"]["from"]

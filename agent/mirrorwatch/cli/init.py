@@ -268,19 +268,15 @@ def _steps(
 def _helm_steps(draft: Draft, config: Config, file: Path) -> Iterator[Step]:
     place = f" --namespace {draft.namespace}" if draft.namespace else ""
     made = {user["cluster"] for user in find_users(draft, config)}
-    others = [
-        alias
+    commands = [
+        f"mirrorwatch acls --config {file} --cluster {alias}"
+        + (" --format strimzi" if cluster.kafka else "")
         for alias, cluster in draft.clusters.items()
         if cluster.kafka not in made
     ]
-    if others:
-        yield (
-            "Create the user, if it is missing, with these rights:",
-            [
-                f"mirrorwatch acls --config {file} --cluster {alias}"
-                for alias in others
-            ],
-        )
+    if commands:
+        title = "Create the user, if it is missing, with these rights:"
+        yield title, commands
     missing = find_missing(draft)
     if missing:
         files = " ".join(f"--from-file={each.name}" for each in missing)

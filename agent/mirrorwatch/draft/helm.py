@@ -59,18 +59,20 @@ def find_missing(draft: Draft) -> Sequence[SecretFile]:
 
 
 def find_users(draft: Draft, config: Config) -> Iterator[dict[str, Any]]:
-    """Yield the `KafkaUser` resources that do not exist yet, as values."""
+    """Yield the `KafkaUser` resources of the namespace that do not exist yet,
+    as values of the chart.
+    """
     rights = find_rights(config)
     for alias, cluster in draft.clusters.items():
         kafka = config.clusters[alias].kafka
         name = kafka.get("sasl.username")
         tls = "ssl.certificate.location" in kafka
-        if cluster.kafka is None or cluster.has_user or not (name or tls):
+        here = cluster.kafka and cluster.namespace == draft.namespace
+        if not here or cluster.has_user or not (name or tls):
             continue
         yield {
             "name": cluster.user,
             "cluster": cluster.kafka,
-            "namespace": cluster.namespace,
             "authentication": {"type": "scram-sha-512" if name else "tls"},
             "acls": to_strimzi_acls(rights[alias]),
         }
