@@ -40,11 +40,10 @@ def test_a_release_pushes_what_it_built_and_only_if_asked(
         )
         fake.chmod(0o755)
     folder = tmp_path / "dist"
+    words: list[str | Path] = [ROOT / "deploy" / "release.sh", REGISTRY]
+    words += [folder, *(["--push"] if push else [])]
     subprocess.run(
-        [
-            ROOT / "deploy" / "release.sh",
-            *(REGISTRY, folder, *(["--push"] * push)),
-        ],
+        words,
         env={**os.environ, "PATH": f"{fakes}:{os.environ['PATH']}"},
         check=True,
         capture_output=True,

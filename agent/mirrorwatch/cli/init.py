@@ -289,7 +289,7 @@ def _helm_steps(draft: Draft, config: Config, file: Path) -> Iterator[Step]:
         )
     image = "--set image.repository=REGISTRY/mirrorwatch"
     yield (
-        "Install, with the image that you built (docs/installation.md):",
+        "Install, with the image that you built (docs/release.md):",
         [f"helm install mirrorwatch {CHART}{place} --values {file} {image}"],
     )
     yield (
