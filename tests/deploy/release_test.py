@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
-from tests.deploy.charts import CHART, call_helm
+from mirrorwatch.cli import main
+from tests.deploy.charts import CHART, KUBERNETES, call_helm
 from tests.support.programs import program
 
 pytestmark = [pytest.mark.slow, pytest.mark.helm]
@@ -40,10 +42,10 @@ def test_a_release_pushes_what_it_built_and_only_if_asked(
         )
         fake.chmod(0o755)
     folder = tmp_path / "dist"
-    words: list[str | Path] = [ROOT / "deploy" / "release.sh", REGISTRY]
-    words += [folder, *(["--push"] if push else [])]
+    script: list[str | Path] = [ROOT / "deploy" / "release.sh", REGISTRY]
+    script += [folder, *(["--push"] if push else [])]
     subprocess.run(
-        words,
+        script,
         env={**os.environ, "PATH": f"{fakes}:{os.environ['PATH']}"},
         check=True,
         capture_output=True,
@@ -57,3 +59,11 @@ def test_a_release_pushes_what_it_built_and_only_if_asked(
     values = yaml.safe_load(call_helm("show", "values", package))
     assert values["image"]["repository"] == f"{REGISTRY}/mirrorwatch"
     assert values["audit"]["image"]["repository"] == ""
+    # The values of `init` install it as they are.
+    made = tmp_path / "values.yaml"
+    export = ROOT / "tests" / "data" / "init" / "strimzi-v1beta2.yaml"
+    words = ["init", "--from-strimzi", str(export), "--helm", str(made)]
+    assert CliRunner().invoke(main, words).exit_code == 0
+    version = ("--kube-version", KUBERNETES)
+    text = call_helm("template", "m", package, *version, "--values", made)
+    assert f"image: {REGISTRY}/mirrorwatch:0.1.0\n" in text
