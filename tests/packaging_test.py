@@ -311,7 +311,8 @@ def test_a_command_whose_package_is_missing_names_it(
     assert result.returncode == 2
     (line,) = result.stderr.splitlines()
     needs = f"mirrorwatch {command} needs the package {package}: "
-    assert line.startswith(f"Error: {needs}pip install {package}")
+    folder = package.replace("-", "_")
+    assert line.startswith(f"Error: {needs}pip install ./agent/{folder},")
 
 
 def test_the_image_is_made_of_files_that_are_there_and_sent() -> None:

@@ -1,6 +1,7 @@
 """Configuration -> agent: the only module that knows every class."""
 
 from functools import partial
+from urllib.parse import urlsplit
 
 from structlog.typing import FilteringBoundLogger
 
@@ -153,7 +154,10 @@ def build_agent(
         database=database,
         server=Server(
             protected(
-                app, config.web.allowed_hosts, _to_credentials(config.web)
+                app,
+                config.web.allowed_hosts,
+                _to_credentials(config.web),
+                urlsplit(config.web.url or "").path,
             ),
             config.web.host,
             config.web.port,

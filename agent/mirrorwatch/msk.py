@@ -98,6 +98,6 @@ def _generator() -> Any:
     except ImportError as e:
         raise ConfigError(
             f"sasl.mechanism {MECHANISM} needs the extra msk-iam: pip install "
-            "'mirrorwatch[msk-iam]'"
+            "'.[msk-iam]' in a checkout"
         ) from e
     return MSKAuthTokenProvider.generate_auth_token

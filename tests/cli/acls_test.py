@@ -201,6 +201,30 @@ def test_each_command_has_its_reason_before_it(tmp_path: Path) -> None:
         assert "--allow-principal User:watcher " in lines[number]
 
 
+def test_rights_of_one_cluster_are_printed(tmp_path: Path) -> None:
+    printed = run(tmp_path, {}, {}, "--cluster", "ldf")
+    assert "# ldf: " in printed
+    assert "# summit: " not in printed
+
+
+@pytest.mark.parametrize(
+    ("login", "kind"), [("sasl.username", "scram-sha-512"), ("x", "tls")]
+)
+def test_a_user_logs_in_as_the_configuration_says(
+    tmp_path: Path, login: str, kind: str
+) -> None:
+    kafka = {"bootstrap.servers": "a:1", login: "me"}
+    clusters = {alias: {"kafka": kafka} for alias in ("summit", "ldf")}
+    output = run(tmp_path, {"clusters": clusters}, {}, "--format", "strimzi")
+    for user in yaml.safe_load_all(output):
+        assert user["spec"]["authentication"] == {"type": kind}
+        resources = [
+            str(acl["resource"])
+            for acl in user["spec"]["authorization"]["acls"]
+        ]
+        assert len(resources) == len({*resources})
+
+
 def test_rights_are_known_before_the_password_is(tmp_path: Path) -> None:
     secret = {"sasl.password": "${file:/nowhere/password}"}
     clusters = {
@@ -209,8 +233,11 @@ def test_rights_are_known_before_the_password_is(tmp_path: Path) -> None:
     }
     path = tmp_path / "config.yaml"
     flow: dict[str, Any] = {"source": "summit", "target": "ldf"}
-    words = ["acls", "--config", str(path), "--without-secrets"]
-    path.write_text(yaml.safe_dump({"clusters": clusters, "flows": [flow]}))
+    words = ["acls", "--config", str(path)]
+    receiver = {"name": "a", "kind": "slack", "url": "${file:/nowhere/hook}"}
+    sinks = {"notify": {"receivers": [receiver]}}
+    data = {"clusters": clusters, "flows": [flow], "sinks": sinks}
+    path.write_text(yaml.safe_dump(data))
     result = CliRunner().invoke(main, words)
     assert result.exit_code == 0, result.output
     assert result.output.strip() == run(tmp_path, {}, {}).strip()

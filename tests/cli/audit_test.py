@@ -102,7 +102,7 @@ def test_a_window_is_parted_at_whole_milliseconds_as_records_are() -> None:
 
 def test_a_package_that_is_missing_is_named_with_the_remedy() -> None:
     with pytest.raises(
-        AuditError, match=r"needs not_there: pip install 'mirrorwatch\[spark"
+        AuditError, match=r"needs not_there: pip install '.\[spark"
     ):
         require("json", "not_there")
 

@@ -9,18 +9,20 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import jsonschema
 import pytest
 import trustme
 import yaml
 from click.testing import CliRunner, Result
 
+from deploy.helm.values_schema import values_schema
 from mirrorwatch.cli import main
 from mirrorwatch.config import Config
 from mirrorwatch.domain.mirror_records import Companion
-from mirrorwatch.draft.properties import escape_value, parse_properties
+from mirrorwatch.draft.properties import parse_properties
 from mirrorwatch.mirrors.mirrormaker2 import MirrorMaker2
 from mirrorwatch.wiring.context import to_mirror
-from tests.support.http import serving, serving_connect
+from tests.support.http import serving
 
 EXAMPLES = Path(__file__).parents[1] / "data" / "init"
 
@@ -55,20 +57,10 @@ summit->ldf.enabled = true
 
 IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
 
-UNQUOTABLE = """sourceConnector: {}
-    topicsPattern: ghp_hunter2hunter2hunter2"""
-
 ACTIVE_ACTIVE = f"""{DEDICATED}
 ldf->summit.enabled = true
 replication.policy.class = {IDENTITY}
 """
-
-
-@pytest.fixture(autouse=True)
-def worker_topics(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Set what Connect's REST API does not report."""
-    monkeypatch.setenv("CONNECT_OFFSETS_TOPIC", "connect-offsets")
-    monkeypatch.setenv("CONNECT_CONFIGS_TOPIC", "connect-configs")
 
 
 def init(*options: str, text: str | None = None) -> Result:
@@ -275,8 +267,6 @@ def test_a_dedicated_mirror_is_read_as_it_reads_itself(tmp_path: Path) -> None:
         "separator": "_",
         "topics": {
             "offsets": "mm2-own-offsets",
-            "syncs": "mm2-offset-syncs.summit.internal",
-            "checkpoints": "summit.checkpoints.internal",
         },
         "syncs_location": "target",
     }
@@ -304,8 +294,8 @@ def test_connectors_without_alias_are_read_and_no_other_is_looked_at(
         "source_alias": "",
         "separator": "",
         "topics": {
-            "offsets": "${env:CONNECT_OFFSETS_TOPIC}",
-            "configs": "${env:CONNECT_CONFIGS_TOPIC}",
+            "offsets": "connect-offsets",
+            "configs": "connect-configs",
         },
         "connect": {"url": url},
     }
@@ -371,32 +361,6 @@ def test_a_connector_without_a_target_alias_has_kafkas_default(
     ]
     for flow in Config.from_file(tmp_path / "mirrorwatch.yaml").flows:
         assert flow.mirror.target_alias == "target"
-
-
-@pytest.mark.parametrize(
-    ("version", "exclude", "asked"),
-    [
-        ("3.9.2", ["evt.*"], False),
-        ("4.3.1", None, True),
-        # Of Confluent, which counts otherwise: Kafka 3.9.
-        ("7.9.0-ccs", ["evt.*"], False),
-    ],
-)
-def test_what_kafka_4_does_not_exclude_is_asked(
-    tmp_path: Path, version: str, exclude: list[str] | None, *, asked: bool
-) -> None:
-    said = connectors_of(copier=("Source", {"topics.blacklist": "evt.*"}))
-    with serving_connect(json.loads(said), version) as url:
-        data, result = made(tmp_path, "--from-connect", url)
-    assert data["flows"][0]["topics"].get("exclude") == exclude
-    line = "flows[0].topics.include: whether what topics.blacklist excludes"
-    assert (line in result.stderr) == asked
-    assert "carries the canary topic as it is" in result.stderr
-    # Where the version is not known, or is older, for the day of the upgrade.
-    written = (tmp_path / "mirrorwatch.yaml").read_text()
-    assert (
-        "Kafka 4.0 and newer ignore topics.blacklist" in written
-    ) is not asked
 
 
 def test_flows_of_one_pair_keep_their_checkpoints(tmp_path: Path) -> None:
@@ -486,22 +450,48 @@ def test_what_the_mirror_is_told_decides(
 def test_the_filter_that_has_the_canary_stays_as_it_is(tmp_path: Path) -> None:
     data, result = made_of(tmp_path, STRIMZI)
     assert data["flows"][0]["topics"]["include"] == [".*"]
-    assert "carries the canary topic as it is" in result.stderr
+    assert "mirror's filter" not in result.stderr
 
 
 def test_a_filter_that_excludes_the_canary_is_told(tmp_path: Path) -> None:
     _, result = made_of(tmp_path, f"{DEDICATED}\ntopics.exclude = mirror.*")
     assert "flows[0].topics.exclude: how the canary gets" in result.stderr
-    assert "carries the canary topic" not in result.stderr
 
 
-def test_a_filter_class_of_its_own_is_not_said_to_have_the_canary(
-    tmp_path: Path,
+@pytest.mark.parametrize(
+    ("lines", "path"),
+    [
+        ("topic.filter.class = com.acme.Filter", "flows[0].topics"),
+        ("transforms = drop", "flows[0].topics"),
+        ("replication.policy.class = com.acme.Policy", "flows[0].naming"),
+        ("emit.offset-syncs.enabled = false", "flows[0].mirror"),
+        (
+            "summit.security.protocol = SASL_PLAINTEXT",  # GSSAPI
+            'clusters.summit.kafka["sasl.mechanism"]',
+        ),
+    ],
+)
+def test_what_cannot_be_known_is_asked(
+    tmp_path: Path, lines: str, path: str
 ) -> None:
-    lines = "topics = .*\ntopic.filter.class = com.acme.Filter"
     _, result = made_of(tmp_path, f"{DEDICATED}\n{lines}\n")
-    assert "flows[0].topics: what com.acme.Filter lets" in result.stderr
-    assert "carries the canary topic" not in result.stderr
+    assert f"Not known: {path}: " in result.stderr
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ldf.bootstrap.servers = ${file:/a:brokers}",
+        "topics = ${env:TOPICS}",
+        "ldf.offset.storage.topic = ${env:OFFSETS}",
+        "offset-syncs.topic.location = ${file:/run/site:location}",
+    ],
+)
+def test_what_only_the_worker_can_resolve_is_refused_with_its_place(
+    tmp_path: Path, line: str
+) -> None:
+    said = refused(tmp_path, f"{DEDICATED}{line}\n")
+    assert f"FILE:6: {line.partition(' ')[0]}: refers to a" in said
 
 
 def test_sources_of_one_target_have_canaries_of_their_own(
@@ -516,91 +506,6 @@ def test_sources_of_one_target_have_canaries_of_their_own(
     data, _ = made_of(tmp_path, text)
     canaries = [flow["canary"]["topic"] for flow in data["flows"]]
     assert len({*canaries}) == 2
-
-
-def test_what_only_the_worker_knows_is_asked_of_the_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SUMMIT_BROKERS", "real.example:9092")
-    monkeypatch.setenv("SUMMIT_LDF_INCLUDE", "lsst.*")
-    monkeypatch.setenv("SUMMIT_LDF_TOPIC_FORMAT", "x-${topic}")
-    text = DEDICATED.replace("summit.example:9092", "${file:/a:brokers}")
-    text += "topics = ${env:TOPICS}\nreplication.policy.class = com.Own\n"
-    data, result = made_of(tmp_path, text)
-    kafka = data["clusters"]["summit"]["kafka"]
-    assert kafka["bootstrap.servers"] == "${env:SUMMIT_BROKERS}"
-    (flow,) = data["flows"]
-    assert flow["topics"]["include"] == "${env:SUMMIT_LDF_INCLUDE}"
-    assert flow["naming"] == {"format": "${env:SUMMIT_LDF_TOPIC_FORMAT}"}
-    assert result.stderr.count("Set in the environment") == 3
-    assert result.stderr.count("Not known") == 3
-
-
-def test_references_in_names_of_topics_become_variables(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SUMMIT_LDF_OFFSETS_TOPIC", "offsets-of-efd")
-    monkeypatch.setenv("SUMMIT_LDF_STATUS_TOPIC", "status-of-efd")
-    monkeypatch.setenv("SUMMIT_LDF_SYNCS_LOCATION", "target")
-    monkeypatch.setenv("SUMMIT_LDF_EXCLUDE", "a.*, b.*")
-    lines = """
-        ldf.offset.storage.topic = ${env:OFFSETS}
-        status.storage.topic = status-${file:/run/site:name}
-        config.storage.topic = configs
-        offset-syncs.topic.location = ${file:/run/site:location}
-        topics.exclude = ${env:EXCLUDED}
-        """
-    _, result = made_of(tmp_path, f"{DEDICATED}{lines}")
-    assert result.stderr.count("Set in the environment") == 4
-    assert result.stderr.count("Not known") == 4
-    (flow,) = Config.from_file(tmp_path / "mirrorwatch.yaml").flows
-    assert flow.mirror.topics.offsets == "offsets-of-efd"
-    assert flow.mirror.topics.configs == "configs"
-    assert flow.mirror.topics.status == "status-of-efd"
-    assert flow.mirror.syncs_location == "target"
-    assert flow.topics.exclude == ("a.*", "b.*")
-
-
-def test_strimzis_references_in_names_of_topics_become_variables(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SUMMIT_LDF_OFFSETS_TOPIC", "offsets-of-efd")
-    text = STRIMZI.replace(
-        '"ldf.example:9092"}',
-        '"ldf.example:9092", config: {offset.storage.topic: "${env:X}"}}',
-    )
-    data, result = made_of(tmp_path, text)
-    assert data["flows"][0]["mirror"]["topics"] == {
-        "offsets": "${env:SUMMIT_LDF_OFFSETS_TOPIC}",
-        "configs": "mirrormaker2-cluster-configs",
-        "status": "mirrormaker2-cluster-status",
-    }
-    assert "input:8: spec.clusters[1].config" in result.stderr
-
-
-def test_syncs_of_an_unknown_location_have_no_certain_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SUMMIT_LDF_SYNCS_LOCATION", "target")
-    lines = """
-        offset-syncs.topic.location = ${env:LOCATION}
-        replication.policy.separator = _
-        replication.policy.internal.topic.separator.enabled = false
-        """
-    data, result = made_of(tmp_path, f"{DEDICATED}{lines}")
-    topics = data["flows"][0]["mirror"]["topics"]
-    assert topics["syncs"] == "mm2-offset-syncs.ldf.internal"
-    assert "at the target it is mm2-offset-syncs.summit" in result.stderr
-
-
-def test_a_mechanism_that_the_agent_lacks_is_told(tmp_path: Path) -> None:
-    text = f"{DEDICATED}\nsummit.security.protocol = SASL_PLAINTEXT\n"
-    data, result = made_of(tmp_path, text)
-    kafka = data["clusters"]["summit"]["kafka"]
-    assert kafka["sasl.mechanism"] == "SCRAM-SHA-512"
-    assert "the mirror's mechanism is GSSAPI" in result.stderr
-
-    assert "build its library with Kerberos" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -664,24 +569,113 @@ def test_a_mirror_that_logs_in_by_iam_is_no_question(
         "security.protocol": "SASL_SSL",
         "sasl.mechanism": "AWS_MSK_IAM",
     }
-    asks = "Set in the environment: AWS_REGION" in result.stderr
+    asks = "set AWS_REGION in the environment" in result.stderr
     assert asks is not named
     assert "Put into" not in result.stderr
-    written = (tmp_path / "mirrorwatch.yaml").read_text()
-    assert "pip install 'mirrorwatch[msk-iam]'" in written
 
 
 def test_an_old_kafka_has_its_own_defaults(tmp_path: Path) -> None:
-    text = STRIMZI.replace("spec:", "spec:\n  version: 3.0.1").replace(
-        "sourceConnector: {}",
-        "sourceConnector: {config: {replication.policy.separator: _}}",
-    )
+    text = STRIMZI.replace("spec:", "spec:\n  version: 3.0.1")
     data, _ = made_of(tmp_path, text)
     (flow,) = data["flows"]
     assert flow["topics"]["exclude"][0] == r".*[\-\.]internal"
-    topics = flow["mirror"]["topics"]
-    assert topics["syncs"] == "mm2-offset-syncs.ldf.internal"
-    assert topics["checkpoints"] == "summit.checkpoints.internal"
+
+
+def test_steps_are_printed_in_the_order_in_which_they_work(
+    tmp_path: Path,
+) -> None:
+    _, result = made(
+        tmp_path, "--from-strimzi", str(EXAMPLES / "strimzi-v1beta2.yaml")
+    )
+    steps = re.findall(
+        r"patch kafkamirrormaker2|mirrorwatch acls|summit-password:"
+        r"|mirrorwatch check-config|mirrorwatch doctor",
+        result.stderr,
+    )
+    assert steps == [
+        "patch kafkamirrormaker2",
+        "mirrorwatch acls",
+        "summit-password:",
+        "mirrorwatch check-config",
+        "mirrorwatch doctor",
+    ]
+
+
+def values_of(folder: Path, text: str) -> tuple[dict[str, Any], Result]:
+    """Return the chart's values for an export of Strimzi's resources."""
+    (folder / "mm2.yaml").write_text(text)
+    file = folder / "values.yaml"
+    words = ["--from-strimzi", str(folder / "mm2.yaml"), "--helm", str(file)]
+    result = init(*words)
+    assert result.exit_code == 0, result.output
+    values: dict[str, Any] = yaml.safe_load(file.read_text())
+    jsonschema.validate(values, json.loads(values_schema()))
+    # The commands take such a file, without any secret.
+    for command in (["acls"], ["check-config", "--without-secrets"]):
+        ran = CliRunner().invoke(main, [*command, "--config", str(file)])
+        assert ran.exit_code == 0, ran.output
+    return values, result
+
+
+@pytest.mark.parametrize("exists", [True, False], ids=["user", "no user"])
+def test_values_of_the_chart_name_each_secret_and_user(
+    tmp_path: Path, *, exists: bool
+) -> None:
+    text = (EXAMPLES / "strimzi-v1beta2.yaml").read_text()
+    if not exists:
+        text = text[: text.rindex("- apiVersion")]
+    values, result = values_of(tmp_path, text)
+    mounted = {
+        item["path"]: (secret["name"], item["key"])
+        for secret in values["secrets"]["from"]
+        for item in secret["items"]
+    }
+    assert mounted == {
+        "summit-password": ("mirrorwatch-files", "summit-password"),
+        "summit-ca.crt": ("summit-ca", "ca.crt"),
+        "ldf-password": ("mirrorwatch", "password"),
+        "ldf-ca.crt": ("sasquatch-cluster-ca-cert", "ca.crt"),
+    }
+    assert ("kafka" in values) is not exists
+    assert ("--cluster ldf" in result.stderr) is exists
+    assert "--cluster summit" in result.stderr
+    if not exists:
+        (user,) = values["kafka"]["users"]
+        acls = user.pop("acls")
+        assert user == {
+            "name": "mirrorwatch",
+            "cluster": "sasquatch",
+            "authentication": {"type": "scram-sha-512"},
+        }
+        names = [acl["resource"]["name"] for acl in acls]
+        assert len(names) == len({*names})
+        assert "mirrormaker2-cluster-offsets" in names
+
+
+def test_a_file_of_several_secrets_or_another_namespace_is_made_by_hand(
+    tmp_path: Path,
+) -> None:
+    text = (EXAMPLES / "strimzi-v1beta2.yaml").read_text()
+    text = text.replace(
+        "- secretName: summit-ca",
+        "- {secretName: old}\n        - secretName: x",
+    )
+    before, kafka = text.split("  kind: Kafka\n")
+    kafka = kafka.replace("namespace: efd", "namespace: kafka")
+    text = f"{before}  kind: Kafka\n{kafka}"
+    text = text[: text.rindex("- apiVersion")]
+    values, result = values_of(tmp_path, text)
+    # Its user is made before the Secret is copied.
+    assert "kafka" not in values
+    assert "--cluster ldf" in result.stderr
+    (secret,) = (
+        s
+        for s in values["secrets"]["from"]
+        if s["name"] == "mirrorwatch-files"
+    )
+    assert {item["path"] for item in secret["items"]} == {
+        *("summit-password", "summit-ca.crt", "ldf-password"),
+    }
 
 
 def test_stdin_is_read_and_stdout_written() -> None:
@@ -714,7 +708,7 @@ def test_a_file_is_overwritten_only_by_force(tmp_path: Path) -> None:
     assert file.read_text() == "mine"
     assert init(*options, "--force", text=STRIMZI).exit_code == 0
     assert "clusters" in file.read_text()
-    assert file.stat().st_mode & 0o777 == 0o600
+    assert file.stat().st_mode & 0o777 == 0o644
 
 
 @pytest.mark.parametrize(
@@ -726,7 +720,6 @@ def test_a_file_is_overwritten_only_by_force(tmp_path: Path) -> None:
         (("  mirrors:\n  -", "  mirrors:\n   "), "FILE:9: spec.mirrors: mu"),
         ((', bootstrapServers: "summit.example:9092"', ""), "FILE:7: spec"),
         (("summit.example:9092", "http://u:hunter2@h"), "FILE:7: spec.clust"),
-        (("sourceConnector: {}", UNQUOTABLE), "FILE:13: spec.mirrors[0].t"),
         (
             (
                 "sourceConnector: {}",
@@ -811,36 +804,6 @@ def test_without_a_terminal_nothing_is_asked() -> None:
     assert "--from-strimzi" in result.output
 
 
-def test_questions_on_a_terminal_make_one_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("mirrorwatch.cli.init.is_terminal", lambda: True)
-    said = "summit\ns:9092\n\nldf\nl:9094\nSASL_SSL\n\ny\nidentity\nlsst.*\n"
-    data, _ = made(tmp_path, text=said)
-    (flow,) = data["flows"]
-    assert flow["naming"] == "identity"
-    assert data["clusters"]["ldf"]["kafka"]["sasl.mechanism"] == (
-        "SCRAM-SHA-512"
-    )
-
-
-def test_the_topics_of_a_worker_are_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("mirrorwatch.cli.init.is_terminal", lambda: True)
-    said = "summit\ns:9092\n\nldf\nl:9094\n\nn\nco\ncc\n\nidentity\n.*\n"
-    data, _ = made(tmp_path, text=said)
-    (flow,) = data["flows"]
-    assert flow["mirror"] == {
-        "mode": "connect",
-        "topics": {
-            "offsets": "co",
-            "configs": "cc",
-            "status": "mirrormaker2-cluster-status",
-        },
-    }
-
-
 def test_properties_are_read_as_java_does() -> None:
     text = (
         "# no\n ! no\n\na=1\nb : 2\nc 3\n d\\ e = f\\tg\\u0041 \n"
@@ -858,6 +821,3 @@ def test_properties_are_read_as_java_does() -> None:
         "k": "a=b:c",
     }
     assert found["i"].place.line == 10
-    pattern = r"a\.b"
-    again = parse_properties(f"x = {escape_value(pattern)}", "f")
-    assert again["x"].value == pattern

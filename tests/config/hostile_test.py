@@ -258,6 +258,16 @@ def test_what_a_token_needs_is_still_asked_for(tmp_path: Path) -> None:
             "c:1,A:9092",
             "a bootstrap server of the source",
         ),
+        (
+            ("clusters", "b", "kafka", "bootstrap.servers"),
+            "[::1]:1,d,[::1]",
+            "has no port for d, [::1]: 9092 is used",
+        ),
+        (
+            ("flows", 0, "topics", "exclude"),
+            ["mirrorwatch.*"],
+            "canary.topic is none of the flow's topics",
+        ),
     ],
 )
 def test_what_may_be_meant_is_noted(

@@ -144,7 +144,7 @@ def value_paths(values: dict[str, Any], before: str = "") -> Iterator[str]:
 
 @sites
 def test_rights_of_the_examples_are_those_of_the_command(
-    site: str, tmp_path: Path
+    site: str,
 ) -> None:
     values: dict[str, Any] = {}
     for name in SITES[site]:
@@ -153,18 +153,13 @@ def test_rights_of_the_examples_are_those_of_the_command(
     if not users:
         return
     # The source's user is that of the configuration at the target.
-    about = yaml.safe_load(example(SITES[site][0].split("-")[0]).read_text())
-    flow = about["config"]["flows"][0]
+    file = example(SITES[site][0].split("-")[0])
+    flow = yaml.safe_load(file.read_text())["config"]["flows"][0]
     side = "source" if site.endswith("-source") else "target"
-    file = tmp_path / "config.yaml"
-    file.write_text(yaml.safe_dump(about["config"]), encoding="utf-8")
-    words = ["acls", "--without-secrets", "--format", "strimzi"]
+    words = ["acls", "--format", "strimzi", "--cluster", flow[side]]
     result = CliRunner().invoke(main, [*words, "--config", str(file)])
     assert result.exit_code == 0, result.output
-    wanted = {
-        one["metadata"]["labels"]["strimzi.io/cluster"]: one
-        for one in yaml.safe_load_all(result.stdout)
-    }[flow[side]]
+    wanted = yaml.safe_load(result.stdout)
     (user,) = users
     given, printed = (
         {
@@ -353,6 +348,26 @@ def test_files_of_the_configuration_are_mounted(site: str) -> None:
 
 
 @needs_helm
+@pytest.mark.parametrize("export", ["strimzi-v1beta2", "strimzi-v1"])
+def test_init_makes_values_that_the_chart_and_the_agent_take(
+    export: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "values.yaml"
+    given = ROOT / "tests" / "data" / "init" / f"{export}.yaml"
+    words = ["init", "--from-strimzi", str(given), "--helm", str(file)]
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 0, result.output
+    manifests = settings(render(file))
+    for manifest in manifests:
+        validate(manifest)
+    status, said = check_config(write_config(manifests, tmp_path))
+    assert status == 0, said
+    # The same of the values, before anything is rendered.
+    status, said = check_config(file)
+    assert status == 0, said
+
+
+@needs_helm
 @agents
 def test_pods_have_no_rights_that_they_do_not_need(site: str) -> None:
     for spec in pod_specs(render_site(site)):
@@ -402,6 +417,18 @@ ONE = "mirrorwatch runs as one process"
         ({"updateStrategy": {"type": "RollingUpdate"}}, ONE),
         ({"autoscaling": {"enabled": True}}, ONE),
         ({"config": None}, "config is missing"),
+        ({"image.repository": ""}, "image.repository is missing"),
+        (
+            {
+                "config.web": {
+                    "listen": "0.0.0.0:1",
+                    "bearer_tokens": {
+                        "a": "${file:/run/secrets/mirrorwatch/token}"
+                    },
+                }
+            },
+            "config names /run/secrets/mirrorwatch/token, which no item",
+        ),
         ({"config": "flows: ["}, "config is not YAML"),
         ({"config.web": {"listen": "127.0.0.1:8080"}}, "reached by nobody"),
         ({"config.web": {"listen": "0.0.0.0:0"}}, "port as a number"),
@@ -432,7 +459,8 @@ ONE = "mirrorwatch runs as one process"
             },
             "needs audit.spark.claim",
         ),
-        ({"vaultSecret.enabled": True}, "global.vaultSecretsPath"),
+        ({"vault.kind": "VaultSecret"}, "global.vaultSecretsPath"),
+        ({"ingress.kind": "Ingress"}, "ingress needs config.web.url"),
         ({"config.flow": []}, "flow"),
         ({"config.flows[0].chekcs": {}}, "chekcs"),
         ({"persistance": {}}, "persistance"),
@@ -510,7 +538,7 @@ def test_a_secret_in_the_configuration_is_refused_and_not_printed(
     assert PLANTED not in str(raised.value)
     assert f"config.{key}" in str(raised.value)
     if not address:
-        assert render(values=given("${file:/run/secrets/mirrorwatch/one}"))
+        assert render(values=given("${file:/run/secrets/one}"))
 
 
 # Our own files in it.
@@ -574,7 +602,7 @@ def test_an_audit_by_kubernetes_follows_the_configuration() -> None:
     spec = job["jobTemplate"]["spec"]["template"]["spec"]
     (container,) = spec["containers"]
     assert container["args"] == ["audit", "run"]
-    assert container["image"].startswith("mirrorwatch-audit:")
+    assert container["image"].startswith("registry.example/mirrorwatch-audit:")
     result = CliRunner().invoke(main, [*container["args"], "--help"])
     assert result.exit_code == 0
     # The same volume, on the same node.
@@ -619,7 +647,7 @@ def test_the_agent_may_run_audits_itself() -> None:
     )
     deployment = find(manifests, "Deployment")["spec"]["template"]["spec"]
     (container,) = deployment["containers"]
-    assert container["image"].startswith("mirrorwatch-audit:")
+    assert container["image"].startswith("registry.example/mirrorwatch-audit:")
     assert container["resources"] == VALUES["audit"]["resources"]
     assert not [m for m in manifests if m["kind"] == "CronJob"]
 
@@ -644,6 +672,53 @@ def test_only_neighbours_and_prometheus_reach_the_page() -> None:
     assert policy["spec"]["policyTypes"] == ["Ingress", "Egress"]
     assert policy["spec"]["egress"][1:] == egress
     assert policy["spec"]["ingress"][0]["from"] == [{"podSelector": {}}]
+
+
+@needs_helm
+def test_the_page_is_behind_the_path_of_its_url() -> None:
+    manifests = render_site("phalanx")
+    name = find(manifests, "Service")["metadata"]["name"]
+    ingress = find(manifests, "GafaelfawrIngress")
+    (rule,) = ingress["template"]["spec"]["rules"]
+    assert rule["host"] == "usdfprod.example"
+    (path,) = rule["http"]["paths"]
+    assert path["path"] == "/mirrorwatch"
+    assert path["backend"]["service"] == {
+        "name": name,
+        "port": {"number": 8080},
+    }
+    policy = find(manifests, "NetworkPolicy")["spec"]
+    assert {
+        "namespaceSelector": {},
+        "podSelector": {"matchLabels": {"gafaelfawr.lsst.io/ingress": "true"}},
+    } in policy["ingress"][0]["from"]
+    # The same by an ingress of Kubernetes itself.
+    manifests = render_site("phalanx", values={"ingress.kind": "Ingress"})
+    assert find(manifests, "Ingress")["spec"]["rules"] == [rule]
+    (own,) = find(manifests, "NetworkPolicy")["spec"]["ingress"]
+    assert len(own["from"]) == 2
+
+
+@needs_helm
+def test_alerts_have_the_labels_of_the_site_beside_their_own() -> None:
+    plain = find(
+        render_site("phalanx", values={"rules.alertLabels": {}}),
+        "PrometheusRule",
+    )
+    labelled = find(
+        render_site("phalanx", values={"rules.alertLabels": {"team": "efd"}}),
+        "PrometheusRule",
+    )
+    alerts = 0
+    for one, two in zip(
+        plain["spec"]["groups"], labelled["spec"]["groups"], strict=True
+    ):
+        for old, new in zip(one["rules"], two["rules"], strict=True):
+            if "alert" in old:
+                alerts += 1
+                old["labels"] = {"team": "efd", **old["labels"]}
+            assert old == new
+    assert alerts
 
 
 @needs_helm

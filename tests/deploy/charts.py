@@ -36,25 +36,78 @@ KUBERNETES = "1.33"
 SCHEMAS = Path(__file__).parent / "crds.json"
 """Schemas of the custom resources, without prose and cut to what a chart may
 set, from the operators' repositories in August 2026: Strimzi (1.2), Prometheus
-operator (0.93), Spark operator (2.5). Vault's has no types worth a copy."""
+operator (0.93), Spark operator (2.5)."""
 
-VAULT_SECRET: dict[str, Any] = {
-    "type": "object",
-    "required": ["spec"],
-    "properties": {
-        "apiVersion": {},
-        "kind": {},
-        "metadata": {},
-        "spec": {
-            "type": "object",
-            "required": ["path", "type"],
-            "properties": {
-                "path": {"type": "string"},
-                "type": {"enum": ["Opaque"]},
-            },
-        },
-    },
+TEXT = {"type": "string", "minLength": 1}
+
+
+def _object(
+    required: Mapping[str, Any], optional: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "required": [*required],
+        "properties": {**required, **(optional or {})},
+    }
+
+
+_RESOURCE = {"apiVersion": TEXT, "kind": TEXT, "metadata": {}}
+_STORE = _object({"name": TEXT, "kind": TEXT})
+_BACKEND = _object(
+    {"service": _object({"name": TEXT, "port": _object({"number": {}})})}
+)
+_PATH = _object({"path": TEXT, "pathType": TEXT, "backend": _BACKEND})
+_RULE = _object(
+    {
+        "host": TEXT,
+        "http": _object({"paths": {"type": "array", "items": _PATH}}),
+    }
+)
+_EXTRACT = _object({"extract": _object({"key": TEXT})})
+
+SMALL_SCHEMAS = {
+    "ricoberger.de/v1alpha1/VaultSecret": _object(
+        {
+            **_RESOURCE,
+            "spec": _object({"path": TEXT, "type": {"enum": ["Opaque"]}}),
+        }
+    ),
+    "external-secrets.io/v1/ExternalSecret": _object(
+        {
+            **_RESOURCE,
+            "spec": _object(
+                {
+                    "secretStoreRef": _STORE,
+                    "target": _object({"name": TEXT}),
+                    "dataFrom": {"type": "array", "items": _EXTRACT},
+                }
+            ),
+        }
+    ),
+    "gafaelfawr.lsst.io/v1alpha1/GafaelfawrIngress": _object(
+        {
+            **_RESOURCE,
+            "config": _object(
+                {
+                    "scopes": _object({"all": {"type": "array"}}),
+                    "service": TEXT,
+                    "loginRedirect": {"type": "boolean"},
+                }
+            ),
+            "template": _object(
+                {
+                    "metadata": _object({"name": TEXT}, {"annotations": {}}),
+                    "spec": _object(
+                        {"rules": {"type": "array", "items": _RULE}},
+                        {"ingressClassName": TEXT, "tls": {}},
+                    ),
+                }
+            ),
+        }
+    ),
 }
+"""Schemas of resources of which the chart sets a few fields only, by the
+operators' documentation."""
 
 Manifest = dict[str, Any]
 
@@ -92,6 +145,7 @@ def render(
     """Return the manifests that files of values and ``values`` make."""
     words: list[str | Path] = ["template", release, chart]
     words += ["--kube-version", KUBERNETES, "--namespace", "kafka"]
+    words += ["--set-json", 'image.repository="registry.example/mirrorwatch"']
     for file in files:
         words += ["--values", file]
     for key, value in (values or {}).items():
@@ -130,7 +184,7 @@ def validate(manifest: Manifest) -> None:
 @cache
 def _custom_schemas() -> dict[str, Any]:
     schemas = json.loads(SCHEMAS.read_text("utf-8"))
-    schemas["ricoberger.de/v1alpha1/VaultSecret"] = VAULT_SECRET
+    schemas |= SMALL_SCHEMAS
     return {name: _strict(schema) for name, schema in schemas.items()}
 
 

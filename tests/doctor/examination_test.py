@@ -729,13 +729,13 @@ def test_internal_topics_of_another_name_are_named(
 ) -> None:
     (one,) = said(describe({"source_alias": "s"}))
     assert one.startswith(
-        "error internal-topics: mm2-offsets.s.internal, "
-        "mm2-configs.s.internal do not exist at ldf."
+        "error internal-topics: mirrorwatch does not see "
+        "mm2-offsets.s.internal, mm2-configs.s.internal at ldf."
     )
     assert "mm2-offsets.summit.internal, mm2-configs.summit" in one
     sites["summit"].topics.remove("mm2-offset-syncs.ldf.internal")
     (one,) = said(describe())
-    assert "set mirror.syncs_location to target" in one
+    assert "mirror.syncs_location" in one
 
 
 @pytest.mark.usefixtures("sites")
@@ -756,15 +756,15 @@ def test_a_topic_that_is_not_seen_is_a_right_or_another_name(
     if hidden:
         ldf.denied |= {name: set(ALL) for name in wrong}
     (one,) = said(describe({"source_alias": "s"}))
-    says = "mirrorwatch does not see mm2-offsets.s" if hidden else "mm2-off"
-    assert one.startswith(f"error internal-topics: {says}")
-    assert "Set mirror.source_alias (or mirror.mode" in one
+    assert one.startswith("error internal-topics: ")
+    assert "mirror.source_alias" in one
     assert ("grant READ" in one) is hidden
-    # What is named by the alias, and seen, shows that the alias is right.
+    # Of another mirror is one as well, and either may be right.
     ldf.topics.add("mm2-offsets.other.internal")
     ldf.denied = {"mm2-offsets.summit.internal": set(ALL)}
     (one,) = said(describe())
-    assert one.startswith("error rights: mirrorwatch lacks READ on topic mm2-")
+    assert "does not see mm2-offsets.summit.internal at ldf" in one
+    assert "there is mm2-offsets.other.internal. If the names" in one
 
 
 def test_a_topic_of_another_flow_is_no_other_name(
@@ -804,7 +804,9 @@ def test_a_topic_that_a_connector_writes_is_missed(
         (one,) = said(data)
         sites["ldf"].topics.add("heartbeats")
         after = said(data)
-    missed = "warning internal-topics: heartbeats does not exist at ldf"
+    missed = (
+        "warning internal-topics: mirrorwatch does not see heartbeats at ldf"
+    )
     assert one.startswith(missed if emits else "warning emission-off")
     assert after == ([] if emits else [one])
 

@@ -8,10 +8,7 @@ import pytest
 from mirrorwatch.config import Config
 from mirrorwatch.doctor import other_mirror
 from mirrorwatch.doctor.findings import Findings, ReachedCluster
-from mirrorwatch.doctor.other_mirror import (
-    examine_group,
-    find_mirroring_groups,
-)
+from mirrorwatch.doctor.other_mirror import examine_group
 from mirrorwatch.exceptions import SourceDeniedError, SourceUnavailableError
 from mirrorwatch.kafka.admin import Cluster
 from mirrorwatch.kafka.groups import SourceGroup
@@ -55,16 +52,7 @@ def commit(
             offsets={(t, 0): o for t, o in offsets.get(group, {}).items()},
         )
 
-    def read_some(_: Cluster, groups: list[str]) -> Any:
-        return {
-            (g, t, 0): o for g in groups for t, o in offsets[g].items()
-        }, set()
-
     monkeypatch.setattr(other_mirror, "read_source_group", read)
-    monkeypatch.setattr(other_mirror, "read_group_offsets", read_some)
-    monkeypatch.setattr(
-        other_mirror, "list_groups", lambda _: (sorted(offsets), True)
-    )
 
 
 def said(
@@ -112,13 +100,6 @@ def test_a_group_without_a_trace_gives_way_to_what_is_there(
     assert "Start the mirror, or correct mirror.group" in one
     (one,) = said(source, "mm1", TRACES)
     assert "Set mirror.kind to mirrormaker2: there is mm2-offset-" in one
-    reads = dict.fromkeys(TOPICS, 3)
-    commit(monkeypatch, {"a-reader": reads, "mirror-1": reads, "other": {}})
-    (one,) = said(source, "mm1")
-    assert (
-        "Set mirror.group; there is mirror-1 (positions in 3 topics), "
-        "a-reader (positions in 3 topics)"
-    ) in one
 
 
 def test_a_group_that_may_not_be_described(
@@ -134,35 +115,3 @@ def test_a_group_that_may_not_be_described(
     assert "grant DESCRIBE on group refused" in one
     (one,) = said(source, "away")
     assert one == "mirror: No broker answers. Check that it runs"
-
-
-def test_few_groups_are_asked_those_that_are_named_like_a_mirror_first(
-    source: ReachedCluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    many = {f"a{number}": {"orders": 1} for number in range(500)}
-    reads = dict.fromkeys(TOPICS, 1)
-    offsets = {**many, "brooklin-x": reads}
-    commit(monkeypatch, offsets)
-    asked: list[str] = []
-
-    def count(_: Cluster, groups: list[str]) -> Any:
-        asked.extend(groups)
-        return {(g, t, 0): 1 for g in groups for t in offsets[g]}, set()
-
-    monkeypatch.setattr(other_mirror, "read_group_offsets", count)
-    assert find_mirroring_groups(source, set(TOPICS)) == [
-        "brooklin-x (positions in 3 topics)"
-    ]
-    assert len(asked) == other_mirror.ASKED
-
-
-def test_a_group_that_copies_nothing_is_not_named(
-    monkeypatch: pytest.MonkeyPatch, source: ReachedCluster
-) -> None:
-    """Brooklin's helper has positions in the same topics."""
-    offsets = dict.fromkeys(TOPICS, 5)
-    helper = "cities-topic-partition-listener"
-    commit(monkeypatch, {"cities": offsets, helper: offsets})
-    assert find_mirroring_groups(source, set(TOPICS)) == [
-        "cities (positions in 3 topics)"
-    ]

@@ -91,6 +91,6 @@ def test_without_the_signer_the_extra_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, "aws_msk_iam_sasl_signer", None)
     (one,) = faults()
-    assert "pip install 'mirrorwatch[msk-iam]'" in one
+    assert "pip install '.[msk-iam]'" in one
     with pytest.raises(ConfigError, match="msk-iam"):
         Cluster("msk", MSK)

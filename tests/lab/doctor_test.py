@@ -15,10 +15,10 @@ import yaml
 from click.testing import CliRunner, Result
 
 from mirrorwatch.cli import main
-from mirrorwatch.cli.acls import find_rights
 from mirrorwatch.config import Config
 from mirrorwatch.doctor import Diagnosis, examine
 from mirrorwatch.domain.doctor import FindingSeverity
+from mirrorwatch.wiring.context import find_rights
 from mirrorwatch_lab import CANARY_TOPIC, Lab
 from tests.support.broken_setups import (
     CARRIED,
@@ -148,15 +148,16 @@ def run(*words: object) -> Result:
 def test_a_newcomer_edits_nothing_but_puts_the_secrets(
     lab: Lab, tmp_path: Path, form: str
 ) -> None:
-    config, folder = tmp_path / "mirrorwatch.yaml", tmp_path / "secrets"
+    config, folder = tmp_path / "written.yaml", tmp_path / "secrets"
     begin = time.monotonic()
-    given = find_properties(lab)
+    given, output = find_properties(lab), "--output"
     if form == "strimzi":
-        given = describe_strimzi(lab, tmp_path)
-    places = ("--secrets", folder, "--output", config)
+        # The other commands take the values of the chart too.
+        given, output = describe_strimzi(lab, tmp_path), "--helm"
+    places = ("--secrets", folder, output, config)
     made = run("init", f"--from-{form}", given, *places)
     assert made.exit_code == 0, made.output
-    assert "carries the canary topic as it is" in made.stderr
+    assert "mirror's filter" not in made.stderr
     assert "Not known" not in made.stderr
     wanted = {"summit-password", "summit-ca.crt", "ldf-password", "ldf-ca.crt"}
     put_secrets(lab, folder)  # the one edit

@@ -47,12 +47,14 @@ class Stage:
         hosts: Collection[str] | None = None,
         credentials: Credentials | None = None,
         tls: ServerTLS | None = None,
+        path: str = "",
     ) -> None:
         self.metrics: bytes | None = METRICS[0]
         self.latest = LatestReport()
         self.history = History(Database(None), interval=interval)
         self.accepted: list[str | None] = []
         self.hosts, self.credentials, self.tls = hosts, credentials, tls
+        self.path = path
         self.app = create_app(
             self.latest,
             self.history,
@@ -83,7 +85,7 @@ class Stage:
 @contextmanager
 def serve_stage(stage: Stage, port: int = 0) -> Iterator[Server]:
     """Serve the page on loopback, on a free port unless one is given."""
-    app = protected(stage.app, stage.hosts, stage.credentials)
+    app = protected(stage.app, stage.hosts, stage.credentials, stage.path)
     server = Server(app, "127.0.0.1", port, stage.tls)
     server.start()
     try:

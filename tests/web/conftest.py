@@ -41,7 +41,7 @@ def browser(chrome: Chrome) -> Chrome:
 
 @pytest.fixture
 def stage_with_history() -> Stage:
-    stage = Stage()
+    stage = Stage(path="/apps/mirrorwatch")
     for tick in range(TICKS, -1, -1):
         stage.tick(a_tick(5 * tick * SECOND, latency=(12 + tick) * MS))
     return stage

@@ -63,10 +63,11 @@ NONE = "\N{EN DASH}"
 """What stands where nothing is known."""
 
 
+@pytest.mark.parametrize("path", ["", "/apps/mirrorwatch"])
 def test_the_page_says_that_everything_arrives_and_how_late(
-    browser: Chrome, page: Server
+    browser: Chrome, page: Server, path: str
 ) -> None:
-    browser.get(page.url)
+    browser.get(page.url + path)
 
     wait_for(browser, "h1", "summit → ldf: replication is healthy")
     wait_for_charts(browser)

@@ -15,7 +15,9 @@ from mirrorwatch.exceptions import WebError
 from mirrorwatch.web import connections
 from mirrorwatch.web import server as web_server
 from mirrorwatch.web.headers import HEADERS
+from mirrorwatch.web.login import Credentials
 from mirrorwatch.web.server import Server
+from tests.support.builders import a_report
 from tests.support.http import HTTP
 from tests.support.stage import Stage, serve_stage
 from tests.support.watch import wait_until
@@ -32,6 +34,31 @@ def test_it_is_served_on_a_free_port_of_loopback() -> None:
         assert server.port > 0
         assert server.url == f"http://127.0.0.1:{server.port}"
         assert code(f"{server.url}/") == 200
+
+
+@pytest.mark.parametrize("page", ["/", "/healthz", "/static/css/base.css"])
+def test_a_path_is_answered_whether_a_proxy_strips_it_or_not(
+    page: str,
+) -> None:
+    with serve_stage(Stage(path="/site/mirror")) as server:
+        bare = HTTP.get(server.url + page)
+        below = HTTP.get(f"{server.url}/site/mirror{page}")
+        assert (bare.status_code, bare.content) == (
+            below.status_code,
+            below.content,
+        )
+        assert bare.headers["cache-control"] == below.headers["cache-control"]
+        assert code(f"{server.url}/site/mirrors{page}") == 404
+        redirect = HTTP.get(f"{server.url}/site/mirror")
+        assert redirect.headers["location"] == "/site/mirror/"
+
+
+def test_a_path_leads_around_no_login() -> None:
+    stage = Stage(path="/m", credentials=Credentials({}, {"a": "0" * 64}))
+    stage.tick(a_report())
+    with serve_stage(stage) as server:
+        assert code(f"{server.url}/m/api/status") == 401
+        assert code(f"{server.url}/m/healthz") == 200
 
 
 def test_each_answer_bears_its_own_time() -> None:

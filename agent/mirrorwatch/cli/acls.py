@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -9,34 +10,17 @@ import yaml
 
 from ..config import Config
 from ..config.base import format_path
-from ..domain.acls import ACL_WORDS, Right
+from ..domain.acls import ACL_WORDS, Right, to_strimzi_acls
 from ..secrets import hide_secrets
-from ..wiring.context import rights_of
+from ..wiring.context import find_rights
 from .options import config_path_option
 
-__all__ = ["command", "find_rights"]
+__all__ = ["command"]
 
 TOOL = (
     'kafka-acls.sh --bootstrap-server "$BOOTSTRAP" '
     "--command-config admin.properties"
 )
-
-
-def find_rights(config: Config) -> dict[str, list[Right]]:
-    """Return the rights that a configuration needs, by cluster."""
-    found: dict[str, dict[tuple[object, ...], Right]] = {
-        alias: {} for alias in config.clusters
-    }
-    for flow in config.flows:
-        for right in rights_of(
-            flow,
-            audit=config.audit is not None,
-            schemas=config.compares_schemas(flow),
-        ):
-            alias = flow.source if right.side == "source" else flow.target
-            key = (right.kind, right.topic, right.prefixed, right.operation)
-            found[alias].setdefault(key, right)
-    return {alias: list(rights.values()) for alias, rights in found.items()}
 
 
 def to_commands(rights: Mapping[str, Sequence[Right]], user: str) -> str:
@@ -62,10 +46,13 @@ def to_commands(rights: Mapping[str, Sequence[Right]], user: str) -> str:
     return "\n".join(lines)
 
 
-def to_users(rights: Mapping[str, Sequence[Right]], user: str) -> str:
+def to_users(
+    rights: Mapping[str, Sequence[Right]], user: str, config: Config
+) -> str:
     """Return a Strimzi `KafkaUser` for each cluster."""
     documents = []
     for alias, wanted in rights.items():
+        sasl = "sasl.username" in config.clusters[alias].kafka
         cluster = hide_secrets(alias)
         text = yaml.safe_dump(
             {
@@ -76,10 +63,17 @@ def to_users(rights: Mapping[str, Sequence[Right]], user: str) -> str:
                     "labels": {"strimzi.io/cluster": cluster},
                 },
                 "spec": {
-                    "authentication": {"type": "scram-sha-512"},
+                    "authentication": {
+                        "type": "scram-sha-512" if sasl else "tls"
+                    },
                     "authorization": {
                         "type": "simple",
-                        "acls": [_to_acl(right) for right in wanted],
+                        "acls": to_strimzi_acls(
+                            [
+                                replace(r, topic=hide_secrets(r.topic))
+                                for r in wanted
+                            ]
+                        ),
                     },
                 },
             },
@@ -88,23 +82,12 @@ def to_users(rights: Mapping[str, Sequence[Right]], user: str) -> str:
         reasons = [f"#   {r}: {r.purpose}" for r in wanted]
         documents.append(
             f"# For {cluster}. Set strimzi.io/cluster to the name of the\n"
-            "# Kafka resource, and authentication as its listener wants it. "
-            "Strimzi\n# before 0.49 takes kafka.strimzi.io/v1beta2.\n"
+            "# Kafka resource. Strimzi before 0.49 takes "
+            "kafka.strimzi.io/v1beta2.\n"
             + hide_secrets("\n".join(reasons))
             + f"\n{text}"
         )
     return "---\n".join(documents).rstrip()
-
-
-def _to_acl(right: Right) -> dict[str, object]:
-    return {
-        "resource": {
-            "type": right.kind,
-            "name": hide_secrets(right.topic),
-            "patternType": "prefix" if right.prefixed else "literal",
-        },
-        "operations": [ACL_WORDS[right.operation]],
-    }
 
 
 @click.command(
@@ -128,30 +111,34 @@ def _to_acl(right: Right) -> dict[str, object]:
     help="The agent's user on each cluster.",
 )
 @click.option(
-    "--without-secrets",
-    is_flag=True,
-    help="Follow no reference to the environment or to files: a password is "
-    "there only once the user is.",
+    "--cluster",
+    "alias",
+    metavar="ALIAS",
+    help="Only this cluster. Default: all.",
 )
-def command(
-    path: Path, *, form: str, user: str, without_secrets: bool
-) -> None:
+def command(path: Path, *, form: str, user: str, alias: str | None) -> None:
     """Print the rights that the agent needs on each cluster.
 
-    Nothing is connected to. The reason stands beside each right.
+    Nothing is connected to, and no secret is read. The reason stands beside
+    each right.
     """
-    config = _unfollowed(path) if without_secrets else Config.from_file(path)
-    write = to_commands if form == "kafka-acls" else to_users
-    click.echo(write(find_rights(config), user))
-
-
-def _unfollowed(path: Path) -> Config:
-    """Return a configuration whose rights do not depend on references."""
-    config, unfollowed = Config.from_file_unfollowed(path)
-    names = [format_path(key) for key in unfollowed if key[0] == "flows"]
+    config, unresolved = Config.from_file_unfollowed(
+        path, without=("sinks", "web")
+    )
+    names = [format_path(key) for key in unresolved if key[0] == "flows"]
     if config is None or names:
         raise click.UsageError(
-            "Rights depend on references that --without-secrets does not "
-            f"follow: {', '.join(names or map(format_path, unfollowed))}"
+            "Rights depend on these references, which are not secret: write "
+            f"their values: {', '.join(names or map(format_path, unresolved))}"
         )
-    return config
+    rights = find_rights(config)
+    if alias is not None:
+        if alias not in rights:
+            raise click.BadParameter(
+                f"allowed are {', '.join(rights)}", param_hint="--cluster"
+            )
+        rights = {alias: rights[alias]}
+    if form == "strimzi":
+        click.echo(to_users(rights, user, config))
+    else:
+        click.echo(to_commands(rights, user))

@@ -239,9 +239,9 @@ def _kept(
 def command() -> None:
     """Compare both sides record by record, on Spark.
 
-    Needs the extra `spark` (pip install 'mirrorwatch[spark]') and Java 17 or
-    newer. Exit status 0 if everything was verified and nothing is wrong, 3 if
-    not, 1 if it failed: then nothing is known of the records.
+    Needs the extra `spark` (pip install '.[spark]' in a checkout) and Java 17
+    or newer. Exit status 0 if everything was verified and nothing is wrong, 3
+    if not, 1 if it failed: then nothing is known of the records.
     """
 
 

@@ -244,7 +244,7 @@ def require(*needed: str) -> None:
     if missing:
         raise AuditError(
             f"The audit needs {' and '.join(missing)}: "
-            "pip install 'mirrorwatch[spark]'"
+            "pip install '.[spark]' in a checkout"
         )
 
 

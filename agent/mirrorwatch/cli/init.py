@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -10,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from rich.console import Console
 from rich.text import Text
 
+from ..config import Config
 from ..config.base import format_path, read_text
 from ..config.types import HttpUrl
 from ..domain.report import counted
@@ -20,10 +21,11 @@ from ..draft import (
     find_connector_mirrors,
     find_dedicated_mirrors,
     find_strimzi_mirrors,
+    to_values,
     to_yaml,
 )
-from ..draft.model import Place, Setting, SourceFilter
-from ..draft.properties import STORAGE
+from ..draft.helm import FILES, find_missing, find_users
+from ..draft.model import SecretFile
 from ..exceptions import ConfigError, MirrorwatchError
 from ..http import HttpAddress
 from ..secrets import hide_secrets
@@ -44,13 +46,11 @@ SECRETS = "/run/secrets/mirrorwatch"
 HEAD = (
     "Configuration of mirrorwatch, made by mirrorwatch init.",
     "All keys and defaults: docs/configuration.md",
-    "It holds no secret: ${file:/path} and ${env:NAME} are read at the start.",
+    "It holds no secret: ${file:/path} is read at the start.",
 )
 
-POLICIES = {
-    "default": "DefaultReplicationPolicy",
-    "identity": "IdentityReplicationPolicy",
-}
+CHART = "deploy/helm/mirrorwatch"
+"""Folder of the chart in a checkout."""
 
 
 @click.command(
@@ -58,7 +58,7 @@ POLICIES = {
     short_help="Write a first configuration.",
     epilog="Examples: mirrorwatch init --from-strimzi mm2.yaml --output "
     "mirrorwatch.yaml; kubectl get kafkamirrormaker2,kafka,kafkauser -o yaml "
-    "| mirrorwatch init --from-strimzi - > mirrorwatch.yaml",
+    "| mirrorwatch init --from-strimzi - --helm values.yaml",
 )
 @click.option(
     "--from-strimzi",
@@ -113,6 +113,13 @@ POLICIES = {
     metavar="FILE",
     help="File to write. Default: stdout.",
 )
+@click.option(
+    "--helm",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write values of the Helm chart instead: configuration, secrets and "
+    "Kafka users.",
+)
 @click.option("--force", is_flag=True, help="Overwrite the file.")
 def command(
     *,
@@ -125,20 +132,22 @@ def command(
     user: str,
     secrets: str,
     output: Path | None,
+    helm: Path | None,
     force: bool,
 ) -> None:
     """Write a first configuration, made from that of the mirror.
 
-    Without a --from option it asks a few questions. What it cannot know, and
-    the change of the mirror's filter for the canary, is reported on stderr
-    and in comments. No secret is written to the file.
+    The next steps are printed on stderr. No secret is written to the file.
     """
     if more and not strimzi:
         raise click.UsageError(f"What is {more[0]!r} for? See --help.")
-    if sum(map(bool, (strimzi, properties, connect))) > 1:
+    if sum(map(bool, (strimzi, properties, connect))) != 1:
         raise click.UsageError(
             "Give one of --from-strimzi, --from-properties and --from-connect."
         )
+    if helm is not None and output is not None:
+        raise click.UsageError("Give one of --output and --helm.")
+    output = output or helm
     if output is not None and not force and os.path.lexists(output):
         raise ConfigError(f"{output}: exists; --force overwrites it")
     if strimzi:
@@ -146,18 +155,19 @@ def command(
         mirrors = find_strimzi_mirrors(files, user)
     elif properties is not None:
         mirrors = find_dedicated_mirrors(properties)
-    elif connect is not None:
-        mirrors = _ask_connect(connect, username, ca)
     else:
-        mirrors = [_ask_people()]
-    draft = draft_configuration(mirrors, user=user, secrets=secrets)
+        mirrors = _ask_connect(connect or "", username, ca)
+    draft, config = draft_configuration(mirrors, user=user, secrets=secrets)
     text = to_yaml(draft, HEAD)
-    if output is None:
-        click.echo(text, nl=False)
+    file = output or Path("FILE")
+    if helm is None:
+        steps = _steps(draft, secrets, file, strimzi=bool(strimzi))
     else:
-        _write(output, text)
+        text = to_values(draft, config, text, secrets)
+        steps = _helm_steps(draft, config, file)
+    _write(output, text)
     console = Console(stderr=True, highlight=False, soft_wrap=True)
-    for line in describe_rest(draft, secrets, output):
+    for line in (*_describe(draft, output), *_number(draft, steps)):
         console.print(Text(hide_secrets(line)))
 
 
@@ -197,119 +207,103 @@ def _ask_connect(
     return find_connector_mirrors(address, None if ca is None else str(ca))
 
 
-def is_terminal() -> bool:
-    """Return whether somebody can be asked."""
-    return sys.stdin.isatty()
-
-
-def _ask_people() -> FoundMirror:
-    if not is_terminal():
-        raise click.UsageError(
-            "Give --from-strimzi, --from-properties or --from-connect; "
-            "questions need a terminal."
-        )
-    place = Place("answer", 0, "")
-    found: dict[str, str] = {}
-    for side in ("source", "target"):
-        prefix = f"{side}.cluster."
-        found[f"{prefix}alias"] = click.prompt(
-            f"MirrorMaker's alias of the {side} cluster", err=True
-        )
-        found[f"{prefix}bootstrap.servers"] = click.prompt(
-            "Its brokers (host:port,...)", err=True
-        )
-        protocol = click.prompt(
-            "How clients connect to it",
-            type=click.Choice(
-                ["PLAINTEXT", "SSL", "SASL_SSL", "SASL_PLAINTEXT"],
-                case_sensitive=False,
-            ),
-            default="PLAINTEXT",
-            err=True,
-        )
-        found[f"{prefix}security.protocol"] = protocol
-        if protocol.endswith("SSL"):
-            found[f"{prefix}ssl.truststore.location"] = ""
-        if protocol.startswith("SASL"):
-            found[f"{prefix}sasl.mechanism"] = click.prompt(
-                "SASL mechanism", default="SCRAM-SHA-512", err=True
-            )
-    dedicated = click.confirm(
-        "Does MirrorMaker run by connect-mirror-maker.sh (not on Kafka "
-        "Connect or Strimzi)?",
-        err=True,
-    )
-    topics = {
-        kind: click.prompt(
-            f"The worker's {setting}",
-            default=f"mirrormaker2-cluster-{kind}",
-            err=True,
-        )
-        for kind, setting in ({} if dedicated else STORAGE).items()
-    }
-    policy = click.prompt(
-        "Do topics get a prefix at the target (default) or keep their names "
-        "(identity)?",
-        type=click.Choice(list(POLICIES)),
-        default="default",
-        err=True,
-    )
-    found["replication.policy.class"] = POLICIES[policy]
-    found["topics"] = click.prompt(
-        "MirrorMaker's filter of topics", default=".*", err=True
-    )
-    return FoundMirror(
-        place=place,
-        settings={
-            key: Setting(value.strip(), place._replace(key=key))
-            for key, value in found.items()
-        },
-        dedicated=dedicated,
-        filter=SourceFilter(
-            place=place._replace(key="topics"), kind="connector", key="topics"
-        ),
-        topics={
-            kind: Setting(name.strip(), place._replace(key=kind))
-            for kind, name in topics.items()
-        },
-    )
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file at once, so that none is half there."""
+def _write(path: Path | None, text: str) -> None:
+    """Write a file at once, so that none is half there, or to stdout."""
+    if path is None:
+        click.echo(text, nl=False)
+        return
     new = path.with_name(f".{path.name}.new")
     try:
         new.write_text(text)
+        # It holds no secret, and the container's user has to read it.
+        new.chmod(0o644)
         new.replace(path)
     except OSError as e:
         new.unlink(missing_ok=True)
         raise MirrorwatchError(f"{path}: cannot write: {e.strerror}") from e
 
 
-def describe_rest(
-    draft: Draft, secrets: str, output: Path | None
-) -> Iterator[str]:
-    """Yield what is left to do, line by line."""
+def _describe(draft: Draft, output: Path | None) -> Iterator[str]:
     names = ", ".join(
         f"{flow['source']}->{flow['target']}" for flow in draft.data["flows"]
     )
     number = len(draft.data["flows"])
     yield f"{output or 'stdout'}: {counted(number, 'flow')}, {names}"
-    if draft.secrets:
-        yield f"Put into {secrets}, readable for the agent only:"
-    for each in draft.secrets.values():
-        command = f": {each.command}" if each.command else ""
-        yield f"  {each.name}: {each.purpose}{command}"
-    for name in dict.fromkeys(draft.variables):
-        yield f"Set in the environment: {name}"
     for gap in draft.unknown:
         yield f"Not known: {format_path(gap.path)}: {gap.text}"
-    if draft.filters:
-        yield "Add the canary topic to the mirror's filter:"
-    elif draft.carries_canary:
-        yield "The mirror's filter carries the canary topic as it is."
-    yield from (f"  {line}" for line in draft.filters)
-    file = output or Path("FILE")
-    yield f"Then: mirrorwatch check-config --config {file}"
-    yield f"      mirrorwatch acls --config {file}"
-    yield f"      mirrorwatch doctor --config {file}"
+    yield "Next:"
+
+
+Step = tuple[str, Sequence[str]]
+"""A step, and its commands or files."""
+
+
+def _number(draft: Draft, steps: Iterable[Step]) -> Iterator[str]:
+    title = "Add the canary topic to the mirror's filter:"
+    first: list[Step] = [(title, draft.filters)] if draft.filters else []
+    for number, (title, lines) in enumerate((*first, *steps), start=1):
+        yield f"{number}. {title}"
+        yield from (f"   {line}" for line in lines)
+
+
+def _steps(
+    draft: Draft, secrets: str, file: Path, *, strimzi: bool
+) -> Iterator[Step]:
+    form = " --format strimzi" if strimzi else ""
+    yield (
+        "Create a user on each cluster, with these rights:",
+        [f"mirrorwatch acls --config {file}{form}"],
+    )
+    if draft.secrets:
+        yield (
+            f"Put into {secrets}, readable for the agent only:",
+            [*map(_describe_file, draft.secrets.values())],
+        )
+    commands = [
+        f"mirrorwatch {c} --config {file}" for c in ("check-config", "doctor")
+    ]
+    yield "Check the file, then the connections:", commands
+
+
+def _helm_steps(draft: Draft, config: Config, file: Path) -> Iterator[Step]:
+    place = f" --namespace {draft.namespace}" if draft.namespace else ""
+    made = {user["cluster"] for user in find_users(draft, config)}
+    commands = [
+        f"mirrorwatch acls --config {file} --cluster {alias}"
+        + (" --format strimzi" if cluster.kafka else "")
+        for alias, cluster in draft.clusters.items()
+        if cluster.kafka not in made
+    ]
+    if commands:
+        title = "Create the user, if it is missing, with these rights:"
+        yield title, commands
+    missing = find_missing(draft)
+    if missing:
+        files = " ".join(f"--from-file={each.name}" for each in missing)
+        yield (
+            f"Create the Secret {FILES} of these files:",
+            [
+                *map(_describe_file, missing),
+                f"kubectl{place} create secret generic {FILES} {files}",
+            ],
+        )
+    image = "--set image.repository=REGISTRY/mirrorwatch"
+    yield (
+        "Install, with the image that you built (docs/release.md):",
+        [f"helm install mirrorwatch {CHART}{place} --values {file} {image}"],
+    )
+    yield (
+        "Check the connections, then read the verdicts:",
+        [
+            f"helm test mirrorwatch{place} --logs",
+            f"kubectl{place} exec deploy/mirrorwatch -- mirrorwatch status",
+        ],
+    )
+
+
+def _describe_file(file: SecretFile) -> str:
+    command = "; ".join(map(str, file.keys))
+    if len(file.keys) > 1:
+        command = f"({command})"
+    text = f"{file.name}: {file.purpose}"
+    return f"{text}: {command}" if command else text

@@ -76,7 +76,7 @@ class Commands(click.Group):
             folder = f"agent/{wanted.package.replace('-', '_')}"
             raise click.UsageError(
                 f"mirrorwatch {cmd_name} needs the package {wanted.package}: "
-                f"pip install {wanted.package}, or ./{folder} from a checkout."
+                f"pip install ./{folder}, in a checkout."
             )
         module = importlib.import_module(wanted.module)
         command: click.Command = getattr(module, wanted.attribute)

@@ -17,7 +17,7 @@ from confluent_kafka.admin import AdminClient
 from ..msk import find_msk_fault, is_msk_iam
 from ..secrets import HIDDEN, may_quote
 from .base import ConfigProblem, Model, YamlPath, format_path
-from .kafka import SERVERS, KafkaProperties
+from .kafka import DEFAULT_PORT, SERVERS, KafkaProperties
 from .properties import Properties
 from .root import Config, FlowConfig
 from .sinks import WebConfig
@@ -296,6 +296,13 @@ def _note_web(web: WebConfig) -> Iterator[str]:
 
 def _note_kafka(properties: KafkaProperties) -> Iterator[tuple[str, str]]:
     protocol = properties.protocol
+    servers = map(str.strip, properties.servers.split(","))
+    bare = [s for s in servers if s and ":" not in s.rpartition("]")[2]]
+    if bare:
+        yield (
+            "bootstrap.servers",
+            f"has no port for {', '.join(bare)}: {DEFAULT_PORT} is used",
+        )
     verification = "enable.ssl.certificate.verification"
     if properties.get(verification, "true").lower() in {"false", "0"}:
         yield (

@@ -1,6 +1,6 @@
 """The whole configuration: flows, their limits, and the rules between them."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -67,7 +67,7 @@ from .properties import Properties
 from .sinks import SinksConfig, StateConfig, WebConfig
 
 __all__ = ["Config", "FlowConfig", "LimitsConfig"]
-__all__ += ["load_mapping"]
+__all__ += ["load_draft"]
 
 
 class LimitsConfig(Model):
@@ -423,16 +423,23 @@ class Config(Model):
             Raised if it cannot be used. The message has a line for each
             problem, and never a secret.
         """
-        document = read_document(path)
+        document = _read(path)
         config = load(cls, document, _check_parts)
         config._keep(path, document)  # noqa: SLF001
         return config
 
     @classmethod
     def from_file_unfollowed(
-        cls, path: Path
+        cls, path: Path, *, without: Collection[str] = ()
     ) -> tuple[Self | None, tuple[YamlPath, ...]]:
         """Check what stands in a YAML file, and follow no reference.
+
+        Parameters
+        ----------
+        path
+            The file.
+        without
+            Blocks at its top that are not loaded.
 
         Returns
         -------
@@ -445,7 +452,10 @@ class Config(Model):
         ConfigError
             Raised if something that stands in the file is wrong.
         """
-        document = read_document(path)
+        document = _read(path)
+        if isinstance(document.data, dict):
+            kept = {k: v for k, v in document.data.items() if k not in without}
+            document = replace(document, data=kept)
         config, unfollowed = load_unfollowed(cls, document, _check_parts)
         if config is not None:
             config._keep(path, document)  # noqa: SLF001
@@ -571,6 +581,24 @@ class Config(Model):
         return self
 
 
+def _read(path: Path) -> Document:
+    """Read a file of the configuration, or of the chart's values with it."""
+    document = read_document(path)
+    data, key = document.data, "config"
+    if not isinstance(data, dict) or not isinstance(data.get(key), dict):
+        return document
+    return replace(
+        document,
+        data=data[key],
+        lines={p[1:]: n for p, n in document.lines.items() if p[:1] == (key,)},
+        problems=[
+            replace(p, path=p.path[1:])
+            for p in document.problems
+            if p.path[:1] == (key,)
+        ],
+    )
+
+
 def _find_pem_files(value: Any) -> Iterator[Path]:
     if isinstance(value, Properties):
         named = (v for k, v in value.items() if k.endswith(FILE_KEYS))
@@ -590,20 +618,17 @@ def _find_pem_files(value: Any) -> Iterator[Path]:
         yield from _find_pem_files(part)
 
 
-def load_mapping(document: Document) -> Config:
-    """Make the configuration of a document that no file holds.
-
-    Parameters
-    ----------
-    document
-        Its data, and how its problems are reported.
+def load_draft(document: Document) -> Config:
+    """Load a document without a file, and resolve no reference.
 
     Raises
     ------
     ConfigError
-        Raised if it cannot be used.
+        Raised by `Document.to_error` if it cannot be used.
     """
-    return load(Config, document, _check_parts)
+    config, _ = load_unfollowed(Config, document, _check_parts)
+    assert config is not None  # noqa: S101 - references of drafts are texts
+    return config
 
 
 def _find_same_clusters(

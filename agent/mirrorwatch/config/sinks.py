@@ -297,9 +297,10 @@ class WebConfig(Model):
         json_schema_extra={"default_text": "made of `listen`"},
     )
     """URL under which users reach the page, such as
-    `https://mirrorwatch.example.org`, if it is behind a proxy. Used for links
-    in alerts and notifications. Default: the listen address, or the hostname
-    of this machine if the page listens on all addresses."""
+    `https://mirrorwatch.example.org` or `https://example.org/mirrorwatch`, if
+    it is behind a proxy. Used for links in alerts and notifications;
+    everything is answered below its path too. Default: the listen address, or
+    the hostname of this machine if the page listens on all addresses."""
 
     hosts: tuple[HostName, ...] = Field(
         (),

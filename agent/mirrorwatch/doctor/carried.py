@@ -11,7 +11,12 @@ from ..domain.topics import ReplicatedTopics
 from ..exceptions import SourceError
 from ..kafka.groups import list_groups, read_group_offsets
 from .findings import Findings, ReachedCluster
-from .rights import REFERENCE, add_lacking_on_many, find_lacking_on_many
+from .rights import (
+    REFERENCE,
+    add_denied_group,
+    add_lacking_on_many,
+    find_lacking_on_many,
+)
 
 __all__ = ["COMPARED", "carriage_of", "examine_carried"]
 
@@ -116,14 +121,8 @@ def _readers(
         findings.add_error("readers", e, FindingSeverity.WARNING)
         return
     for group in sorted(denied):
-        findings.add(
-            "rights",
-            f"mirrorwatch lacks DESCRIBE on group {group} at {alias}",
-            f"Grant it: kafka-acls.sh --add --group {group} --operation "
-            "Describe --allow-principal User:NAME (mirrorwatch acls prints "
-            "all rights)",
-            severity=FindingSeverity.WARNING,
-            reference=REFERENCE,
+        add_denied_group(
+            findings, target.cluster, group, FindingSeverity.WARNING
         )
     if not all_answered:
         return

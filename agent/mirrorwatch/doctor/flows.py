@@ -33,16 +33,11 @@ from ..wiring.context import carried_rights, to_mirror
 from .carried import COMPARED, carriage_of, examine_carried
 from .findings import Connectors, Findings, ReachedCluster, to_texts
 from .internal_topics import (
-    FoundTopics,
     add_unseen,
     examine_internal,
     find_not_ours,
 )
-from .other_mirror import (
-    examine_group,
-    examine_zookeeper,
-    find_mirroring_groups,
-)
+from .other_mirror import examine_group, examine_zookeeper
 from .rights import add_lacking, find_lacking, wanted_on
 
 __all__ = ["examine_flow"]
@@ -120,12 +115,9 @@ def examine_flow(
     ):
         _canary_target(flow, target, findings)
     others = find_not_ours(sides, expected)
-    if source is not None and _is_another(
-        flow, source, internal, others, findings
-    ):
-        return
+    if source is not None:
+        _examine_positions(flow, source, others, findings)
     add_unseen(
-        flow,
         internal,
         sides,
         findings,
@@ -145,42 +137,17 @@ def examine_flow(
             break
 
 
-def _is_another(
+def _examine_positions(
     flow: FlowConfig,
     source: ReachedCluster,
-    internal: FoundTopics,
     others: Mapping[tuple[str, str], Sequence[str]],
     findings: Findings,
-) -> bool:
+) -> None:
     carried = {t for t in source.topics if carriage_of(flow).carries(t)}
     if flow.mirror.traits.in_zookeeper:
         examine_zookeeper(flow, carried, findings)
-        return False
-    group = to_mirror(flow).group
-    if group is not None:
+    elif (group := to_mirror(flow).group) is not None:
         examine_group(flow, group, source, carried, findings, others=others)
-        return False
-    needed = [one for one in internal.unseen if not one.topic.optional]
-    if (
-        internal.present
-        or any(others.values())
-        or not carried
-        or not needed
-        or any(one.lacking for one in needed)
-    ):
-        return False
-    likely = find_mirroring_groups(source, carried)
-    if likely:
-        findings.add(
-            "mirror",
-            f"{flow.mirror.traits.title} has left no trace at "
-            f"{flow.source} and "
-            f"{flow.target}: none of its internal topics; at {flow.source} "
-            f"there is group {', '.join(likely)}",
-            "If that is the mirror, set mirror.kind and mirror.group; if "
-            f"not, start {flow.mirror.traits.title}",
-        )
-    return bool(likely)
 
 
 def _canary_source(

@@ -60,19 +60,6 @@ class FoundTopics:
     present: Mapping[tuple[str, str], str]
     unseen: tuple[Unseen, ...]
 
-    def may_be_renamed(self, flow: FlowConfig, topic: InternalTopic) -> bool:
-        """Return whether a topic that is not seen may have another name.
-
-        What else is named after the mirror's alias of the source, and is
-        there, shows that the alias is right.
-        """
-        if getattr(flow.mirror.topics, topic.kind, None) is not None:
-            return True
-        return not any(
-            side == topic.side and kind in _NAMED
-            for (side, _), kind in self.present.items()
-        )
-
 
 def examine_internal(
     flow: FlowConfig, sides: Sides, findings: Findings
@@ -131,7 +118,6 @@ def find_not_ours(
 
 
 def add_unseen(
-    flow: FlowConfig,
     internal: FoundTopics,
     sides: Sides,
     findings: Findings,
@@ -140,14 +126,12 @@ def add_unseen(
     connectors: Sequence[SetupConnector] = (),
     explained: bool = False,
 ) -> None:
-    """Say of the internal topics that are not seen why that is, once.
+    """Add one finding for each side with internal topics that are not seen.
 
     Parameters
     ----------
-    flow
-        The flow.
     internal
-        Its internal topics.
+        The internal topics of a flow.
     sides
         The clusters, as far as they were reached.
     findings
@@ -167,65 +151,52 @@ def add_unseen(
             if one.topic.side == side
             and not (explained and one.topic.kind in _OF_POLICY)
         ]
-        if reached is None or not mine:
+        if reached is None:
             continue
-        renamed = [
-            one
-            for one in mine
-            if others.get((side, one.topic.kind))
-            and internal.may_be_renamed(flow, one.topic)
-        ]
-        if renamed:
-            _add_other_names(side, renamed, reached, findings, others)
-            continue
-        for one in mine:
-            add_lacking(
-                findings,
-                reached.cluster,
-                one.topic.name,
-                one.lacking,
-                _severity(one.topic),
+        there = {one: others.get((side, one.topic.kind), ()) for one in mine}
+        if any(there.values()):
+            mine = [one for one in mine if there[one]]
+        else:
+            for one in mine:
+                add_lacking(
+                    findings,
+                    reached.cluster,
+                    one.topic.name,
+                    one.lacking,
+                    _severity(one.topic),
+                )
+            mine = [
+                one
+                for one in mine
+                if not one.lacking and _is_missed(one.topic, connectors)
+            ]
+        shown = [one for one in mine if not one.topic.optional] or mine
+        if shown:
+            found = [name for one in shown for name in there[one]]
+            findings.add(
+                "internal-topics",
+                f"mirrorwatch does not see "
+                f"{_list(one.topic.name for one in shown)} at "
+                f"{reached.cluster.alias}",
+                _remedy(shown, found),
+                severity=_severity(shown[0].topic),
             )
-        absent = [
-            one.topic
-            for one in mine
-            if not one.lacking and _is_missed(one.topic, connectors)
-        ]
-        if absent:
-            _add_absent(absent, reached, findings)
 
 
-def _add_other_names(
-    side: str,
-    renamed: Sequence[Unseen],
-    reached: ReachedCluster,
-    findings: Findings,
-    others: Mapping[tuple[str, str], Sequence[str]],
-) -> None:
-    needed = [one for one in renamed if not one.topic.optional]
-    shown = needed or renamed
-    there = [name for one in shown for name in others[side, one.topic.kind]]
-    names = _list(one.topic.name for one in shown)
-    absent = not any(one.lacking for one in shown)
-    findings.add(
-        "internal-topics",
-        f"{names} {'does' if len(shown) == 1 else 'do'} not exist at "
-        f"{reached.cluster.alias}"
-        if absent
-        else f"mirrorwatch does not see {names} at {reached.cluster.alias}",
-        f"Set {_keys([one.topic for one in shown])} as MirrorMaker has "
-        f"{'it' if len(shown) == 1 else 'them'}; there is {_list(there)}"
-        + ("" if absent else ". If the names are right, grant READ on them"),
-        severity=_severity(shown[0].topic),
+def _remedy(unseen: Sequence[Unseen], found: Sequence[str]) -> str:
+    there = f"; there is {_list(found)}" if found else ""
+    if unseen[0].topic.optional and not found:
+        return (
+            "Check that the connector that writes it runs: it creates the "
+            "topic when it starts"
+        )
+    denied = any(one.lacking for one in unseen)
+    return (
+        "Check that MirrorMaker runs. Set mirror.mode, mirror.source_alias, "
+        "mirror.target_alias, mirror.syncs_location or mirror.topics as it "
+        f"has them{there}"
+        + (". If the names are right, grant READ on them" if denied else "")
     )
-
-
-def _keys(topics: Sequence[InternalTopic]) -> str:
-    kinds = {topic.kind for topic in topics}
-    if len(kinds) == 1:
-        (kind,) = kinds
-        return f"mirror.topics.{kind} or the mirror's aliases"
-    return "mirror.source_alias (or mirror.mode and mirror.topics)"
 
 
 def _is_missed(
@@ -240,55 +211,6 @@ def _is_missed(
         and one.fact.role == role
         and one.fact.interval is not None
         for one in connectors
-    )
-
-
-def _add_absent(
-    absent: Sequence[InternalTopic],
-    reached: ReachedCluster,
-    findings: Findings,
-) -> None:
-    needed = [one for one in absent if not one.optional]
-    shown = needed or absent
-    findings.add(
-        "internal-topics",
-        f"{_list(one.name for one in shown)} "
-        f"{'does' if len(shown) == 1 else 'do'} not exist at "
-        f"{reached.cluster.alias}",
-        _find_likely(shown, reached.topics),
-        severity=_severity(shown[0]),
-    )
-
-
-def _find_likely(
-    absent: Sequence[InternalTopic],
-    topics: Mapping[str, int],
-) -> str:
-    """Return what to do about internal topics that are not there."""
-    kinds = {one.kind for one in absent}
-    side = absent[0].side
-    if absent[0].optional:
-        return (
-            "Check that the connector that writes it runs: it creates the "
-            "topic when it starts"
-        )
-    if kinds == {"syncs"}:
-        other = "target" if side == "source" else "source"
-        return (
-            "Check that MirrorMaker runs and mirror.target_alias; with "
-            f"offset-syncs.topic.location={other}, set mirror.syncs_location "
-            f"to {other}"
-        )
-    likely = sorted(
-        t
-        for t in topics
-        if re.search(r"(offsets?|configs?)(\b|[._-]|$)", t)
-        and "offset-syncs" not in t
-    )
-    there = f"; there are {', '.join(likely[:SHOWN])}" if likely else ""
-    return (
-        "Check that MirrorMaker runs, and mirror.mode, mirror.source_alias "
-        f"and mirror.topics{there}"
     )
 
 

@@ -1,44 +1,20 @@
-"""Looks for the mirror that is there where the configured one is not."""
+"""Findings about mirrors that keep positions in a group or in ZooKeeper."""
 
-import re
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from ..config import FlowConfig
-from ..domain.mirror_presets import PRESETS
-from ..domain.report import counted
 from ..exceptions import ConfigError, SourceDeniedError, SourceError
-from ..kafka.groups import (
-    list_groups,
-    read_group_offsets,
-    read_source_group,
-)
+from ..kafka.groups import read_source_group
 from ..wiring.context import to_offset_nodes
 from .findings import Findings, ReachedCluster
+from .rights import add_denied_group
 
-__all__ = ["examine_group", "find_mirroring_groups"]
+__all__ = ["examine_group", "examine_zookeeper"]
 
 CHECK = "mirror"
 
-ASKED = 50
-"""Groups whose positions are asked for, a request for each: those that are
-named like a mirror's first."""
-
 SHOWN = 3
-
-_LIKELY = re.compile(
-    "|".join(
-        [r"mirror|mm\d?(\b|_)|migrat|replicat", *map(re.escape, PRESETS)]
-    ),
-    re.IGNORECASE,
-)
-"""How people name the group of a mirror."""
-
-_HELPERS = tuple(
-    traits.helper_groups for traits in PRESETS.values() if traits.helper_groups
-)
-"""How names of groups end with which a mirror copies nothing."""
 
 
 def examine_group(
@@ -84,14 +60,7 @@ def examine_group(
                 f"{group}",
             )
             return
-        findings.add(
-            "rights",
-            f"mirrorwatch lacks DESCRIBE on group {group} at {alias}",
-            f"Grant it: kafka-acls.sh --add --group {group} --operation "
-            "Describe --allow-principal User:NAME (mirrorwatch acls prints "
-            "all rights)",
-            reference="docs/security.md",
-        )
+        add_denied_group(findings, source.cluster, group)
         return
     except SourceError as e:
         findings.add_error(CHECK, e)
@@ -102,8 +71,6 @@ def examine_group(
         return  # stopped, which is for the agent to tell
     if traces:
         remedy = f"Set mirror.kind to mirrormaker2: there is {there}"
-    elif likely := find_mirroring_groups(source, carried):
-        remedy = f"Set mirror.group; there is {', '.join(likely)}"
     else:
         remedy = "Start the mirror, or correct mirror.group"
     findings.add(
@@ -131,7 +98,7 @@ def examine_zookeeper(
     try:
         nodes = to_offset_nodes(flow)
     except ConfigError as e:
-        findings.add(CHECK, str(e), "Install mirrorwatch[zookeeper]")
+        findings.add(CHECK, str(e), "Install the extra zookeeper")
         return
     try:
         found = nodes.read()
@@ -152,32 +119,3 @@ def examine_zookeeper(
             f"{flow.name}",
             "Start the mirror, or correct mirror.group",
         )
-
-
-def find_mirroring_groups(
-    source: ReachedCluster, carried: AbstractSet[str]
-) -> list[str]:
-    """Return consumer groups that may be a mirror's, the likeliest first.
-
-    Their positions are in at least half of the flow's topics. None where the
-    agent may not ask.
-    """
-    covered: dict[str, set[str]] = defaultdict(set)
-    try:
-        listed, _ = list_groups(source.cluster)
-        groups = [name for name in listed if not name.endswith(_HELPERS)]
-        groups.sort(key=lambda name: _LIKELY.search(name) is None)
-        offsets, _ = read_group_offsets(source.cluster, groups[:ASKED])
-    except SourceError:
-        return []
-    for group, topic, _ in offsets:
-        if topic in carried:
-            covered[group].add(topic)
-    enough = [
-        g for g, topics in covered.items() if 2 * len(topics) >= len(carried)
-    ]
-    enough.sort(key=lambda g: (_LIKELY.search(g) is None, -len(covered[g]), g))
-    return [
-        f"{g} (positions in {counted(len(covered[g]), 'topic')})"
-        for g in enough[:SHOWN]
-    ]

@@ -16,6 +16,7 @@ from .findings import Findings
 
 __all__ = [
     "REFERENCE",
+    "add_denied_group",
     "add_lacking",
     "add_lacking_on_many",
     "find_lacking",
@@ -76,12 +77,37 @@ def add_lacking(
     """Name the rights on a topic that are missing, if there are any."""
     if not lacking:
         return
-    rights = " and ".join(lacking)
+    _add(findings, cluster, ("topic", name), lacking, severity=severity)
+
+
+def add_denied_group(
+    findings: Findings,
+    cluster: Cluster,
+    group: str,
+    severity: FindingSeverity = FindingSeverity.ERROR,
+) -> None:
+    """Name a consumer group that may not be described."""
+    right = ["DESCRIBE"]
+    _add(findings, cluster, ("group", group), right, severity=severity)
+
+
+def _add(
+    findings: Findings,
+    cluster: Cluster,
+    resource: tuple[str, str],
+    lacking: Sequence[str],
+    *,
+    severity: FindingSeverity,
+    more: str = "",
+    effect: str = "",
+) -> None:
+    kind, name = resource
     flags = " ".join(f"--operation {ACL_WORDS[o]}" for o in lacking)
     findings.add(
         "rights",
-        f"mirrorwatch lacks {rights} on topic {name} at {cluster.alias}",
-        f"Grant it: kafka-acls.sh --add --topic {name} {flags} "
+        f"mirrorwatch lacks {' and '.join(lacking)} on {kind} {name}{more} at "
+        f"{cluster.alias}{effect}",
+        f"Grant it: kafka-acls.sh --add --{kind} {name} {flags} "
         "--allow-principal User:NAME (mirrorwatch acls prints all rights)",
         severity=severity,
         reference=REFERENCE,
@@ -153,13 +179,12 @@ def add_lacking_on_many(
         return
     first, *more = topics
     others = f" and {counted(len(more), 'other topic')}" if more else ""
-    findings.add(
-        "rights",
-        f"mirrorwatch lacks {operation} on topic {first}{others} at "
-        f"{cluster.alias}: the check {check} is unknown without it",
-        f"Grant it: kafka-acls.sh --add --topic {first} --operation "
-        f"{ACL_WORDS[operation]} --allow-principal User:NAME (mirrorwatch "
-        "acls prints all rights)",
+    _add(
+        findings,
+        cluster,
+        ("topic", first),
+        [operation],
         severity=FindingSeverity.WARNING,
-        reference=REFERENCE,
+        more=others,
+        effect=f": the check {check} is unknown without it",
     )

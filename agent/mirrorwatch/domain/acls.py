@@ -11,6 +11,7 @@ __all__ = [
     "Right",
     "Side",
     "minimal_rights",
+    "to_strimzi_acls",
     "topic_rights",
 ]
 
@@ -49,6 +50,23 @@ class Right:
 
     def __str__(self) -> str:
         return f"{self.operation} on {self.kind} {self.topic}"
+
+
+def to_strimzi_acls(rights: Sequence[Right]) -> list[dict[str, object]]:
+    """Return the `acls` of a `KafkaUser`: one item for each resource."""
+    operations: dict[tuple[str, str, str], list[str]] = {}
+    for right in rights:
+        pattern = "prefix" if right.prefixed else "literal"
+        operations.setdefault((right.kind, right.topic, pattern), []).append(
+            ACL_WORDS[right.operation]
+        )
+    return [
+        {
+            "resource": {"type": kind, "name": name, "patternType": pattern},
+            "operations": words,
+        }
+        for (kind, name, pattern), words in operations.items()
+    ]
 
 
 def group_rights(group: str) -> tuple[Right, ...]:

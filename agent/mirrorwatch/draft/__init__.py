@@ -2,6 +2,7 @@
 
 from .connectors import find_connector_mirrors
 from .flows import draft_configuration
+from .helm import to_values
 from .model import Draft, FoundMirror
 from .properties import find_dedicated_mirrors
 from .strimzi import find_strimzi_mirrors
@@ -14,5 +15,6 @@ __all__ = [
     "find_connector_mirrors",
     "find_dedicated_mirrors",
     "find_strimzi_mirrors",
+    "to_values",
     "to_yaml",
 ]

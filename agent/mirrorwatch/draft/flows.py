@@ -1,26 +1,27 @@
-"""From a mirror's settings to clusters and flows of a configuration."""
+"""Clusters and flows of a configuration, from the settings of a mirror."""
 
 import json
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import PurePath
 from typing import Any
 
 import yaml
+from javaproperties import escape
 
+from ..config import Config
 from ..config.base import (
-    REFERENCE,
     ConfigProblem,
     Document,
     YamlPath,
     format_duration,
     format_path,
 )
-from ..config.root import load_mapping
+from ..config.root import load_draft
 from ..domain.canary.check import CanaryLimits
 from ..domain.mirror_records import KAFKA_4, REFRESH
 from ..domain.topics import (
@@ -32,7 +33,6 @@ from ..domain.topics import (
 from ..exceptions import ConfigError
 from ..msk import MECHANISM as MSK_IAM
 from ..msk import names_region
-from ..secrets import may_quote
 from .model import (
     CANARY,
     Draft,
@@ -42,7 +42,6 @@ from .model import (
     SecretFile,
     Settings,
 )
-from .properties import escape_value
 
 __all__ = ["draft_configuration"]
 
@@ -57,20 +56,8 @@ MECHANISMS = {"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"}
 """What the agent's library can log in by, as its packages are built; of
 `MSK_IAM` the agent makes OAUTHBEARER."""
 
-PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-
-USERS = {
-    "scram-sha-512": "SASL",
-    "tls": "SSL",
-    "tls-external": "SSL",
-}
-
 EXCLUDED_BEFORE_4 = (r".*[\-\.]internal", r".*\.replica", r"__.*")
 """``topics.exclude`` of MirrorMaker 2 before Kafka 4.0 (KIP-1074)."""
-
-SEPARATOR_SINCE = (3, 1)
-"""Kafka from which a separator is in the names of internal topics, too
-(KIP-690)."""
 
 POLICY = "replication.policy."
 
@@ -85,8 +72,8 @@ FILTER = "DefaultTopicFilter"
 
 def draft_configuration(
     mirrors: Sequence[FoundMirror], *, user: str, secrets: str
-) -> Draft:
-    """Draft a configuration that watches these mirrors.
+) -> tuple[Draft, Config]:
+    """Draft a configuration that watches these mirrors, and load it.
 
     Parameters
     ----------
@@ -102,7 +89,7 @@ def draft_configuration(
     ConfigError
         Raised if what the mirror is told cannot be watched, with its place.
     """
-    draft = Draft()
+    draft = Draft(namespace=mirrors[0].namespace)
     clusters = _Clusters(draft, user, secrets)
     flows = [
         _Flow(draft, mirror, index, clusters)
@@ -117,40 +104,31 @@ def draft_configuration(
             number=pairs[flow.data["source"], flow.data["target"]], own=own
         )
         draft.data["flows"].append(flow.data)
-    _check(draft)
-    return draft
+    places = draft.places
+    document = _Drafted(name="draft", data=draft.data, places=places)
+    return draft, load_draft(document)
 
 
-def _variable(*parts: str) -> str:
-    return re.sub(r"\W+", "_", "_".join(parts), flags=re.ASCII).upper()
+def _take(
+    draft: Draft, settings: Settings, key: str, path: YamlPath
+) -> str | None:
+    """Return the value of a setting for a key of the configuration.
 
-
-class _Values:
-    """Values of one block; those that only the worker knows are asked for."""
-
-    def __init__(
-        self, draft: Draft, settings: Settings, names: Sequence[str]
-    ) -> None:
-        self._draft = draft
-        self._settings = settings
-        self._names = names
-
-    def take(self, key: str, path: YamlPath, what: str) -> str | None:
-        """Return a value for a key of the configuration, if there is one."""
-        found = self._settings.get(key)
-        if found is None:
-            return None
-        self._draft.places[path] = found.place
-        if not FOREIGN.search(found.value):
-            return found.value
-        name = _variable(*self._names, what)
-        self._draft.variables.append(name)
-        self._draft.ask(
-            path,
-            f"{found.place} refers to a secret or file of the worker; set "
-            f"{name} in the environment to its value",
+    Raises
+    ------
+    ConfigError
+        Raised if only the mirror's worker can resolve the value.
+    """
+    found = settings.get(key)
+    if found is None:
+        return None
+    draft.places[path] = found.place
+    if FOREIGN.search(found.value):
+        raise ConfigError(
+            f"{found.place}: refers to a secret or file of the mirror's "
+            "worker; put the value there, in a copy of the configuration"
         )
-        return f"${{env:{name}}}"
+    return found.value
 
 
 class _Clusters:
@@ -159,7 +137,7 @@ class _Clusters:
     def __init__(self, draft: Draft, user: str, secrets: str) -> None:
         self._draft = draft
         self._user = user
-        self._folder = PurePath(secrets)
+        self.folder = PurePath(secrets)
         self._known: dict[tuple[str, str], str] = {}
 
     def alias_of(
@@ -181,10 +159,9 @@ class _Clusters:
         alias = own["alias"].value if "alias" in own else ""
         key = (alias, servers.value)
         if key not in self._known:
-            free = self._find_free(
-                side if FOREIGN.search(alias) else alias or side
-            )
+            free = self._find_free(alias or side)
             self._known[key] = free
+            self._draft.clusters[free] = found
             self._write(free, own, found)
         return self._known[key]
 
@@ -200,14 +177,14 @@ class _Clusters:
         block: dict[str, Any] = {"kafka": {}}
         self._draft.data["clusters"][alias] = block
         kafka, path = block["kafka"], ("clusters", alias, "kafka")
-        values = _Values(self._draft, own, (alias,))
-        servers = values.take(
-            "bootstrap.servers", (*path, "bootstrap.servers"), "brokers"
-        )
+        key = "bootstrap.servers"
+        servers = _take(self._draft, own, key, (*path, key))
         kafka["bootstrap.servers"] = LEFT_OUT.sub("", servers or "")
         if found.remark:
             self._draft.comment((*path, "bootstrap.servers"), found.remark)
-        protocol = self._find_protocol(path, own, found)
+        key = "security.protocol"
+        stated = _take(self._draft, own, key, (*path, key))
+        protocol = (stated or "PLAINTEXT").strip().upper()
         if protocol != "PLAINTEXT":
             kafka["security.protocol"] = protocol
         if protocol.startswith("SASL_"):
@@ -217,30 +194,6 @@ class _Clusters:
         if found.cluster_id is not None:
             block["cluster_id"] = found.cluster_id
 
-    def _find_protocol(
-        self, path: YamlPath, own: Settings, found: FoundCluster
-    ) -> str:
-        stated = own.get("security.protocol")
-        protocol = (
-            "PLAINTEXT" if stated is None else stated.value.strip().upper()
-        )
-        if protocol not in PROTOCOLS:
-            self._draft.ask(
-                (*path, "security.protocol"),
-                "the mirror's is a reference of its worker, or a protocol "
-                f"that is none; use one of {', '.join(PROTOCOLS)}",
-            )
-            protocol = "SASL_SSL"
-        kind = USERS.get(found.authentication or "")
-        if kind is not None and not protocol.startswith(kind):
-            self._draft.ask(
-                (*path, "security.protocol"),
-                f"the KafkaUser {self._user} logs in by "
-                f"{found.authentication}, and the mirror uses {protocol}: see "
-                "that this listener takes the user, or give another port",
-            )
-        return protocol
-
     def _need(
         self, alias: str, name: str, purpose: str, found: FoundCluster
     ) -> str:
@@ -248,9 +201,9 @@ class _Clusters:
         self._draft.secrets[safe] = SecretFile(
             name=safe,
             purpose=purpose,
-            command=found.secret_commands.get(name, ""),
+            keys=found.secrets.get(name, ()),
         )
-        return str(self._folder / safe)
+        return str(self.folder / safe)
 
     def _write_login(
         self,
@@ -260,37 +213,34 @@ class _Clusters:
         found: FoundCluster,
         alias: str,
     ) -> None:
-        stated = own.get("sasl.mechanism")
+        key = "sasl.mechanism"
+        stated = _take(self._draft, own, key, (*path, key))
         # Kafka's own default.
-        mechanism = "GSSAPI" if stated is None else stated.value.upper()
+        mechanism = (stated or "GSSAPI").upper()
         if mechanism == MSK_IAM:
             self._write_msk_iam(kafka, path)
             return
         if mechanism not in MECHANISMS:
-            shown = "another" if FOREIGN.search(mechanism) else mechanism
-            built = (
-                ", or build its library with Kerberos (docs/installation.md)"
-                if mechanism == "GSSAPI"
-                else ""
+            self._draft.ask(
+                (*path, key),
+                f"the mirror's mechanism is {mechanism}, which the agent "
+                "cannot use: give it a listener with one of "
+                f"{', '.join(sorted(MECHANISMS))}, or see Kerberos in "
+                "docs/installation.md",
             )
             mechanism = "SCRAM-SHA-512"
-            self._draft.ask(
-                (*path, "sasl.mechanism"),
-                f"the mirror's mechanism is {shown}, which the agent cannot "
-                f"use: give it a listener with one of "
-                f"{', '.join(sorted(MECHANISMS))}{built}",
-            )
         kafka["sasl.mechanism"] = mechanism
         if mechanism == "OAUTHBEARER":
             self._write_tokens(kafka, path, own, found, alias)
             return
-        kafka["sasl.username"] = self._user
+        user = found.user or self._user
+        kafka["sasl.username"] = user
         self._draft.comment(
             (*path, "sasl.username"),
             "A user of its own, with the rights that mirrorwatch acls prints.",
         )
         file = self._need(
-            alias, "password", f"password of {self._user} at {alias}", found
+            alias, "password", f"password of {user} at {alias}", found
         )
         kafka["sasl.password"] = f"${{file:{file}}}"
 
@@ -300,18 +250,16 @@ class _Clusters:
         kafka[key] = MSK_IAM
         self._draft.comment(
             (*path, key),
-            "Needs the extra: pip install 'mirrorwatch[msk-iam]'. AWS "
+            "Needs the extra msk-iam (docs/installation.md). AWS "
             "credentials are those that boto3 finds, such as the role of the "
             "pod: one with the rights that mirrorwatch acls prints.",
         )
         if names_region(kafka["bootstrap.servers"]):
             return
-        variable = "AWS_REGION"
-        self._draft.variables.append(variable)
         self._draft.ask(
             (*path, key),
             "the region, which is in no name of bootstrap.servers; set "
-            f"{variable} in the environment",
+            "AWS_REGION in the environment",
         )
 
     def _write_tokens(
@@ -323,18 +271,7 @@ class _Clusters:
         alias: str,
     ) -> None:
         key = "sasl.oauthbearer.token.endpoint.url"
-        values = _Values(self._draft, own, (alias,))
-        url = values.take(key, (*path, key), "token url")
-        if url is None or (
-            "${" not in url and ("@" in url or "?" in url or "#" in url)
-        ):
-            name = _variable(alias, "token url")
-            self._draft.variables.append(name)
-            self._draft.ask(
-                (*path, key),
-                f"where tokens are given out; set {name} in the environment",
-            )
-            url = f"${{env:{name}}}"
+        url = _take(self._draft, own, key, (*path, key))
         file = self._need(
             alias,
             "client-secret",
@@ -345,8 +282,14 @@ class _Clusters:
             "sasl.oauthbearer.method": "oidc",
             "sasl.oauthbearer.client.id": self._user,
             "sasl.oauthbearer.client.secret": f"${{file:{file}}}",
-            key: url,
         }
+        if url is None or "@" in url:
+            self._draft.ask(
+                (*path, "sasl.oauthbearer.method"),
+                f"the address of the token server; set it as {key}",
+            )
+        else:
+            kafka[key] = url
 
     def _write_tls(
         self,
@@ -359,13 +302,15 @@ class _Clusters:
             kafka["ssl.ca.location"] = self._need(
                 alias,
                 "ca.crt",
-                f"CA of {alias}, PEM{_export(own)}",
+                f"CA of {alias}, PEM",
                 found,
             )
-        certain = USERS.get(found.authentication or "") == "SSL"
-        if certain or any(k.startswith("ssl.keystore.") for k in own):
+        if any(k.startswith("ssl.keystore.") for k in own):
             kafka["ssl.certificate.location"] = self._need(
-                alias, "user.crt", f"certificate of {self._user}, PEM", found
+                alias,
+                "user.crt",
+                f"certificate of {found.user or self._user}, PEM",
+                found,
             )
             kafka["ssl.key.location"] = self._need(
                 alias, "user.key", "its private key, PEM", found
@@ -376,19 +321,11 @@ class _Clusters:
             kafka["ssl.endpoint.identification.algorithm"] = "none"
 
 
-def _export(own: Settings) -> str:
-    """Say how the mirror's own trust store is read, if it is a file."""
-    found = own.get("ssl.truststore.location")
-    if found is None or FOREIGN.search(found.value):
-        return ""
-    return f", in {found.place}" if found.value else ""
-
-
 @dataclass(slots=True)
 class _Naming:
-    """How topics are named, as far as settings say it."""
+    """Replication policy and separator."""
 
-    block: Any
+    block: str
     separator: str
 
 
@@ -404,6 +341,7 @@ class _Flow:
     ) -> None:
         self._draft = draft
         self._mirror = mirror
+        self._clusters = clusters
         self._path: YamlPath = ("flows", index)
         settings = mirror.settings
         self.data: dict[str, Any] = {
@@ -413,9 +351,6 @@ class _Flow:
                 ("target", mirror.target),
             )
         }
-        names = (self.data["source"], self.data["target"])
-        self._values = _Values(draft, settings, names)
-        self._topics = _Values(draft, mirror.topics, names)
         draft.places[self._path] = mirror.place
         draft.comment(self._path, f"From {mirror.place}")
         self._aliases = {
@@ -426,7 +361,6 @@ class _Flow:
             for side in ("source", "target")
         }
         self._naming = self._find_naming()
-        self.selection: Selection | None = None
 
     @property
     def prefixes(self) -> bool:
@@ -465,86 +399,48 @@ class _Flow:
         block = self._write_canary(canary)
         if block:
             self.data["canary"] = block
-        self._find_transforms()
+        self._ask_about_classes()
 
     def _take(self, key: str, path: YamlPath) -> str | None:
-        what = str(path[-1])
-        return self._values.take(key, (*self._path, *path), what)
+        settings = self._mirror.settings
+        return _take(self._draft, settings, key, (*self._path, *path))
 
-    def _get(self, *keys: str) -> str | None:
-        """Return a value that is only looked at."""
-        for key in keys:
-            found = self._mirror.settings.get(key)
-            if found is not None:
-                return found.value.strip()
-        return None
+    def _get(self, key: str) -> str | None:
+        found = self._mirror.settings.get(key)
+        return None if found is None else found.value.strip()
 
     def _find_naming(self) -> _Naming:
-        given = self._get(f"{POLICY}class") or "DefaultReplicationPolicy"
+        given = self._take(f"{POLICY}class", ("naming",))
         separator = self._take(f"{POLICY}separator", ("mirror", "separator"))
         separator = "." if separator is None else separator
-        place = self._mirror.settings.get(f"{POLICY}class")
-        if place is not None:
-            self._draft.places[*self._path, "naming"] = place.place
-        policy = POLICIES.get(given.rpartition(".")[2])
-        if policy is not None:
-            return _Naming(policy, separator)
-        name = _variable(
-            self.data["source"], self.data["target"], "topic format"
-        )
-        self._draft.variables.append(name)
-        self._draft.ask(
-            (*self._path, "naming"),
-            f"how {'another class' if FOREIGN.search(given) else given} names "
-            f"topics at the target; set {name} in the environment to the "
-            "format, such as summit.${topic}, or write default or identity",
-        )
-        return _Naming({"format": f"${{env:{name}}}"}, separator)
+        name = (given or "DefaultReplicationPolicy").rpartition(".")[2]
+        if name not in POLICIES:
+            self._draft.ask(
+                (*self._path, "naming"),
+                f"how {given} names topics at the target; if not as the "
+                "default policy, write their format, such as "
+                "{format: 'summit.${topic}'}",
+            )
+        return _Naming(POLICIES.get(name, "default"), separator)
 
     def _write_topics(self, canary: str) -> dict[str, Any]:
         block: dict[str, Any] = {}
         given = self._take("topics", ("topics", "include"))
         include = split_patterns(".*" if given is None else given)
         exclude = self._find_excluded()
+        block["include"] = [*include]
         path = (*self._path, "topics", "include")
-        if any(REFERENCE.search(p) for p in (*include, *(exclude or ()))):
-            block["include"] = given or ".*"
-            self._draft.filters.append(
-                f"{self._mirror.filter.place}: see that it matches {canary}, "
-                "the canary topic"
-            )
-        else:
-            block["include"] = [*include]
-            self._add_canary(block["include"], exclude, canary, path)
+        self._add_canary(block["include"], exclude, canary, path)
         if exclude is not None:
-            # A variable holds all of them, which only a text is split for.
-            block["exclude"] = (
-                ",".join(exclude)
-                if any(REFERENCE.search(p) for p in exclude)
-                else [*exclude]
-            )
-        self._check_filter_class()
+            block["exclude"] = [*exclude]
         return block
 
     def _find_excluded(self) -> tuple[str, ...] | None:
-        settings, version = self._mirror.settings, self._mirror.version
-        key, old = "topics.exclude", "topics.blacklist"
-        if key not in settings and old in settings:
-            if version is not None and version >= KAFKA_4:
-                self._draft.ask(
-                    (*self._path, "topics", "include"),
-                    f"whether what {old} excludes shall be copied, as Kafka "
-                    f"4.0 and newer ignore it. If not, call it {key} in the "
-                    f"mirror ({settings[old].place}), and write exclude here",
-                )
-                return None
-            self._draft.comment(
-                (*self._path, "topics", "exclude"),
-                f"Kafka 4.0 and newer ignore {old}: call it {key}.",
-            )
-            key = old
-        if key in settings:
-            return split_patterns(self._take(key, ("topics", "exclude")) or "")
+        version = self._mirror.version
+        for key in ("topics.exclude", "topics.blacklist"):
+            given = self._take(key, ("topics", "exclude"))
+            if given is not None:
+                return split_patterns(given)
         if version is None:
             self._draft.comment(
                 (*self._path, "topics", "include"),
@@ -599,7 +495,7 @@ class _Flow:
         file, line, key = where.place
         at = f"{file}:{line}" if line else file
         if where.kind == "property":
-            yield f"{at}: {where.key} = {escape_value(value)}"
+            yield f"{at}: {where.key} = {escape(value)}"
         elif where.kind == "connector":
             yield f"{at}: {key}: {json.dumps(where.key)}: {json.dumps(value)}"
             yield "  and the same in its MirrorCheckpointConnector, if any"
@@ -613,15 +509,6 @@ class _Flow:
             }
             options = f"--type json -p {shlex.quote(json.dumps([patch]))}"
             yield f"  kubectl {where.resource} {options}"
-
-    def _check_filter_class(self) -> None:
-        given = self._get("topic.filter.class")
-        if given is not None and given.rpartition(".")[2] != FILTER:
-            self._draft.ask(
-                (*self._path, "topics"),
-                f"what {_short(given)} lets through: it is a class of its "
-                "own. Write include and exclude so that they say the same",
-            )
 
     def _write_mirror(self, *, number: int) -> dict[str, Any]:
         mirror = self._mirror
@@ -655,60 +542,40 @@ class _Flow:
         return block
 
     def _find_topics(self) -> dict[str, str | None]:
+        mirror = self._mirror
         path = (*self._path, "mirror", "topics")
         topics = {
-            kind: self._topics.take(kind, (*path, kind), f"{kind} topic")
-            for kind in self._mirror.topics
-        } | self._name_internal()
-        if self._mirror.connect is None:
+            kind: _take(self._draft, mirror.topics, kind, (*path, kind))
+            for kind in mirror.topics
+        }
+        if mirror.connect is None:
             return topics
         for kind in ("offsets", "configs"):
-            # One worker, so one value for all flows.
-            name = _variable("connect", kind, "topic")
-            self._draft.variables.append(name)
+            # The names in Kafka's own connect-distributed.properties.
+            topics[kind] = f"connect-{kind}"
             self._draft.ask(
                 (*path, kind),
                 f"the worker's {kind.removesuffix('s')}.storage.topic, which "
-                f"the REST API does not report; set {name} in the environment "
-                "to it, or write it here",
+                "the REST API does not report: correct it",
             )
-            topics[kind] = f"${{env:{name}}}"
         return topics
 
     def _describe_connect(self) -> dict[str, str]:
         mirror = self._mirror
         block = {"url": mirror.connect or ""}
         if mirror.login is not None:
-            variable = "CONNECT_PASSWORD"
-            self._draft.variables.append(variable)
+            name = "connect-password"
+            self._draft.secrets[name] = SecretFile(
+                name=name, purpose=f"password of {mirror.login} at Connect"
+            )
+            file = self._clusters.folder / name
             block |= {
                 "username": mirror.login,
-                "password": f"${{env:{variable}}}",
+                "password": f"${{file:{file}}}",
             }
         if mirror.ca is not None:
             block["ca"] = mirror.ca
         return block
-
-    def _name_internal(self) -> dict[str, str]:
-        version = self._mirror.version
-        off = self._get(f"{POLICY}internal.topic.separator.enabled")
-        dotted = (off or "true").lower() == "false" or (
-            version is not None and version < SEPARATOR_SINCE
-        )
-        if not dotted or self._naming.separator == ".":
-            return {}
-        location = self._get("offset-syncs.topic.location") or ""
-        if FOREIGN.search(location):
-            self._draft.ask(
-                (*self._path, "mirror", "topics", "syncs"),
-                "its name, which depends on the location; at the target it "
-                f"is mm2-offset-syncs.{self._aliases['source']}.internal",
-            )
-        alias = self._aliases["source" if location == "target" else "target"]
-        return {
-            "syncs": f"mm2-offset-syncs.{alias}.internal",
-            "checkpoints": f"{self._aliases['source']}.checkpoints.internal",
-        }
 
     def _write_canary(self, canary: str) -> dict[str, Any]:
         block: dict[str, Any] = {}
@@ -726,18 +593,21 @@ class _Flow:
             )
         return block
 
-    def _find_transforms(self) -> None:
+    def _ask_about_classes(self) -> None:
+        given = self._get("topic.filter.class")
+        if given is not None and given.rpartition(".")[2] != FILTER:
+            self._draft.ask(
+                (*self._path, "topics"),
+                f"the topics that {given} lets through: write include and "
+                "exclude so that they say the same",
+            )
         if self._get("transforms"):
             self._draft.ask(
                 (*self._path, "topics"),
-                "what the connector's transforms do: list topics of which "
-                "they drop records under filtered, and say with naming.format "
-                "how they rename",
+                "the effect of the connector's transforms: list topics of "
+                "which they drop records under filtered, and write "
+                "naming.format if they rename",
             )
-
-
-def _short(given: str) -> str:
-    return "a reference" if FOREIGN.search(given) else given
 
 
 def _quote(topic: str) -> str:
@@ -747,95 +617,18 @@ def _quote(topic: str) -> str:
     return topic.replace(".", "[.]")
 
 
-class _RefusedError(ConfigError):
-    """A draft is no configuration."""
-
-    found: Sequence[ConfigProblem] = ()
-
-
+@dataclass(frozen=True, kw_only=True, slots=True)
 class _Drafted(Document):
-    """What was drafted: its problems are reported by the input's places."""
+    """A drafted configuration, whose errors name places in the input."""
+
+    places: Mapping[YamlPath, Place]
 
     def to_error(self, problems: Sequence[ConfigProblem]) -> ConfigError:
-        error = _RefusedError("refused")
-        error.found = tuple(problems)
-        return error
+        lines = [f"{self._find_place(p.path)}: {p.message}" for p in problems]
+        return ConfigError("\n".join(dict.fromkeys(lines)))
 
-
-def _find_problems(draft: Draft) -> Sequence[ConfigProblem]:
-    known = _without_references(draft.data)
-    try:
-        load_mapping(_Drafted(name="draft", data=known))
-    except _RefusedError as e:
-        return e.found
-    return ()
-
-
-STAND_INS = {"TOPIC_FORMAT": "${topic}", "SYNCS_LOCATION": "source"}
-"""What stands for variables, by the end of their names, whose value may not be
-any."""
-
-
-def _without_references(value: Any) -> Any:
-    """Return data with something in the place of what is to be set."""
-    match value:
-        case dict():
-            return {k: _without_references(v) for k, v in value.items()}
-        case list():
-            return [_without_references(v) for v in value]
-        case str() if REFERENCE.search(value):
-            return next(
-                (v for k, v in STAND_INS.items() if value.endswith(f"{k}}}")),
-                "unknown",
-            )
-        case _:
-            return value
-
-
-def _check(draft: Draft) -> None:
-    """Check the draft as `check-config` does.
-
-    Raises
-    ------
-    ConfigError
-        Raised with the places of the mirror's own configuration.
-    """
-    for path in _find_unquotable(draft.data, ()):
-        raise ConfigError(
-            f"{_place(draft, path)}: holds a user, a password or a key, which "
-            "would be shown; write it without"
-        )
-    problems = _find_problems(draft)
-    if problems:
-        lines = [f"{_place(draft, p.path)}: {p.message}" for p in problems]
-        raise ConfigError("\n".join(dict.fromkeys(lines)))
-
-
-ADDRESSES = {"url", "sasl.oauthbearer.token.endpoint.url"}
-"""Keys of addresses, which were found to hold no password."""
-
-
-def _find_unquotable(value: Any, path: YamlPath) -> Iterator[YamlPath]:
-    match value:
-        case dict():
-            for key, part in value.items():
-                if not may_quote(key):
-                    yield path
-                elif key not in ADDRESSES:
-                    yield from _find_unquotable(part, (*path, key))
-        case list():
-            for number, part in enumerate(value):
-                yield from _find_unquotable(part, (*path, number))
-        case str() if not may_quote(value):
-            yield path
-        case _:
-            pass
-
-
-def _place(draft: Draft, path: YamlPath) -> str:
-    """Return where the nearest key was read, and what it became."""
-    for length in range(len(path), 0, -1):
-        found: Place | None = draft.places.get(path[:length])
-        if found is not None:
-            return f"{found} ({format_path(path)})"
-    return format_path(path)
+    def _find_place(self, path: YamlPath) -> str:
+        for length in range(len(path), 0, -1):
+            if (found := self.places.get(path[:length])) is not None:
+                return f"{found} ({format_path(path)})"
+        return format_path(path)

@@ -13,6 +13,7 @@ __all__ = [
     "FoundMirror",
     "Place",
     "SecretFile",
+    "SecretKey",
     "Setting",
     "Settings",
     "SourceFilter",
@@ -51,25 +52,53 @@ Settings = Mapping[str, Setting]
 its clusters behind ``source.cluster.`` and ``target.cluster.``."""
 
 
+class SecretKey(NamedTuple):
+    """A key of a Kubernetes Secret."""
+
+    namespace: str | None
+    secret: str
+    key: str
+
+    def __str__(self) -> str:
+        place = f"-n {self.namespace} " if self.namespace else ""
+        escaped = self.key.replace(".", "\\.")
+        return (
+            f"kubectl {place}get secret {self.secret} "
+            f"-o jsonpath='{{.data.{escaped}}}' | base64 -d"
+        )
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SecretFile:
-    """A file that somebody has to put there before the agent starts."""
+    """A file that has to exist before the agent starts."""
 
     name: str
     purpose: str
-    command: str = ""
-    """What writes it to stdout, if that is known."""
+    keys: tuple[SecretKey, ...] = ()
+    """Secrets whose contents it holds, joined."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FoundCluster:
-    """What is known of a cluster beyond the mirror's settings for it."""
+    """Facts about a cluster beyond the mirror's settings for it."""
 
     cluster_id: str | None = None
-    """Its id, if that is written somewhere."""
+    kafka: str | None = None
+    """Name of its `Kafka` resource, if that was read."""
 
-    secret_commands: Mapping[str, str] = field(default_factory=dict)
-    authentication: str | None = None
+    namespace: str | None = None
+    """Namespace of its `Kafka` resource."""
+
+    user: str | None = None
+    """Name of the agent's `KafkaUser` there, if not that of all clusters."""
+
+    has_user: bool = False
+    """Whether that `KafkaUser` exists."""
+
+    secrets: Mapping[str, tuple[SecretKey, ...]] = field(default_factory=dict)
+    """Existing Secrets by kind of file: ``password``, ``ca.crt``,
+    ``user.crt``, ``user.key``."""
+
     remark: str = ""
 
 
@@ -108,6 +137,9 @@ class FoundMirror:
     topics: Settings = field(default_factory=dict)
     """Names of internal topics, as far as they are known, by kind: offsets,
     configs, status."""
+
+    namespace: str | None = None
+    """Namespace of its resource."""
 
     connect: str | None = None
     """Address of the REST API, where the agent may ask it."""
@@ -150,22 +182,14 @@ class Draft:
     """Where what a key holds was read."""
 
     secrets: dict[str, SecretFile] = field(default_factory=dict)
-    variables: list[str] = field(default_factory=list)
     filters: list[str] = field(default_factory=list)
+    """Changes of the mirror's filter for the canary."""
 
-    @property
-    def carries_canary(self) -> bool:
-        """Whether each mirror certainly carries its canary topic unchanged.
+    clusters: dict[str, FoundCluster] = field(default_factory=dict)
+    """Facts about clusters by the agent's alias."""
 
-        Notes
-        -----
-        It is not certain of a filter that excludes the topic, of a filter
-        class of its own, or of transforms.
-        """
-        about = {("topics",), ("topics", "exclude")}
-        return not self.filters and not any(
-            gap.path[2:] in about for gap in self.unknown
-        )
+    namespace: str | None = None
+    """Kubernetes namespace of the mirror."""
 
     def comment(self, path: YamlPath, *lines: str) -> None:
         """Put lines above a key."""

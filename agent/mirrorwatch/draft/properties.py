@@ -1,8 +1,10 @@
 """Reads ``mm2.properties`` of a dedicated MirrorMaker 2."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+from javaproperties import InvalidUEscapeError, KeyValue, parse
 
 from ..config.base import read_text
 from ..domain.topics import split_patterns
@@ -10,15 +12,9 @@ from ..exceptions import ConfigError
 from .model import FoundMirror, Place, Setting, SourceFilter
 
 __all__ = [
-    "STORAGE",
-    "escape_value",
     "find_dedicated_mirrors",
     "parse_properties",
 ]
-
-SPACE = " \t\f"
-
-ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 CLIENTS = re.compile(r"(?:consumer|producer|admin)\..*")
 """Settings of one kind of client; those of the worker and of all clients
@@ -47,63 +43,21 @@ def parse_properties(text: str, name: str) -> dict[str, Setting]:
     Raises
     ------
     ConfigError
-        Raised with the line of an escape that is none.
+        Raised with the line of an invalid escape.
     """
-    found = {}
-    for number, line in _logical_lines(text):
-        key, value = _split_line(line)
-        place = Place(name, number, "")
-        key, value = _unescape(key, place), _unescape(value, place)
-        found[key] = Setting(value, place._replace(key=key))
+    found, line = {}, 1
+    try:
+        for part in parse(text):
+            if isinstance(part, KeyValue):
+                place = Place(name, line, part.key)
+                found[part.key] = Setting(part.value, place)
+            line += part.source.count("\n")
+    except InvalidUEscapeError as e:
+        raise ConfigError(
+            f"{name}:{line}: a \\u needs four hexadecimal digits; write \\\\u "
+            "for the two characters"
+        ) from e
     return found
-
-
-def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    gathered, begin = "", 0
-    for number, line in enumerate(re.split(r"\r\n|\r|\n", text), start=1):
-        part = line.lstrip(SPACE)
-        if not begin and (not part or part[0] in "#!"):
-            continue
-        begin = begin or number
-        slashes = len(part) - len(part.rstrip("\\"))
-        if slashes % 2:
-            gathered += part[:-1]
-            continue
-        if gathered + part:
-            yield begin, gathered + part
-        gathered, begin = "", 0
-    if gathered:
-        yield begin, gathered
-
-
-def _split_line(line: str) -> tuple[str, str]:
-    r"""Split at the first ``=``, ``:`` or white space without a backslash."""
-    match = re.match(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*[=:]?[ \t\f]*", line)
-    assert match is not None  # noqa: S101 - all of it is optional
-    return match[1], line[match.end() :]
-
-
-def _unescape(text: str, place: Place) -> str:
-    r"""Read ``\n``, ``\u0041`` and ``\x``, which stands for ``x``."""
-
-    def read(match: re.Match[str]) -> str:
-        found = match[1]
-        if found[0] != "u":
-            return ESCAPES.get(found, found)
-        if len(found) != 5:
-            raise ConfigError(
-                f"{place.file}:{place.line}: a \\u needs four hexadecimal "
-                "digits; write \\\\u for the two characters"
-            )
-        return chr(int(found[1:], 16))
-
-    return re.sub(r"\\(u[0-9A-Fa-f]{4}|.)", read, text, flags=re.DOTALL)
-
-
-def escape_value(value: str) -> str:
-    """Write a value as it stands in a file of properties."""
-    text = value.replace("\\", "\\\\")
-    return f"\\{text}" if text.startswith(" ") else text
 
 
 def find_dedicated_mirrors(path: Path) -> Sequence[FoundMirror]:

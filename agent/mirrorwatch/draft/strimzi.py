@@ -1,7 +1,7 @@
 """Reads Strimzi's custom resources, as ``kubectl get -o yaml`` prints them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..config.base import (
@@ -13,7 +13,14 @@ from ..config.base import (
 )
 from ..exceptions import ConfigError
 from ..sources.connect import to_kafka_version
-from .model import FoundCluster, FoundMirror, Place, Setting, SourceFilter
+from .model import (
+    FoundCluster,
+    FoundMirror,
+    Place,
+    SecretKey,
+    Setting,
+    SourceFilter,
+)
 
 __all__ = ["find_strimzi_mirrors"]
 
@@ -38,6 +45,8 @@ MECHANISMS = {
     "plain": "PLAIN",
     "oauth": "OAUTHBEARER",
 }
+
+_NAMES = ("name", "namespace")
 
 COMPANIONS = {
     "checkpointConnector": "MirrorCheckpointConnector",
@@ -206,40 +215,45 @@ class _Others:
         """Say what is known of one of the mirror's clusters."""
         servers = cluster["bootstrapServers"].needed()
         kafka = next((k for k in self.kafkas if _has(k, servers)), None)
-        name = kafka["metadata"]["name"].text() if kafka else None
-        own = next((u for u in self.users if _is_user(u, user, name)), None)
-        trusted = [
-            _command(
-                namespace,
-                each["secretName"].needed(),
-                each["certificate"].text() or "ca.crt",
+        secrets = {
+            "ca.crt": tuple(
+                SecretKey(
+                    namespace,
+                    each["secretName"].needed(),
+                    each["certificate"].text() or "ca.crt",
+                )
+                for each in cluster["tls"]["trustedCertificates"].items()
             )
-            for each in cluster["tls"]["trustedCertificates"].items()
-        ]
-        commands: dict[str, str] = {}
-        if trusted:
-            # One file holds all of them.
-            several = len(trusted) > 1
-            joined = "; ".join(trusted)
-            commands["ca.crt"] = f"({joined})" if several else joined
-        authentication = None
-        if own is not None:
-            authentication = own["spec"]["authentication"]["type"].text()
-            home = own["metadata"]["namespace"].text()
-            commands |= {
-                key: _command(home, user, key)
-                for key in ("password", "user.crt", "user.key")
-            }
+        }
         hosts = [s.strip().rpartition(":")[0] for s in servers.split(",")]
         inside = [host for host in hosts if host and "." not in host]
-        return FoundCluster(
-            cluster_id=kafka["status"]["clusterId"].text() if kafka else None,
-            secret_commands=commands,
-            authentication=authentication,
+        found = FoundCluster(
+            secrets=secrets,
             remark=f"{inside[0]} is a name inside the namespace "
             f"{namespace or 'of the mirror'} only."
             if inside
             else "",
+        )
+        if kafka is None:
+            return found
+        name, home = (kafka["metadata"][k].text() for k in _NAMES)
+        homes = [k["metadata"]["namespace"].text() for k in self.kafkas]
+        if homes.count(home) > 1:
+            # Resources of one namespace have different names.
+            user = f"{user}-{name}"
+        return replace(
+            found,
+            cluster_id=kafka["status"]["clusterId"].text(),
+            kafka=name,
+            namespace=home,
+            user=user,
+            has_user=any(_is_user(u, user, name) for u in self.users),
+            # The user operator writes them into a Secret of the user's name.
+            secrets=secrets
+            | {
+                key: (SecretKey(home, user, key),)
+                for key in ("password", "user.crt", "user.key")
+            },
         )
 
 
@@ -257,15 +271,6 @@ def _is_user(node: _Node, user: str, kafka: str | None) -> bool:
         kafka is not None
         and node["metadata"]["name"].text() == user
         and labels["strimzi.io/cluster"].text() == kafka
-    )
-
-
-def _command(namespace: str | None, secret: str, key: str) -> str:
-    place = f"-n {namespace} " if namespace else ""
-    escaped = key.replace(".", "\\.")
-    return (
-        f"kubectl {place}get secret {secret} "
-        f"-o jsonpath='{{.data.{escaped}}}' | base64 -d"
     )
 
 
@@ -300,6 +305,7 @@ def _to_mirrors(
             ],
             version=to_kafka_version(spec["version"].text()),
             topics=_find_topics(target),
+            namespace=namespace,
             hints=_suggest(resource, namespace),
             source=others.describe(source, namespace, user),
             target=others.describe(target, namespace, user),

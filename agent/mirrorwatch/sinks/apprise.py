@@ -73,7 +73,7 @@ class AppriseReceiver:
         except ImportError as e:
             raise ConfigError(
                 f"sinks.notify.receivers: kind apprise of {receiver} needs "
-                "the extra apprise: pip install 'mirrorwatch[apprise]'"
+                "the extra apprise: pip install '.[apprise]' in a checkout"
             ) from e
         # What it logs may hold parts of the URL; what helps is in the errors.
         LOGGER.propagate = False

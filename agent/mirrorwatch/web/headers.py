@@ -7,7 +7,11 @@ from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware.gzip import GZipMiddleware
-from starlette.responses import JSONResponse, PlainTextResponse
+from starlette.responses import (
+    JSONResponse,
+    PlainTextResponse,
+    RedirectResponse,
+)
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..secrets import hide_in
@@ -65,6 +69,7 @@ def protected(
     app: ASGIApp,
     hosts: Collection[str] | None,
     credentials: Credentials | None = None,
+    path: str = "",
 ) -> ASGIApp:
     """Return an application whose answers are compressed and bear the headers.
 
@@ -76,13 +81,16 @@ def protected(
         Host names for which there are answers, `None` for every one.
     credentials
         Of those who may read the answers; `None` if everybody may.
+    path
+        Path of the page behind a proxy, such as ``/mirrorwatch``.
     """
     # Not in a thread: that takes longer than the ten milliseconds it saves
     # others, and clients that do not read could push the request out.
     app = Compressing(app, SMALL, COMPRESSION, thread_minimum_size=sys.maxsize)
     if credentials is not None:
         app = Login(app, credentials)
-    return SecurityHeaders(app if hosts is None else AllowedHosts(app, hosts))
+    app = SecurityHeaders(app if hosts is None else AllowedHosts(app, hosts))
+    return UnderPath(app, path) if path else app
 
 
 def takes_gzip(accepted: str) -> bool:
@@ -107,6 +115,33 @@ def _weight(accepted: str) -> tuple[str, float]:
             except ValueError:
                 return name.strip(), 0.0
     return name.strip(), 1.0
+
+
+class UnderPath:
+    """Answers below a path too, whether the proxy before it strips it or not.
+
+    Parameters
+    ----------
+    app
+        Application for the rest of the path. All its links are relative.
+    path
+        The path, without a slash at the end.
+    """
+
+    def __init__(self, app: ASGIApp, path: str) -> None:
+        self._app = app
+        self._path = path
+
+    async def __call__(
+        self, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        asked = scope["path"]
+        app: ASGIApp = self._app
+        if asked == self._path:
+            app = RedirectResponse(f"{self._path}/")
+        elif asked.startswith(f"{self._path}/"):
+            scope = {**scope, "path": asked.removeprefix(self._path)}
+        await app(scope, receive, send)
 
 
 class Compressing(GZipMiddleware):

@@ -7,7 +7,7 @@ from datetime import timedelta
 from structlog.typing import FilteringBoundLogger
 
 from ..clock import Clock
-from ..config import FlowConfig, HttpServer, SchemaRegistryConfig
+from ..config import Config, FlowConfig, HttpServer, SchemaRegistryConfig
 from ..domain.acls import (
     Right,
     connect_rights,
@@ -47,6 +47,7 @@ __all__ = [
     "FlowParts",
     "WiredParts",
     "WiringContext",
+    "find_rights",
     "rights_of",
     "to_address",
     "to_mirror",
@@ -255,6 +256,23 @@ def rights_of(
         ),
         *carried_rights(flow, audit=audit, schemas=schemas),
     ]
+
+
+def find_rights(config: Config) -> dict[str, list[Right]]:
+    """Return the rights that a configuration needs, by cluster."""
+    found: dict[str, dict[tuple[object, ...], Right]] = {
+        alias: {} for alias in config.clusters
+    }
+    for flow in config.flows:
+        for right in rights_of(
+            flow,
+            audit=config.audit is not None,
+            schemas=config.compares_schemas(flow),
+        ):
+            alias = flow.source if right.side == "source" else flow.target
+            key = (right.kind, right.topic, right.prefixed, right.operation)
+            found[alias].setdefault(key, right)
+    return {alias: list(rights.values()) for alias, rights in found.items()}
 
 
 def carried_rights(

@@ -155,7 +155,7 @@ UNREADABLE = Code(
     meaning="""\
 Results cannot be read, or audits not started. Other nights count.""",
     steps="""\
-1. *PySpark*: `pip install 'mirrorwatch[spark]'`. *Configuration is not a
+1. *PySpark*: `pip install '.[spark]'` in a checkout. *Configuration is not a
    file*: start mirrorwatch with `--config`. Or set `audit.start: false` and
    audit on another machine.
 2. *In a folder* that is not local: mount it, and set `audit.out`.

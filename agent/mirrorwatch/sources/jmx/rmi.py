@@ -28,7 +28,7 @@ _OPTIONS = (
 
 _EXTRA = (
     "mirror.jmx.format rmi needs JPype, which is not installed: pip install "
-    "'mirrorwatch[rmi]', or use format jolokia or prometheus"
+    "'.[rmi]' in a checkout, or use format jolokia or prometheus"
 )
 
 _JVM = (

@@ -20,11 +20,17 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/component: agent
 {{- end }}
 
+{{- /* Images of audits are named after the agent's, by target of the Dockerfile. */ -}}
 {{- define "mirrorwatch.image" -}}
+{{- $repository := .image.repository -}}
+{{- if not $repository -}}
+{{- $repository = required "image.repository is missing: no image is published. docs/release.md says how to build and push one" .root.Values.image.repository -}}
+{{- $repository = printf "%s%s" $repository (.suffix | default "") -}}
+{{- end -}}
 {{- if .image.digest -}}
-{{ .image.repository }}@{{ .image.digest }}
+{{ $repository }}@{{ .image.digest }}
 {{- else -}}
-{{ .image.repository }}:{{ .image.tag | default .root.Chart.AppVersion }}
+{{ $repository }}:{{ .image.tag | default .root.Chart.AppVersion }}
 {{- end }}
 {{- end }}
 
@@ -220,6 +226,7 @@ mirrorwatch runs as one process: the state file has a lock, and a second agent b
 {{- fail (printf "config: web.listen is %s: the chart needs the port as a number" $listen) -}}
 {{- end -}}
 {{- include "mirrorwatch.refuseSecrets" (dict "value" $config "path" "config") -}}
+{{- include "mirrorwatch.refuseMissing" . -}}
 {{- include "mirrorwatch.refuseAudit" (dict "root" . "config" $config) -}}
 {{- end }}
 
@@ -241,6 +248,22 @@ mirrorwatch runs as one process: the state file has a lock, and a second agent b
 {{- else if kindIs "string" .value -}}
 {{- if and (regexMatch "://[^/\\s]*:[^/\\s]*@" .value) (not (contains "${" .value)) -}}
 {{- fail (printf "%s has a password in its address, and would be in a ConfigMap. Put it into a Secret, name that under secrets.from, and write a reference ${file:...} here" $path) -}}
+{{- end -}}
+{{- end -}}
+{{- end }}
+
+{{- /* A file under secrets.path without a secret would stop the agent at its start. */ -}}
+{{- define "mirrorwatch.refuseMissing" -}}
+{{- $files := list -}}
+{{- range .Values.secrets.from -}}
+{{- if not .items -}}{{- $files = append $files "*" -}}{{- end -}}
+{{- range .items -}}{{- $files = append $files .path -}}{{- end -}}
+{{- end -}}
+{{- $folder := printf "%s/" .Values.secrets.path -}}
+{{- range regexFindAll (printf "%s[\\w./-]+" (regexQuoteMeta $folder)) (include "mirrorwatch.file" .) -1 | uniq -}}
+{{- $file := trimPrefix $folder . -}}
+{{- if not (or (has "*" $files) (has $file $files)) -}}
+{{- fail (printf "config names %s%s, which no item of secrets.from provides: add its Secret, key and path" $folder $file) -}}
 {{- end -}}
 {{- end -}}
 {{- end }}
