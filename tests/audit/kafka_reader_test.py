@@ -147,11 +147,6 @@ class Frozen:
     def freeze(self, request: Request, before: AuditedEnds) -> Plan:
         return self._plan
 
-    def freeze_side(
-        self, request: Request, side: Side, *, read_committed: bool
-    ) -> Plan:
-        raise NotImplementedError
-
     def renew(self, plan: Plan) -> Plan:
         return plan
 

@@ -8,10 +8,8 @@ import pytest
 from mirrorwatch.audit.offsets import Offsets, freeze_offsets
 from mirrorwatch.audit.planner import AuditedTopics, join_offsets
 from mirrorwatch.domain.audit.facts import IsolationHistory
-from mirrorwatch.domain.audit.plan import PartitionPair
 from mirrorwatch.domain.mirror_records import Connector
 from mirrorwatch.mirrors.mirrormaker2 import MirrorMaker2
-from mirrorwatch_audit.compare.digests import comparable
 from tests.audit.planner_test import (
     HERE,
     OFFSETS,
@@ -21,7 +19,6 @@ from tests.audit.planner_test import (
     FakeSite,
     Joined,
 )
-from tests.support.audit import a_pair, a_plan
 from tests.support.builders import NOON
 
 SOURCE = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
@@ -124,22 +121,6 @@ def test_where_it_is_not_known_all_is_compared() -> None:
     assert joined(offsets, level=False) == (10, None)
     # Without the end of what is committed nothing is decided.
     assert joined(OFFSETS, level=None) == (10, 0)
-
-
-def read_as(level: bool | None) -> PartitionPair:
-    pair = a_pair()
-    sources = tuple(replace(s, read_committed=level) for s in pair.sources)
-    return replace(pair, sources=sources)
-
-
-def test_where_it_is_not_known_a_digest_must_have_all() -> None:
-    unknown, everything, committed = map(read_as, (None, False, True))
-    plan, other = a_plan(unknown), a_plan(everything)
-    assert comparable(plan, other, other).pairs == (unknown,)
-    found = comparable(plan, a_plan(committed), other)
-    assert found.pairs == ()
-    (gap,) = found.unverifiable
-    assert "--isolation read_uncommitted" in gap.reason
 
 
 @pytest.mark.parametrize(("end", "told"), [(9, True), (1, False)])

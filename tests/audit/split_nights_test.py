@@ -56,11 +56,6 @@ class OneSite:
     def freeze(self, request: Request, before: AuditedEnds) -> Plan:
         raise AssertionError
 
-    def freeze_side(
-        self, request: Request, side: Side, *, read_committed: bool
-    ) -> Plan:
-        raise AssertionError
-
     def renew(self, plan: Plan) -> Plan:
         raise AssertionError
 
@@ -85,17 +80,14 @@ class TwoSites:
     def digest(self, side: Side) -> None:
         own = OneSite(self.whole, side)
         tools = replace(self.whole.tools, read=own, planner=own)
-        Split(tools, self.spark).digest_plan(
-            side, self._at("plan"), self._at(side)
-        )
+        Split(tools, self.spark).digest(side, self._at("plan"), self._at(side))
 
     def compare(self) -> FinishedAudit:
         site = self.whole
-        found = Split(site.tools, self.spark).frozen(
+        digests, _ = Split(site.tools, self.spark).digests(
             self._at("source"), self._at("target")
         )
-        assert found is not None
-        return AuditJob(site.tools, site.store).compare(found[0])
+        return AuditJob(site.tools, site.store).compare(digests)
 
     def night(self) -> FinishedAudit:
         self.freeze()

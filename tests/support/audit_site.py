@@ -70,11 +70,6 @@ class Site:
             return replace(a_plan(), pairs=())
         return a_plan(*self.pairs, at=at)
 
-    def freeze_side(
-        self, request: Request, side: Side, *, read_committed: bool
-    ) -> Plan:
-        raise NotImplementedError
-
     def renew(self, plan: Plan) -> Plan:
         return plan if self.later is None else replace(plan, pairs=self.later)
 
