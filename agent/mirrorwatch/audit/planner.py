@@ -25,7 +25,6 @@ from ..domain.audit.plan import (
     AuditedEnd,
     AuditedEnds,
     AuditSpan,
-    CopyProfile,
     FilteredTopic,
     PartitionPair,
     Plan,
@@ -348,7 +347,7 @@ class _Joining:
                 return None
         sources = []
         for source in pair.sources:
-            joined = self._source(source, target, pair.copies)
+            joined = self._source(source, target)
             if joined is None:
                 return None
             sources.append(joined)
@@ -390,7 +389,7 @@ class _Joining:
                 yield _gap(pair, reason)
 
     def _source(
-        self, source: SourceLog, target: Log | None, copies: CopyProfile
+        self, source: SourceLog, target: Log | None
     ) -> SourceLog | None:
         mirror = self._mirrors[source.flow]
         topic_partition = source.log.topic_partition
@@ -398,9 +397,7 @@ class _Joining:
         level = (key, bool(mirror.read_committed))
         end = self._offsets.sources.get(level)
         later = self._offsets.later.get(level)
-        # Where partitions are not kept, a cut need not be at the same record:
-        # what the target has more is looked for behind it.
-        log = self._log(source.log, end if copies.partitions else later)
+        log = self._log(source.log, end)
         if log is None or later is None:
             return None
         position = mirror.position(topic_partition)
@@ -570,12 +567,8 @@ def _together(
         else:
             topics.setdefault(_target_of(pair), []).append(pair)
     for parts in topics.values():
-        if not any(part.sources for part in parts):
-            continue
-        if any(part.target is not None for part in parts):
+        if any(part.sources for part in parts):
             yield tuple(parts)
-        else:
-            yield from ((part,) for part in parts)
 
 
 def _filtered(
@@ -634,9 +627,8 @@ def _choose(
     def plan(
         parts: tuple[PairedLogs, ...],
     ) -> PlanSteps[list[PlanningOutcome]]:
-        first = parts[0]
-        if first.copies.partitions or all(p.target is None for p in parts):
-            return alone(first)
+        if parts[0].copies.partitions:
+            return alone(parts[0])
         return of_topic(parts)
 
     return plan

@@ -43,7 +43,6 @@ from ..digest.records import (
     PairName,
     Read,
     groups,
-    log_name,
     name,
     named,
     narrowed,
@@ -66,6 +65,7 @@ from ..drill.findings import (
 from ..session import translated
 from ..store.carry import WAITING, carried, carry_out, no_carry
 from ..tools import Tools
+from .by_topic import compare_topics
 from .digests import (
     DigestComparison,
     bucket_length,
@@ -163,7 +163,7 @@ def look_into(
                 pair,
                 source.get(name(pair), {}),
                 target.get(name(pair), {}).get(
-                    (pair.flow, log_name(pair, pair.target_topic)), []
+                    (pair.flow, pair.target_topic), []
                 ),
             )
         ),
@@ -280,6 +280,8 @@ def _of_tallies(tallies: Iterable[OutcomeCounts], side: Side) -> _Sums:
     return sums
 
 
+NOTHING = AuditedEnds()
+
 _NOTHING = Group(timestamps=True, compacted=False, pairs=())
 
 
@@ -358,6 +360,7 @@ def compare(
     target: DataFrame,
     *,
     carry: DataFrame | None = None,
+    before: AuditedEnds = NOTHING,
     keys: int = 0,
     renew: Renew = lambda plan: plan,
 ) -> DigestComparison:
@@ -376,6 +379,8 @@ def compare(
         Digest of the target.
     carry
         What the audit of the night before left to this one.
+    before
+        Up to where partitions were audited.
     keys
         Keys to name as a sample for each finding.
     renew
@@ -388,6 +393,16 @@ def compare(
     """
     left = no_carry(source.sparkSession) if carry is None else carry
     bucket = bucket_length(source, target)
+    summed = compare_topics(
+        source,
+        target,
+        [pair for pair in plan.pairs if not pair.copies.partitions],
+        before,
+        plan.at,
+    )
+    plan = replace(
+        plan, pairs=tuple(p for p in plan.pairs if p.copies.partitions)
+    )
     cases = [
         Sides(
             group=group,
@@ -411,18 +426,23 @@ def compare(
     if findings and keys:
         findings = with_keys(read, findings, plan.pairs, keys)
     return DigestComparison(
-        topics=count_topics(cases, tallies, plan.pairs),
+        topics=tuple(
+            sorted(
+                (*count_topics(cases, tallies, plan.pairs), *summed.counts),
+                key=lambda count: (count.flow, count.topic),
+            )
+        ),
         fed=count_fed(source, plan.pairs),
         findings=findings,
         stated=stated_of(tallies, plan.pairs),
-        unverifiable=unverifiable_of(tallies, plan.pairs),
+        unverifiable=(
+            *unverifiable_of(tallies, plan.pairs),
+            *summed.unverifiable,
+        ),
         carry=carry_out(left, everything, plan.pairs),
         source=source,
         target=target,
     )
-
-
-NOTHING = AuditedEnds()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -484,6 +504,7 @@ def judge(
                 source,
                 target,
                 carry=carry,
+                before=before,
                 keys=tools.settings.keys,
                 renew=tools.planner.renew,
             )

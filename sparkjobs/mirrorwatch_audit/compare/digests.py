@@ -25,7 +25,6 @@ from ..digest.records import (
     name,
     named,
     next_records,
-    split_log,
 )
 
 __all__ = [
@@ -107,8 +106,8 @@ def count_fed(
             .groupBy("origin", "topic")
             .agg(sf.sum("records"))
         )
-        for origin, log, records in rows.collect():
-            fed[origin, split_log(log)[0]] += records
+        for origin, topic, records in rows.collect():
+            fed[origin, topic] += records
     return dict(fed)
 
 

@@ -415,6 +415,15 @@ def hours_of(plan: Plan, source: DataFrame, target: DataFrame) -> Hours:
     differs = sf.sum("count") != 0
     for name in SUMS:
         differs |= sf.sum(name) != 0
+    # Of these all partitions together are compared.
+    summed = {
+        f"{pair.flow}\n{pair.target_topic}"
+        for pair in plan.pairs
+        if not pair.copies.partitions
+    }
+    topic = sf.concat_ws("\n", *_TOPIC)
+    whole = sf.when(topic.isin(*summed), -1).otherwise(sf.col("partition"))
+    both = both.withColumn("partition", whole)
     buckets = both.groupBy(*PAIR, "bucket").agg(
         sf.sum("source").alias("source"),
         sf.sum("target").alias("target"),

@@ -27,8 +27,6 @@ from ..digest.records import (
     after,
     before,
     first_records,
-    is_by_topic,
-    log_name,
     name,
     small_table,
 )
@@ -107,24 +105,15 @@ def drill(read: Read, case: SuspectBuckets) -> DataFrame:
     outside_span = read_outside(
         read, unmatched, timestamps=case.timestamps, carry=case.carry
     ).transform(checkpointed)
-    # Copies that are in any partition show of none how far it was copied.
-    by_topic = is_by_topic(pairs)
     later = [
-        beyond(
-            read,
-            () if by_topic else pairs,
-            side,
-            after,
-            timestamps=case.timestamps,
-        )
+        beyond(read, pairs, side, after, timestamps=case.timestamps)
         for side in SIDES
     ]
-    seen = matches.limit(0) if by_topic else matches
     limits = bounds(
         positions(matches.sparkSession, pairs),
-        case.ends.limit(0) if by_topic else case.ends,
-        _side(seen, "source").unionByName(later[0]),
-        _side(seen, "target").unionByName(later[1]),
+        case.ends,
+        _side(matches, "source").unionByName(later[0]),
+        _side(matches, "target").unionByName(later[1]),
     ).transform(checkpointed)
     if any(source.asked_from for pair in pairs for source in pair.sources):
         limits = asked_since(limits, case.ends, matches)
@@ -140,9 +129,6 @@ def drill(read: Read, case: SuspectBuckets) -> DataFrame:
         matches, counts, reach(read(oldest, "target"), unmatched.with_surplus)
     )
     outcomes = missing.unionByName(surplus).transform(checkpointed)
-    if by_topic:
-        # No record has a place at the target where another could stand.
-        return outcomes
     return with_corrupted(outcomes, matches, pairs, case.bucket)
 
 
@@ -340,7 +326,7 @@ def with_aborted(
 
 
 def _source_name(pair: PartitionPair, source: SourceRange) -> _SourceName:
-    return (*name(pair), source.flow, log_name(pair, source.topic))
+    return (*name(pair), source.flow, source.topic)
 
 
 def _hulls(

@@ -9,10 +9,8 @@ from mirrorwatch.domain.audit.plan import PartitionPair
 
 from ..digest.digest import PAIR
 from ..digest.records import (
-    ALL_PARTITIONS,
     NAMES,
     SIDES,
-    log_name,
     name,
     small_table,
 )
@@ -100,7 +98,7 @@ def positions(
     """
     rows = [
         (
-            *(*name(pair), source.flow, log_name(pair, source.topic)),
+            *(*name(pair), source.flow, source.topic),
             source.position,
             *(source.retained.start, source.decided, pair.exact_start),
             source.asked_from,
@@ -410,7 +408,6 @@ def explained_surplus(
     written_at = sf.coalesce("first.timestamp", "t_timestamp")
     # Comparing with a null is no: then it does not go back at all.
     remembered = written_at >= sf.col("reach")
-    by_topic = sf.col("partition") == ALL_PARTITIONS
     known = sf.col("first_copy").isNotNull() | sf.col("first").isNotNull()
     kind = (
         sf.when(_blurred(), "undecided")
@@ -423,14 +420,8 @@ def explained_surplus(
         found.withColumns(
             {
                 "origin": sf.coalesce("first_copy.s_origin", "first.origin"),
-                # What is by topic names the log of the copy itself.
-                "topic": sf.when(by_topic, sf.col("t_topic")).otherwise(
-                    sf.coalesce("first_copy.s_topic", "first.topic")
-                ),
-                "s_offset": sf.when(
-                    ~by_topic,
-                    sf.coalesce("first_copy.s_offset", "first.offset"),
-                ),
+                "topic": sf.coalesce("first_copy.s_topic", "first.topic"),
+                "s_offset": sf.coalesce("first_copy.s_offset", "first.offset"),
             }
         ),
         "t",

@@ -1,7 +1,7 @@
 """Records that one night leaves to the next."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import reduce
@@ -24,12 +24,10 @@ from mirrorwatch.domain.audit.plan import (
 from ..checkpoint import checkpointed
 from ..digest.digest import HASHED, PAIR, hashed, in_buckets
 from ..digest.records import (
-    ALL_PARTITIONS,
     NAMES,
     SIDES,
     PairName,
     Read,
-    log_name,
     name,
     named,
     small_table,
@@ -133,15 +131,15 @@ def carry_out(
     waiting = carry.join(names, [*PAIR], "left_anti")
     source = sf.col("side") == "source"
     offset = sf.when(source, sf.col("source_offset"))
-    by_topic = sf.col("partition") == ALL_PARTITIONS
-    topic = sf.when(source | by_topic, sf.col("topic"))
     found = outcomes.where(sf.col("kind").isin(*WAITING)).withColumns(
         {
             "offset": offset.otherwise(sf.col("target_offset")),
             "origin": sf.when(source, sf.col("origin")).otherwise(
                 sf.col("flow")
             ),
-            "topic": topic.otherwise(sf.col("target_topic")),
+            "topic": sf.when(source, sf.col("topic")).otherwise(
+                sf.col("target_topic")
+            ),
             "reason": sf.col("kind"),
         }
     )
@@ -218,10 +216,6 @@ def usable_carry(
     broken = {
         name(pair): pair for pair in plan.pairs if not _goes_on(pair, known)
     }
-    if any(not pair.copies.partitions for pair in plan.pairs) or (
-        carry.where(sf.col("partition") == ALL_PARTITIONS).head() is not None
-    ):
-        broken |= dict(_compared_otherwise(plan.pairs))
     if not broken:
         return carry, ()
     names = sf.broadcast(small_table(carry.sparkSession, broken, NAMES))
@@ -232,7 +226,7 @@ def usable_carry(
         Unverifiable(
             flow=flow,
             topic=broken[flow, target_topic, partition].topic,
-            partition=None if partition == ALL_PARTITIONS else partition,
+            partition=partition,
             reason=BROKEN,
             records=records,
         )
@@ -267,20 +261,6 @@ def _named_now(carry: DataFrame, pairs: Iterable[PartitionPair]) -> DataFrame:
         )
         .select(*carry.columns)
     )
-
-
-def _compared_otherwise(
-    pairs: Iterable[PartitionPair],
-) -> Iterator[tuple[PartitionKey, PartitionPair]]:
-    """Yield what was called otherwise the night before, if the mirror has
-    begun to keep partitions since, or no longer does.
-    """
-    for pair in pairs:
-        key = (pair.flow, pair.target_topic)
-        if pair.copies.partitions:
-            yield (*key, ALL_PARTITIONS), pair
-        else:
-            yield (*key, pair.partition), pair
 
 
 OTHERWISE = (
@@ -352,11 +332,11 @@ def hashed_again(
         Unverifiable(
             flow=pair.flow,
             topic=pair.topic,
-            partition=pair.partition if pair.copies.partitions else None,
+            partition=pair.partition,
             reason=OTHERWISE,
             records=left[name(pair)],
         )
-        for pair in {name(pair): pair for pair in pairs}.values()
+        for pair in pairs
         if left[name(pair)] > 0
     )
     return rest.unionByName(new), gaps
@@ -370,8 +350,7 @@ def _at(
 
     def chosen(x: PartitionPair | SourceRange) -> AuditSpan:
         topic = x.topic if isinstance(x, SourceRange) else x.target_topic
-        log = log_name(pair, topic)
-        return spans.get((*name(pair), side, x.flow, log), NOTHING)
+        return spans.get((*name(pair), side, x.flow, topic), NOTHING)
 
     return spanned(pair, chosen)
 
@@ -405,19 +384,12 @@ def begun(plan: Plan, before: AuditedEnds) -> Plan:
             replace(
                 pair,
                 exact_start=not _was_joined(pair, known)
-                and (_is_cut_by_syncs(pair) or _goes_on(pair, known)),
+                # Without timestamps both sides are cut at one offset sync.
+                and (not pair.timestamps or _goes_on(pair, known)),
             )
             for pair in plan.pairs
         ),
     )
-
-
-def _is_cut_by_syncs(pair: PartitionPair) -> bool:
-    """Return whether the planner cuts a pair at the same record of both sides:
-    without timestamps by offset syncs only, but a topic whose partitions are
-    not kept at the mirror's positions.
-    """
-    return not pair.timestamps and pair.copies.partitions
 
 
 def _was_joined(
@@ -452,6 +424,8 @@ def _goes_on(
             source.span.start == end.source_end
             and pair.span.start == end.target_end
             and source.topic_id == end.source_id
+            and not end.by_topic
+            and pair.copies.partitions
             and end.target_id in {pair.topic_id, ""}
             for source, end in ends
         )

@@ -35,10 +35,9 @@ __all__ = [
 
 Side = Literal["source", "target"]
 
-Cut = Literal["idle", "sync", "offset", "timestamp", "position", "window"]
+Cut = Literal["idle", "sync", "offset", "timestamp", "window"]
 """How ends of both sides are made to agree: nothing more was written, the last
-pair of offsets, the same offset, by time, the mirror's position, or the window
-of an ad hoc audit."""
+pair of offsets, the same offset, by time, or the window of an ad hoc audit."""
 
 StatedKind = Literal["in_flight", "expired", "compacted", "carried", "aborted"]
 """What is different on both sides and not wrong."""
@@ -193,8 +192,11 @@ class PartitionPair:
 
     copies: CopyProfile = AS_THEY_ARE
     """What is compared of each record. Where partitions are not kept, all
-    pairs of a topic are compared as one; one of them whose partition does not
-    exist at the source has a source without offsets."""
+    pairs of a topic are compared as one sum; one of them whose partition does
+    not exist at the source has a source without offsets."""
+
+    hours: TimeWindow | None = None
+    """Timestamps that a night compares where partitions are not kept."""
 
     absent: tuple[tuple[str, str], ...] = ()
     """Flows that are configured to write the target topic too, and their
@@ -312,6 +314,10 @@ class AuditedEnd:
     position: int | None = None
     """The mirror's position then, if it was known."""
 
+    by_topic: bool = False
+    """Whether partitions were not kept: then the offsets are those up to
+    which the logs were read, and all before `cut_at` was compared."""
+
     @property
     def key(self) -> tuple[str, str, int]:
         """Flow, source topic and partition."""
@@ -369,6 +375,7 @@ def ends_after(plan: Plan, before: AuditedEnds) -> AuditedEnds:
                 target_id=pair.topic_id,
                 cut_at=pair.cut_at or plan.at,
                 position=source.position,
+                by_topic=not pair.copies.partitions,
             )
             found[end.key] = end
     return AuditedEnds(tuple(found.values()))

@@ -22,6 +22,7 @@ from .plan import (
     AuditSpan,
     Cut,
     PartitionPair,
+    Side,
     SourceRange,
     Stated,
     Unverifiable,
@@ -293,6 +294,8 @@ RECREATED = (
 
 OF_ANOTHER = "of {flow}, which feeds the same target topic: {reason}"
 
+OTHERWISE = "mirror.keeps_partitions was changed since the last audit"
+
 DELETED = "the topic at the target was deleted since the last audit"
 
 SKIPPED = (
@@ -510,18 +513,27 @@ def _is_another(source: SourceLog, end: AuditedEnd, target: Log) -> bool:
 
 
 def find_loss(
-    source: SourceLog, end: AuditedEnd, target: Log | None
+    source: SourceLog,
+    end: AuditedEnd,
+    target: Log | None,
+    *,
+    by_topic: bool = False,
 ) -> str | None:
     """Return why a pair cannot go on where it was audited up to."""
+    if end.by_topic is not by_topic:
+        return OTHERWISE
+    recreated: Side | None = None
     if end.source_id != source.log.topic_id:
-        return RECREATED.format(side="source")
+        recreated = "source"
+    elif target is not None and end.target_id not in {target.topic_id, ""}:
+        recreated = "target"
+    if recreated is not None:
+        return RECREATED.format(side=recreated)
+    if target is None and end.target_end:
+        return DELETED
     ends = [(source.log, end.source_end)]
     if target is not None:
-        if end.target_id not in {target.topic_id, ""}:
-            return RECREATED.format(side="target")
         ends.append((target, end.target_end))
-    elif end.target_end:
-        return DELETED
     for log, audited in ends:
         if audited > log.retained.end:
             return SHORTENED.format(side=log.side)

@@ -75,7 +75,9 @@ def plan_window(pair: PairedLogs, adhoc: AdHoc) -> PlanSteps[PlanningOutcome]:
     spans, expired = [], None
     for log in logs:
         spans.append((yield from window_span(log, adhoc)))
-        if expired is None and (yield from has_expired(log, adhoc)):
+        if expired is None and (
+            yield from has_expired(log, adhoc.window.start)
+        ):
             expired = log
     if expired is not None and (
         any(map(len, spans))
@@ -159,12 +161,12 @@ def window_span(log: Log, adhoc: AdHoc) -> PlanSteps[AuditSpan]:
     return AuditSpan(first.within(log.retained), last.within(log.retained))
 
 
-def has_expired(log: Log, adhoc: AdHoc) -> PlanSteps[bool]:
-    """Return whether records of the window may no longer be there."""
+def has_expired(log: Log, since: datetime) -> PlanSteps[bool]:
+    """Return whether records of this time and after may have expired."""
     if not log.retained.start:
         return False
     first = yield from first_record(log)
-    return first.written_at is None or first.written_at > adhoc.window.start
+    return first.written_at is None or first.written_at > since
 
 
 def _by_syncs(
