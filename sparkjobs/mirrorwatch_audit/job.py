@@ -209,7 +209,9 @@ class AuditJob:
             plan, carry = self._hashed_alike(run, plan, carry)
         for attempt in count(1):
             # A digest may hold pairs that turned out to be unreadable later.
-            sides = [of_pairs(side, plan.pairs) for side in (source, target)]
+            pairs = [pair for pair in plan.pairs if not pair.passed_over]
+            sides = [of_pairs(side, pairs) for side in (source, target)]
+            plan, carry = self._usable(plan, carry, run)
             try:
                 judged = judge(
                     self._tools,
@@ -258,9 +260,20 @@ class AuditJob:
             plan = with_gaps(plan, missing_carry(before, folder))
             # Records just before the ranges may be those that were left.
             return begun(plan, AuditedEnds()), None
+        plan, carry = self._usable(plan, carry, run)
+        return begun(plan, before), carry
+
+    def _usable(
+        self, plan: Plan, carry: DataFrame | None, run: FrozenRun
+    ) -> tuple[Plan, DataFrame | None]:
+        """Return the plan with what of the carry cannot be compared, and the
+        rest of it.
+        """
+        if carry is None:
+            return plan, None
         with translated("Cannot read what was left by the night before"):
-            carry, lost = usable_carry(carry, plan, before)
-        return begun(with_gaps(plan, lost), before), carry
+            carry, lost = usable_carry(carry, plan, run.before)
+        return with_gaps(plan, lost), carry
 
     def _digest(
         self,

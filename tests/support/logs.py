@@ -138,12 +138,11 @@ class Logs:
                 None,
             )
             for pair in pairs
-            for origin, topic, span, committed, skipped in _spans(pair, side)
+            for origin, topic, span, committed in _spans(pair, side)
             for offset, record in self._logs[
                 side, origin, topic, pair.partition
             ].items()
             if span.start <= offset < span.end
-            and offset not in skipped
             and not (committed and record.aborted)
         ]
         self.rows_read += len(rows)
@@ -185,12 +184,11 @@ def _headers(record: Record) -> list[dict[str, str | None]] | None:
 
 def _spans(
     pair: PartitionPair, side: Side
-) -> Iterable[tuple[str, str, AuditSpan, bool, tuple[int, ...]]]:
+) -> Iterable[tuple[str, str, AuditSpan, bool]]:
     if side == "target":
-        return [(pair.flow, pair.target_topic, pair.span, False, pair.skipped)]
+        return [(pair.flow, pair.target_topic, pair.span, False)]
     return [
-        (s.flow, s.topic, s.span, bool(s.read_committed), s.skipped)
-        for s in pair.sources
+        (s.flow, s.topic, s.span, bool(s.read_committed)) for s in pair.sources
     ]
 
 

@@ -294,8 +294,7 @@ def as_digested(plan: Plan, source: Plan, target: Plan) -> Plan:
         here, there = sources.get(key), targets.get(key)
         if here is None or there is None:
             continue
-        # What is read later must leave out the same records on both sides.
-        pairs.append(replace(here, skipped=there.skipped))
+        pairs.append(there if there.passed_over else here)
     told = (*plan.unverifiable, *target.unverifiable, *source.unverifiable)
     return replace(
         plan,

@@ -35,7 +35,6 @@ from .records import (
     renamed,
     small_table,
     spanned,
-    without,
 )
 from .records import name as pair_name
 
@@ -70,7 +69,7 @@ class _Stretch:
     copies: CopyProfile
     number: int = 0
     """Spark reads one range of a partition at once: all that are read of it,
-    as between skipped offsets, counted from 0."""
+    counted from 0."""
 
 
 _Log = tuple[str, str, int]
@@ -224,24 +223,23 @@ def _stretches(
         for log in [pair] if side == "target" else pair.sources:
             at_source = isinstance(log, SourceRange)
             asked = (log.flow, log.topic, log.partition, pair_name(pair))
-            for span in without(log.span, log.skipped):
-                number = numbers[asked]
-                numbers[asked] += bool(len(span))
-                yield _Stretch(
-                    cluster=log.cluster,
-                    read_committed=bool(log.read_committed)
-                    if isinstance(log, SourceRange)
-                    else True,
-                    flow=pair.flow,
-                    origin=log.flow,
-                    topic=log.topic if at_source else pair.target_topic,
-                    partition=log.partition,
-                    target_topic=pair.target_topic,
-                    span=span,
-                    pair=pair_name(pair),
-                    copies=pair.copies,
-                    number=number,
-                )
+            number = numbers[asked]
+            numbers[asked] += bool(len(log.span))
+            yield _Stretch(
+                cluster=log.cluster,
+                read_committed=bool(log.read_committed)
+                if isinstance(log, SourceRange)
+                else True,
+                flow=pair.flow,
+                origin=log.flow,
+                topic=log.topic if at_source else pair.target_topic,
+                partition=log.partition,
+                target_topic=pair.target_topic,
+                span=log.span,
+                pair=pair_name(pair),
+                copies=pair.copies,
+                number=number,
+            )
 
 
 def _by_topic(

@@ -42,7 +42,6 @@ __all__ = [
     "span_table",
     "spanned",
     "streams",
-    "without",
 ]
 
 
@@ -305,16 +304,6 @@ def after_first(span: AuditSpan, first: int | None) -> AuditSpan:
     """Return what of a span is not before an offset; nothing for none."""
     start = span.end if first is None else max(span.start, first)
     return AuditSpan(min(start, span.end), span.end)
-
-
-def without(span: AuditSpan, offsets: Iterable[int]) -> list[AuditSpan]:
-    """Return what is left of a span without some offsets."""
-    ends = sorted(o for o in offsets if span.start <= o < span.end)
-    starts = [span.start, *(offset + 1 for offset in ends)]
-    return [
-        AuditSpan(first, last)
-        for first, last in zip(starts, [*ends, span.end], strict=True)
-    ]
 
 
 def spanned(

@@ -383,7 +383,7 @@ def begun(plan: Plan, before: AuditedEnds) -> Plan:
         pairs=tuple(
             replace(
                 pair,
-                exact_start=not _was_joined(pair, known)
+                exact_start=not _is_blurred(pair, known)
                 # Without timestamps both sides are cut at one offset sync.
                 and (not pair.timestamps or _goes_on(pair, known)),
             )
@@ -392,17 +392,20 @@ def begun(plan: Plan, before: AuditedEnds) -> Plan:
     )
 
 
-def _was_joined(
+def _is_blurred(
     pair: PartitionPair, known: Mapping[PartitionKey, AuditedEnd]
 ) -> bool:
-    """Return whether some sources of a pair were audited, and others not: the
-    copies of these may lie before the range of the target.
+    """Return whether copies of a pair may lie before the range of the target:
+    some of its sources were audited and others not, or what came before was
+    not compared.
     """
-    audited = {
-        (source.flow, source.topic, source.partition) in known
+    ends = [
+        known.get((source.flow, source.topic, source.partition))
         for source in pair.sources
-    }
-    return len(audited) > 1
+    ]
+    return len({end is None for end in ends}) > 1 or any(
+        end is not None and not end.exact for end in ends
+    )
 
 
 def _goes_on(

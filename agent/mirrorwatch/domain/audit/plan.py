@@ -143,9 +143,6 @@ class SourceRange:
     """Where that is not known, the offset before which no transaction was
     open: behind it, what will have been aborted cannot be known."""
 
-    skipped: tuple[int, ...] = ()
-    """Offsets that are not read, as Spark cannot represent their records."""
-
     asked_from: int = 0
     """Offset from which the mirror is known to have been asked for records.
     One that is missing before it was dropped, or skipped by a mirror that
@@ -186,9 +183,9 @@ class PartitionPair:
     audit before left: then no copy of a record lies before them. An audit
     sets it when it begins."""
 
-    skipped: tuple[int, ...] = ()
-    """Target offsets that are not read, as Spark cannot represent their
-    records."""
+    passed_over: bool = False
+    """Whether its ranges could not be read: nothing was compared, and the next
+    night goes on after them."""
 
     copies: CopyProfile = AS_THEY_ARE
     """What is compared of each record. Where partitions are not kept, all
@@ -314,6 +311,10 @@ class AuditedEnd:
     position: int | None = None
     """The mirror's position then, if it was known."""
 
+    exact: bool = True
+    """Whether what came before was compared, and its rest left to the next
+    night."""
+
     by_topic: bool = False
     """Whether partitions were not kept: then the offsets are those up to
     which the logs were read, and all before `cut_at` was compared."""
@@ -375,6 +376,7 @@ def ends_after(plan: Plan, before: AuditedEnds) -> AuditedEnds:
                 target_id=pair.topic_id,
                 cut_at=pair.cut_at or plan.at,
                 position=source.position,
+                exact=not pair.passed_over,
                 by_topic=not pair.copies.partitions,
             )
             found[end.key] = end
