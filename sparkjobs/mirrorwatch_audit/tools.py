@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.status import Status
 
-from mirrorwatch.audit import freeze, recheck, renew
+from mirrorwatch.audit import freeze, recheck
 from mirrorwatch.config import AuditConfig, Config
 from mirrorwatch.config.audit import to_trigger
 from mirrorwatch.domain.audit.plan import (
@@ -118,16 +118,6 @@ class Planner(Protocol):
         """
         ...
 
-    def renew(self, plan: Plan) -> Plan:
-        """Return the plan with ends of compacted topics that are of now.
-
-        Raises
-        ------
-        SourceError
-            Raised if a cluster cannot be asked.
-        """
-        ...
-
     def recheck(self, plan: Plan) -> tuple[Plan, tuple[Unverifiable, ...]]:
         """Return the plan without what has no leader, and what is no longer
         there, once everything was read.
@@ -157,9 +147,6 @@ class SitePlanner:
 
     def freeze(self, request: Request, before: AuditedEnds) -> Plan:
         return freeze(self._config, request, before, clock=self._clock)
-
-    def renew(self, plan: Plan) -> Plan:
-        return renew(self._config, plan)
 
     def recheck(self, plan: Plan) -> tuple[Plan, tuple[Unverifiable, ...]]:
         return recheck(self._config, plan, self._clock)

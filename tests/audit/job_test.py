@@ -482,12 +482,7 @@ def test_a_newer_value_since_the_freeze_explains_one_that_was_removed(
     # Each side has cleaned another one of the two that were frozen.
     site.logs.remove("source", [0])
     site.logs.remove("target", [1])
-    pair = make_pair((0, 2), (0, 2), position=2, compacted=True)
-    kept = ((0, 4), (0, 4))
-    site.pairs = (pair,)
-    site.later = (
-        make_pair((0, 2), (0, 2), position=2, compacted=True, retained=kept),
-    )
+    site.pairs = (make_pair((0, 2), (0, 2), position=2, compacted=True),)
     result = site.night().result
     assert (result.findings, result.unverifiable) == ((), ())
 

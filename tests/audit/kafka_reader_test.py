@@ -147,9 +147,6 @@ class Frozen:
     def freeze(self, request: Request, before: AuditedEnds) -> Plan:
         return self._plan
 
-    def renew(self, plan: Plan) -> Plan:
-        return plan
-
     def recheck(self, plan: Plan) -> tuple[Plan, tuple[Unverifiable, ...]]:
         return plan, ()
 

@@ -649,26 +649,3 @@ def test_a_topic_that_was_deleted_is_told_once() -> None:
             cast("Mapping[str, MirrorReader]", {known.name: copied}),
         )
         assert len(found.gone) == len(found.unverifiable) == told
-
-
-def test_the_ends_of_compacted_topics_are_read_again_to_compare_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    there = {"summit": LogsNow(end=15), "ldf": LogsNow(end=14)}
-    monkeypatch.setattr(planner, "AuditedSites", lambda _: nullcontext(there))
-    plain = make_pair((0, 10), (0, 10))
-    pair = replace(plain, compacted=True, topic_id="there")
-    unsure = replace(
-        pair, sources=(replace(pair.sources[0], read_committed=None),)
-    )
-    missing = replace(pair, topic_id="")
-    config = Config.model_construct(clusters={}, flows=())
-    plan = make_plan(pair, plain, unsure, missing)
-    renewed, *others = planner.renew(config, plan).pairs
-    assert others == [plain, unsure, missing]
-    (source,) = renewed.sources
-    assert (source.retained.end, renewed.retained.end) == (15, 14)
-    assert (source.span, renewed.span) == (pair.sources[0].span, pair.span)
-    # A log that was truncated is noticed once it was read.
-    there |= {"summit": LogsNow(end=5), "ldf": LogsNow(end=None)}
-    assert planner.renew(config, make_plan(pair)).pairs == (pair,)

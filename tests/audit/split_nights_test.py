@@ -56,9 +56,6 @@ class OneSite:
     def freeze(self, request: Request, before: AuditedEnds) -> Plan:
         raise AssertionError
 
-    def renew(self, plan: Plan) -> Plan:
-        raise AssertionError
-
     def recheck(self, plan: Plan) -> tuple[Plan, tuple[Unverifiable, ...]]:
         raise AssertionError
 

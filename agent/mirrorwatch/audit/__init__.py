@@ -1,5 +1,5 @@
 """The nightly audit, up to where Spark begins."""
 
-from .planner import freeze, recheck, renew
+from .planner import freeze, recheck
 
-__all__ = ["freeze", "recheck", "renew"]
+__all__ = ["freeze", "recheck"]

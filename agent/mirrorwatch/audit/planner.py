@@ -48,7 +48,7 @@ from .offsets import (
     freeze_offsets,
 )
 
-__all__ = ["AuditedTopics", "freeze", "join_offsets", "recheck", "renew"]
+__all__ = ["AuditedTopics", "freeze", "join_offsets", "recheck"]
 
 
 GONE = "deleted at the source since the last audit"
@@ -632,88 +632,6 @@ def _choose(
         return of_topic(parts)
 
     return plan
-
-
-def renew(config: Config, plan: Plan) -> Plan:
-    """Read the ends of compacted topics again, before they are compared.
-
-    Raises
-    ------
-    SourceError
-        Raised if a cluster cannot be asked.
-
-    Notes
-    -----
-    A night may be compared hours after it was frozen. What one side has
-    removed since, it removed for a newer record of the key, which may be
-    behind the end that was frozen: only who sees that one knows why. Where it
-    is not known how the mirror reads, it is not known either which of the
-    newer records count: there the ends stay.
-    """
-    pairs = [pair for pair in plan.pairs if _is_renewed(pair)]
-    if not pairs:
-        return plan
-    wanted: dict[tuple[str, bool], set[TopicPartition]] = {}
-    for pair in pairs:
-        wanted.setdefault((pair.cluster, True), set()).add(
-            (pair.target_topic, pair.partition)
-        )
-        for source in pair.sources:
-            level = (source.cluster, bool(source.read_committed))
-            wanted.setdefault(level, set()).add(
-                (source.topic, source.partition)
-            )
-    with AuditedSites(config) as sites:
-        ends = {
-            (alias, committed): sites[alias].ends(
-                partitions, read_committed=committed
-            )
-            for (alias, committed), partitions in sorted(wanted.items())
-        }
-
-    def until_now(
-        span: AuditSpan, level: tuple[str, bool], partition: TopicPartition
-    ) -> AuditSpan:
-        # Where a partition has no leader the end stays.
-        end = ends[level].get(partition, span.end)
-        return AuditSpan(span.start, max(span.end, end))
-
-    def renewed(pair: PartitionPair) -> PartitionPair:
-        return replace(
-            pair,
-            retained=until_now(
-                pair.retained,
-                (pair.cluster, True),
-                (pair.target_topic, pair.partition),
-            ),
-            sources=tuple(
-                replace(
-                    source,
-                    retained=until_now(
-                        source.retained,
-                        (source.cluster, bool(source.read_committed)),
-                        (source.topic, source.partition),
-                    ),
-                )
-                for source in pair.sources
-            ),
-        )
-
-    return replace(
-        plan,
-        pairs=tuple(
-            renewed(pair) if _is_renewed(pair) else pair for pair in plan.pairs
-        ),
-    )
-
-
-def _is_renewed(pair: PartitionPair) -> bool:
-    return (
-        pair.compacted
-        # There was no target.
-        and bool(pair.topic_id)
-        and all(source.read_committed is not None for source in pair.sources)
-    )
 
 
 EXPIRED = "expired at the {side} during the audit"

@@ -1,7 +1,7 @@
 """The audit of one plan."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import reduce
@@ -121,13 +121,7 @@ class Sides:
         )
 
 
-Renew = Callable[[Plan], Plan]
-"""Returns a plan with ends of compacted topics that are of now."""
-
-
-def look_into(
-    read: Read, sides: Sides, plan: Plan, renew: Renew
-) -> DataFrame | None:
+def look_into(read: Read, sides: Sides, plan: Plan) -> DataFrame | None:
     """Return what became of records without a counterpart, if there are any.
 
     Parameters
@@ -138,8 +132,6 @@ def look_into(
         Digests of both sides.
     plan
         What the digests were made of.
-    renew
-        Reads ends of compacted topics again.
     """
     buckets = compared(sides.whole("source"), sides.whole("target"))
     buckets = buckets.transform(checkpointed)
@@ -176,12 +168,7 @@ def look_into(
     )
     if not sides.group.compacted:
         return drill(read, case)
-    return without_replaced(
-        read,
-        case,
-        drill_compacted(read, case),
-        lambda pairs: renew(replace(plan, pairs=pairs)).pairs,
-    )
+    return without_replaced(read, case, drill_compacted(read, case))
 
 
 def _stretches(table: DataFrame) -> _Stretches:
@@ -362,7 +349,6 @@ def compare(
     carry: DataFrame | None = None,
     before: AuditedEnds = NOTHING,
     keys: int = 0,
-    renew: Renew = lambda plan: plan,
 ) -> DigestComparison:
     """Compare two digests, and look into what differs.
 
@@ -383,8 +369,6 @@ def compare(
         Up to where partitions were audited.
     keys
         Keys to name as a sample for each finding.
-    renew
-        Reads ends of compacted topics again, once records were compared.
 
     Raises
     ------
@@ -413,7 +397,7 @@ def compare(
         )
         for group in groups(plan.pairs)
     ]
-    looked = [look_into(read, sides, plan, renew) for sides in cases]
+    looked = [look_into(read, sides, plan) for sides in cases]
     outcomes = [found for found in looked if found is not None]
     everything = reduce(
         DataFrame.unionByName, outcomes, no_outcomes(source.sparkSession)
@@ -495,44 +479,40 @@ def judge(
     read = tools.clock()
     gone: dict[Unverifiable, None] = {}
     while True:
-        renewed = tools.planner.renew(plan)
         doing = tools.progress.stage("Comparing")
         with doing, translated("Cannot compare"):
             found = compare(
                 tools.read,
-                renewed,
+                plan,
                 source,
                 target,
                 carry=carry,
                 before=before,
                 keys=tools.settings.keys,
-                renew=tools.planner.renew,
             )
             readings = [reading_of(source), reading_of(target)]
-            hours = hours_of(renewed, source, target)
+            hours = hours_of(plan, source, target)
         with tools.progress.stage(
             "Looking whether anything expired meanwhile"
         ):
-            rest, void = tools.planner.recheck(renewed)
+            rest, void = tools.planner.recheck(plan)
         gone |= dict.fromkeys(void)
-        if rest is renewed:
+        if rest is plan:
             break
         # Again without it: what was left of it, too, waits for the next night.
-        names = {name(pair) for pair in rest.pairs}
-        pairs = tuple(pair for pair in plan.pairs if name(pair) in names)
-        plan = replace(rest, pairs=pairs)
-        source, target = of_pairs(source, pairs), of_pairs(target, pairs)
+        plan = rest
+        source, target = (
+            of_pairs(digest, plan.pairs) for digest in (source, target)
+        )
     ended = tools.clock()
     speed = Speed(
         records=sum(reading.records for reading in readings),
         bytes=sum(reading.bytes for reading in readings),
         reading=read - began,
         total=ended - began,
-        covered=_covered(renewed, before, readings),
+        covered=_covered(plan, before, readings),
     )
-    result = _result(
-        renewed, found, [*gone], readings, began=began, ended=ended
-    )
+    result = _result(plan, found, [*gone], readings, began=began, ended=ended)
     audit = FinishedAudit(result=result, speed=speed)
     return JudgedAudit(plan=plan, audit=audit, hours=hours, carry=found.carry)
 

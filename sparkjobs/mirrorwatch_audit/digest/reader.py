@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from mirrorwatch.domain.audit.plan import (
+    TO_THE_END,
     AuditSpan,
     CopyProfile,
     PartitionPair,
@@ -51,6 +52,9 @@ The driver holds a kilobyte or two of each."""
 
 
 _APPENDED = 1
+
+_LATEST = -1
+"""Spark's offset for the end of a log."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -126,9 +130,8 @@ class KafkaReader:
             (s for s in _stretches(pairs, side) if len(s.span)), key=group
         )
         empty = small_table(self._session, [], RECORDS)
-        most = max(
-            _TASK_RECORDS, -(-sum(len(s.span) for s in wanted) // _MOST_TASKS)
-        )
+        known = [s.span for s in wanted if s.span.end != TO_THE_END]
+        most = max(_TASK_RECORDS, -(-sum(map(len, known)) // _MOST_TASKS))
         parts = [self._read(list(s), most) for _, s in groupby(wanted, group)]
         return reduce(DataFrame.unionByName, parts) if parts else empty
 
@@ -248,5 +251,8 @@ def _by_topic(
     offsets: dict[str, dict[str, int]] = {}
     for s in stretches:
         partitions = offsets.setdefault(s.topic, {})
-        partitions[str(s.partition)] = getattr(s.span, which)
+        offset = getattr(s.span, which)
+        partitions[str(s.partition)] = (
+            _LATEST if offset == TO_THE_END else offset
+        )
     return offsets

@@ -1,12 +1,15 @@
 """Topics of which only the newest record of a key is sure to be there."""
 
-from collections.abc import Callable
-from dataclasses import replace
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from mirrorwatch.domain.audit.plan import AuditSpan, PartitionPair, Side
+from mirrorwatch.domain.audit.plan import (
+    TO_THE_END,
+    AuditSpan,
+    PartitionPair,
+    Side,
+    SourceRange,
+)
 
 from ..checkpoint import checkpointed
 from ..digest.digest import PAIR, hashed, to_millis
@@ -102,17 +105,11 @@ def drill_compacted(read: Read, case: SuspectBuckets) -> DataFrame:
     return explained.select(*_outcome()).transform(checkpointed)
 
 
-Pairs = tuple[PartitionPair, ...]
-
-
 def without_replaced(
-    read: Read,
-    case: SuspectBuckets,
-    outcomes: DataFrame,
-    renewed: Callable[[Pairs], Pairs],
+    read: Read, case: SuspectBuckets, outcomes: DataFrame
 ) -> DataFrame:
-    """Return the outcomes with keys told as compacted that were replaced
-    while they were looked into.
+    """Return the outcomes with keys told as compacted that were replaced or
+    deleted after the ranges were frozen.
 
     Parameters
     ----------
@@ -122,44 +119,49 @@ def without_replaced(
         What was looked into.
     outcomes
         What came of it, as in `OUTCOME`.
-    renewed
-        Returns pairs with ends that are of now.
 
     Notes
     -----
-    A side may remove a record between two readings, for a newer one of its
-    key that lies behind the ends that both went to. So what seems to be wrong
-    is looked for behind the ends as they are afterwards.
+    A night may be compared hours after it was frozen. A side removes a record
+    for a newer one of its key, which may lie behind the ends that were frozen:
+    so what seems to be wrong is looked for there, up to the present ends.
     """
     wrong = sf.col("kind").isin("dropped", "corrupted", "extra")
     found = outcomes.where(wrong).select(*_KEY).distinct()
     names = {tuple(row) for row in found.select(*PAIR).distinct().collect()}
-    concerned = tuple(p for p in case.pairs if name(p) in names)
-    pairs = renewed(concerned) if concerned else ()
-    if pairs == concerned:
+    pairs = [_from_the_end(p) for p in case.pairs if name(p) in names]
+    if not pairs:
         return outcomes
-    now = replace(case, pairs=pairs)
     for side in SIDES:
-        ranges = [
-            spanned(p, lambda x: AuditSpan(x.span.start, x.retained.end))
-            for p in pairs
-        ]
-        records = hashed(read(ranges, side), timestamps=case.timestamps)
-        late = _placed(
-            records.join(found, [*_KEY], "left_semi").select(*records.columns),
-            now,
-            side,
-        ).where("late")
-        went_on = late.select(*_KEY, sf.expr("true").alias(f"{side}_on"))
-        outcomes = outcomes.join(went_on.distinct(), [*_KEY], "left")
+        records = hashed(read(pairs, side), timestamps=case.timestamps)
+        newest = (
+            records.join(found, [*_KEY], "left_semi")
+            .groupBy(*_KEY)
+            .agg(sf.max_by("tombstone", "offset").alias(f"{side}_deleted"))
+        )
+        outcomes = outcomes.join(newest, [*_KEY], "left")
+    source_on, target_on, deleted = (
+        sf.isnotnull("source_deleted"),
+        sf.isnotnull("target_deleted"),
+        # The target may have removed the tombstone too.
+        sf.coalesce("source_deleted", sf.expr("false")),
+    )
     replaced = (
-        sf.when(sf.col("kind") == "dropped", sf.col("target_on"))
-        .when(sf.col("kind") == "extra", sf.col("source_on"))
-        .when(wrong, sf.coalesce("target_on", "source_on"))
+        sf.when(sf.col("kind") == "dropped", target_on | deleted)
+        .when(sf.col("kind") == "extra", source_on)
+        .when(wrong, target_on | source_on)
     )
     kind = sf.when(replaced, "compacted").otherwise(sf.col("kind"))
     told = outcomes.withColumn("kind", kind)
     return told.select(*OUTCOME).transform(checkpointed)
+
+
+def _from_the_end(pair: PartitionPair) -> PartitionPair:
+    def later(x: PartitionPair | SourceRange) -> AuditSpan:
+        exists = x.topic_id or len(x.retained)
+        return AuditSpan(x.span.end, TO_THE_END if exists else x.span.end)
+
+    return spanned(pair, later)
 
 
 def _whole(pair: PartitionPair) -> PartitionPair:

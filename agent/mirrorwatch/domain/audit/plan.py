@@ -12,6 +12,7 @@ from ..topics import compile_pattern
 __all__ = [
     "AS_THEY_ARE",
     "NOTHING",
+    "TO_THE_END",
     "AuditSpan",
     "AuditedEnd",
     "AuditedEnds",
@@ -98,6 +99,9 @@ class CopyProfile:
 
 AS_THEY_ARE = CopyProfile()
 """Of a mirror that changes nothing but offsets."""
+
+TO_THE_END = 2**63 - 1
+"""End of a span up to the end that the log has when it is read."""
 
 NOTHING = AuditSpan(0, 0)
 """The span of a log that does not exist, or is not read."""
