@@ -28,7 +28,7 @@ from .report.report import report_page
 from .session import make_session, translated
 from .split import Split
 from .store.lock import only_one
-from .store.store import HadoopFolder, RunStore
+from .store.store import RunStore
 from .tools import Progress, Quiet, Settings, SitePlanner, Terminal, Tools
 
 __all__ = ["Audits", "opened"]
@@ -78,7 +78,6 @@ class Audits:
         )
         self._session = session
         self._folder = folder
-        self._files = HadoopFolder(session, folder)
         self._keep = audit.keep
         self._split = Split(self._tools, session)
 
@@ -153,11 +152,9 @@ class Audits:
 
     @contextmanager
     def _alone(self) -> Iterator[RunStore]:
-        """Hold the folder of all runs, and keep nothing there after that."""
-        with only_one(self._folder, self._files) as still_held:
-            store = RunStore(self._session, self._folder, still_held)
-            store.begin()
-            yield store
+        """Hold the folder of all runs."""
+        with only_one(self._folder):
+            yield self._store
 
     def _forget(self, store: RunStore) -> None:
         """Delete old runs; if that fails, the audit is none the worse."""

@@ -55,7 +55,7 @@ class Split:
     def ship(self, plan: Plan, folder: str) -> None:
         """Write a frozen plan for the sites that digest it."""
         out = HadoopFolder(self._session, folder)
-        out.write_text("plan", to_versioned(plan))
+        out.write_text("plan.json", to_versioned(plan))
 
     def digest(self, side: Side, plan: str, folder: str) -> Crossing:
         """Digest one side of the plan in a folder; only its clusters are
@@ -67,7 +67,7 @@ class Split:
             kept = self._digested(out, side).plan
             if (kept.id, kept.at) == (frozen.id, frozen.at):
                 return self._crossing(out, side)
-        out.delete("digested")
+        out.delete("digested.json")
         with tools.progress.stage(f"Reading the {side}"):
             read, _ = digest_readable(
                 tools,
@@ -122,26 +122,27 @@ class Split:
             lines=table.count(),
             records=reading_of(table).records,
         )
-        out.write_text("digested", to_versioned(digested))
+        out.write_text("digested.json", to_versioned(digested))
         return self._crossing(out, side)
 
     def _shipped(self, folder: str) -> Plan:
         at = HadoopFolder(self._session, folder)
-        for text in at.read_texts("plan"):
-            return from_versioned(Plan, text, at.url)
-        raise AuditError(
-            f"{at.url} has no plan: make one with mirrorwatch audit freeze, "
-            "and bring it here"
-        )
+        text = at.read("plan.json")
+        if text is None:
+            raise AuditError(
+                f"{at.url} has no plan: make one with mirrorwatch audit "
+                "freeze, and bring it here"
+            )
+        return from_versioned(Plan, text, at.url)
 
     def _digested(self, folder: HadoopFolder, side: Side) -> _Digested:
-        texts = folder.read_texts("digested")
-        if not texts:
+        text = folder.read("digested.json")
+        if text is None:
             raise AuditError(
                 f"{folder.url} has no digest that came to its end: make it "
                 "with mirrorwatch audit digest"
             )
-        found = from_versioned(_Digested, texts[0], folder.url)
+        found = from_versioned(_Digested, text, folder.url)
         if found.side != side:
             raise AuditError(
                 f"{folder.url} is of the {found.side}, not of the {side}: "
@@ -159,7 +160,7 @@ class Split:
 
     def _crossing(self, folder: HadoopFolder, side: Side) -> Crossing:
         read = reading_of(_table(folder))
-        parts = ("digest", "digested")
+        parts = ("digest", "digested.json")
         return Crossing(
             side=side,
             records=read.records,

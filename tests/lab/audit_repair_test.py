@@ -15,7 +15,6 @@ from mirrorwatch.cli.root import main
 from mirrorwatch.clock import utc_now
 from mirrorwatch.domain.audit.repair import RepairDiary, ranges_to_repair
 from mirrorwatch.domain.audit.result import FinishedAudit
-from mirrorwatch.state.audits import write_audit
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
 from mirrorwatch_lab.cli import describe_agent
 from mirrorwatch_lab.faults import recreate_topic
@@ -27,6 +26,7 @@ from tests.support.audit import (
     a_result,
     config_of,
     keep_plan,
+    write_audit,
 )
 from tests.support.audit_run import records, write
 

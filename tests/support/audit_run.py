@@ -167,8 +167,12 @@ if (folder / "held").exists():
     sys.stderr.write("Error: Another audit is running on out: wait for it\\n")
     sys.exit(5)
 if act in {"clean", "findings"}:
-    from mirrorwatch.state.audits import write_audit
-    from tests.support.audit import a_finding, a_finished, a_result
+    from tests.support.audit import (
+        a_finding,
+        a_finished,
+        a_result,
+        write_audit,
+    )
 
     found = [a_finding()] if act == "findings" else []
     at = datetime.fromisoformat((folder / "now").read_text())

@@ -2,8 +2,8 @@
 
 ``<out>/runs/<id>/repaired.json``
     `RepairDiary`, as `to_versioned` writes it.
-``<out>/runs/<id>/plan``
-    A folder of Spark's with one line: what the run compared. Only read here.
+``<out>/runs/<id>/plan.json``
+    What the run compared. Only read here.
 """
 
 import fcntl
@@ -71,10 +71,8 @@ def read_target_ends(folder: Path, run: str) -> TargetEnds:
     AuditError
         Raised if a file cannot be read.
     """
-    found = {}
-    for file in sorted((folder / "runs" / run / "plan").glob("part-*")):
-        frozen = read_document(_Frozen, file)
-        for pair in () if frozen is None else frozen.plan.pairs:
-            place = pair.cluster, pair.target_topic, pair.partition
-            found[place] = pair.retained.end
-    return found
+    frozen = read_document(_Frozen, folder / "runs" / run / "plan.json")
+    return {
+        (pair.cluster, pair.target_topic, pair.partition): pair.retained.end
+        for pair in (() if frozen is None else frozen.plan.pairs)
+    }

@@ -1,38 +1,30 @@
 """Records that one night leaves to the next."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import timedelta
-from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from mirrorwatch.domain.audit.plan import (
-    NOTHING,
     AuditedEnd,
     AuditedEnds,
-    AuditSpan,
     PartitionPair,
     Plan,
     Side,
-    SourceRange,
     Unverifiable,
 )
 
-from ..checkpoint import checkpointed
-from ..digest.digest import HASHED, PAIR, hashed, in_buckets
+from ..digest.digest import HASHED, PAIR, in_buckets
 from ..digest.records import (
     NAMES,
-    SIDES,
     PairName,
-    Read,
     name,
     named,
     small_table,
-    spanned,
 )
+from ..digest.unreadable import with_gaps
 
 __all__ = [
     "CARRY",
@@ -41,7 +33,6 @@ __all__ = [
     "carried",
     "carry_out",
     "copies_left",
-    "hashed_again",
     "lacked_carry",
     "missing_carry",
     "no_carry",
@@ -182,14 +173,19 @@ PartitionKey = tuple[str, str, int]
 
 BROKEN = (
     "records that the night before left to this one: their copies may lie in "
-    "what can no longer be read, before this night's range"
+    "what can no longer be read, before this night's range, or the mirror's "
+    "copies are compared otherwise now (timestamps, headers)"
 )
 
 
 def usable_carry(
-    carry: DataFrame, plan: Plan, before: AuditedEnds
-) -> tuple[DataFrame, tuple[Unverifiable, ...]]:
-    """Leave out what was left for ranges that do not go on.
+    carry: DataFrame,
+    plan: Plan,
+    before: AuditedEnds,
+    last: Mapping[PairName, PartitionPair],
+) -> tuple[DataFrame, Plan]:
+    """Leave out what was left for ranges that do not go on, or by other
+    checksums.
 
     Parameters
     ----------
@@ -199,11 +195,13 @@ def usable_carry(
         What this night compares.
     before
         Up to where partitions were audited.
+    last
+        What the night before compared.
 
     Returns
     -------
     tuple
-        What can be compared, and what cannot.
+        What can be compared, and the plan with what cannot.
 
     Notes
     -----
@@ -213,11 +211,18 @@ def usable_carry(
     """
     known = before.by_partition()
     carry = _named_now(carry, plan.pairs)
+    otherwise = {
+        name(pair)
+        for pair in plan.pairs
+        if _is_hashed_otherwise(last.get(name(pair), pair), pair)
+    }
     broken = {
-        name(pair): pair for pair in plan.pairs if not _goes_on(pair, known)
+        name(pair): pair
+        for pair in plan.pairs
+        if name(pair) in otherwise or not _goes_on(pair, known)
     }
     if not broken:
-        return carry, ()
+        return carry, plan
     names = sf.broadcast(small_table(carry.sparkSession, broken, NAMES))
     lost = carry.join(names, [*PAIR], "left_semi")
     at_source = sf.sum((sf.col("side") == "source").cast("long"))
@@ -232,7 +237,17 @@ def usable_carry(
         )
         for flow, target_topic, partition, records in sums
     )
-    return carry.join(names, [*PAIR], "left_anti"), gaps
+    blurred = otherwise & {tuple(row[:3]) for row in sums}
+    pairs = tuple(
+        replace(pair, exact_start=False) if name(pair) in blurred else pair
+        for pair in plan.pairs
+    )
+    rest = carry.join(names, [*PAIR], "left_anti")
+    return rest, with_gaps(replace(plan, pairs=pairs), gaps)
+
+
+def _is_hashed_otherwise(one: PartitionPair, other: PartitionPair) -> bool:
+    return (one.timestamps, one.copies) != (other.timestamps, other.copies)
 
 
 def _named_now(carry: DataFrame, pairs: Iterable[PartitionPair]) -> DataFrame:
@@ -261,98 +276,6 @@ def _named_now(carry: DataFrame, pairs: Iterable[PartitionPair]) -> DataFrame:
         )
         .select(*carry.columns)
     )
-
-
-OTHERWISE = (
-    "records that the night before left to this one: their checksums were "
-    "made otherwise (timestamps), and they cannot be read any more to make "
-    "new ones"
-)
-
-
-def hashed_again(
-    read: Read, carry: DataFrame, pairs: Sequence[PartitionPair]
-) -> tuple[DataFrame, tuple[Unverifiable, ...]]:
-    """Make new checksums of what the night before left of some pairs.
-
-    Parameters
-    ----------
-    read
-        Reads records.
-    carry
-        What the night before left.
-    pairs
-        The pairs.
-
-    Returns
-    -------
-    tuple
-        What can be compared, and what cannot.
-    """
-    names = sf.broadcast(named(carry.sparkSession, pairs))
-    old = carry.join(names, [*PAIR], "left_semi").transform(checkpointed)
-    rest = carry.join(names, [*PAIR], "left_anti")
-    at = (*PAIR, "side", "origin", "topic")
-    spans = {
-        tuple(row[:6]): AuditSpan(row[6], row[7] + 1)
-        for row in old.groupBy(*at)
-        .agg(sf.min("offset"), sf.max("offset"))
-        .collect()
-    }
-    fresh = []
-    for side in SIDES:
-        for timestamps in (True, False):
-            asked = [
-                _at(pair, side, spans)
-                for pair in pairs
-                if pair.timestamps is timestamps
-            ]
-            records = hashed(read(asked, side), timestamps=timestamps)
-            fresh.append(
-                records.withColumn("side", sf.lit(side)).join(
-                    sf.broadcast(old.select(*at, "offset", "reason")),
-                    [*at, "offset"],
-                )
-            )
-    new = reduce(DataFrame.unionByName, fresh).select(*carry.columns)
-    new = new.transform(checkpointed)
-    left = Counter(
-        {
-            tuple(row[:3]): row[3]
-            for row in old.groupBy(*PAIR).count().collect()
-        }
-    )
-    left.subtract(
-        {
-            tuple(row[:3]): row[3]
-            for row in new.groupBy(*PAIR).count().collect()
-        }
-    )
-    gaps = tuple(
-        Unverifiable(
-            flow=pair.flow,
-            topic=pair.topic,
-            partition=pair.partition,
-            reason=OTHERWISE,
-            records=left[name(pair)],
-        )
-        for pair in pairs
-        if left[name(pair)] > 0
-    )
-    return rest.unionByName(new), gaps
-
-
-def _at(
-    pair: PartitionPair,
-    side: Side,
-    spans: Mapping[tuple[object, ...], AuditSpan],
-) -> PartitionPair:
-
-    def chosen(x: PartitionPair | SourceRange) -> AuditSpan:
-        topic = x.topic if isinstance(x, SourceRange) else x.target_topic
-        return spans.get((*name(pair), side, x.flow, topic), NOTHING)
-
-    return spanned(pair, chosen)
 
 
 def copies_left(carry: DataFrame) -> set[PairName]:
