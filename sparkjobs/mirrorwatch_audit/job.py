@@ -205,10 +205,10 @@ class AuditJob:
         if given and untimed:
             source = self._digest_again(plan, "source", source, untimed)
         for attempt in count(1):
-            # A digest may hold pairs that turned out to be unreadable later.
+            plan, carry = self._usable(plan, carry, run)
+            # A digest may hold pairs that were left out since.
             pairs = [pair for pair in plan.pairs if not pair.passed_over]
             sides = [of_pairs(side, pairs) for side in (source, target)]
-            plan, carry = self._usable(plan, carry, run)
             try:
                 judged = judge(
                     self._tools,
@@ -257,7 +257,7 @@ class AuditJob:
             plan = with_gaps(plan, missing_carry(before, folder))
             # Records just before the ranges may be those that were left.
             return begun(plan, AuditedEnds()), None
-        return self._usable(begun(plan, before), carry, run)
+        return begun(plan, before), carry
 
     def _usable(
         self, plan: Plan, carry: DataFrame | None, run: FrozenRun

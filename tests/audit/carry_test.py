@@ -376,9 +376,7 @@ def usable(
     carry = small_table(spark, rows, CARRY)
     known = {} if last is None else {name(last): last}
     kept, plan = usable_carry(carry, a_plan(pair), before, known)
-    assert [p.exact_start for p in plan.pairs] == [
-        pair.exact_start and last is None
-    ]
+    assert [p.passed_over for p in plan.pairs] == [last is not None]
     return kept.count(), [gap.records for gap in plan.unverifiable]
 
 
@@ -426,11 +424,10 @@ def test_what_a_merged_topic_was_left_is_found_by_any_of_its_flows(
         replace(GOES_ON, copies=CopyProfile(tombstones=False)),
     ],
 )
-def test_what_has_other_checksums_is_unverifiable(
+def test_what_was_left_by_other_checksums_costs_its_range(
     spark: SparkSession, last: PartitionPair
 ) -> None:
-    exact = replace(GOES_ON, exact_start=True)
-    assert usable(spark, exact, last=last) == (0, [1])
+    assert usable(spark, GOES_ON, last=last) == (0, [None])
 
 
 @pytest.mark.parametrize(

@@ -534,6 +534,7 @@ class Copied:
     flow: FlowConfig
     replicated: ReplicatedTopics
     positions: MirrorState = field(default_factory=MirrorState)
+    read_committed: bool | None = False
 
 
 class TopicsNow(LogsNow):
@@ -546,7 +547,13 @@ class TopicsNow(LogsNow):
         return {}, list(topics)
 
 
-def test_a_merged_topic_is_told_of_all_its_flows_if_it_is_left_out() -> None:
+@pytest.mark.parametrize(
+    ("level", "told"), [(False, "DESCRIBE_CONFIGS"), (None, "isolation_level")]
+)
+def test_a_merged_topic_is_told_of_all_its_flows_if_it_is_left_out(
+    level: bool | None, told: str
+) -> None:
+    """Its configuration may not be read, or how a mirror of it reads."""
     flows = [
         {
             "source": source,
@@ -575,6 +582,7 @@ def test_a_merged_topic_is_told_of_all_its_flows_if_it_is_left_out() -> None:
                 naming=flow.topic_naming,
                 target_alias="hub",
             ),
+            read_committed=level if flow.source == "b" else False,
         )
         for flow in config.flows
     }
@@ -585,8 +593,9 @@ def test_a_merged_topic_is_told_of_all_its_flows_if_it_is_left_out() -> None:
         cast("AuditedSites", sites),
         cast("Mapping[str, MirrorReader]", mirrors),
     )
-    # Its configuration may not be read.
-    assert (found.pairs, len(found.unverifiable)) == ([], 1)
+    assert found.pairs == []
+    (gap,) = found.unverifiable
+    assert told in gap.reason
     assert found.shared == (
         SharedTopic(flow="b->hub", reported_under="a->hub", topic="a"),
     )

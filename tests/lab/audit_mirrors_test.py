@@ -263,7 +263,10 @@ def test_a_mirror_without_positions(linked: Lab, tmp_path: Path) -> None:
         copied(lab, "lost", last_value(written))
     audit = AuditCommand(lab, tmp_path, ["copied", "lost"], few_records=True)
     data = yaml.safe_load(audit.config.read_text())
-    data["flows"][0]["mirror"] = {"kind": "msk-replicator"}
+    data["flows"][0]["mirror"] = {
+        "kind": "msk-replicator",
+        "isolation_level": "read_uncommitted",
+    }
     data["flows"][0]["naming"] = "identity"
     audit.config.write_text(yaml.safe_dump(data))
     end = begin + timedelta(minutes=1)

@@ -84,6 +84,9 @@ class AuditCommand:
         data = describe_agent(lab)
         data["flows"][0]["topics"] = {"include": list(topics)}
         data["flows"][0]["canary"] = {"enabled": False}
+        mirror = data["flows"][0].get("mirror", {})
+        if mirror.get("kind", "mirrormaker2") != "mirrormaker2":
+            mirror["isolation_level"] = "read_uncommitted"
         data["state"] = {"path": str(folder / "state.db")}
         data["audit"] = {
             "master": "local[2]",

@@ -397,15 +397,12 @@ class World:
     position: int = 0
     """Next source offset that the mirror reads."""
 
-    read_committed: bool | None = False
-    """Whether the mirror is known to leave out aborted records, or not to."""
+    read_committed: bool = False
+    """Whether the mirror leaves out aborted records."""
 
     starts_at_end: bool | None = False
     aborted: set[int] = field(default_factory=set)
     """Source offsets that readers of committed records do not see."""
-
-    decided: int | None = None
-    """Where a transaction is open at the source."""
 
     dropped: set[int] = field(default_factory=set)
     """Source offsets that were read and not copied."""
@@ -514,9 +511,6 @@ class World:
                     ),
                     syncs=tuple(s for s in syncs if s[0] >= self.source_start),
                     read_committed=self.read_committed,
-                    decided=end
-                    if self.read_committed is None and self.decided is None
-                    else self.decided,
                     later_end=len(self.source),
                 ),
             ),

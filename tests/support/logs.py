@@ -187,9 +187,7 @@ def _spans(
 ) -> Iterable[tuple[str, str, AuditSpan, bool]]:
     if side == "target":
         return [(pair.flow, pair.target_topic, pair.span, False)]
-    return [
-        (s.flow, s.topic, s.span, bool(s.read_committed)) for s in pair.sources
-    ]
+    return [(s.flow, s.topic, s.span, s.read_committed) for s in pair.sources]
 
 
 def make_pair(
@@ -202,18 +200,12 @@ def make_pair(
     retained: tuple[tuple[int, int], tuple[int, int]] | None = None,
     timestamps: bool = True,
     compacted: bool = False,
-    read_committed: bool | None = False,
-    decided: int | None = None,
+    read_committed: bool = False,
     exact_start: bool = False,
     asked_from: int = 0,
     copies: CopyProfile = AS_THEY_ARE,
 ) -> PartitionPair:
-    """Return a pair of one topic; what is retained is what is compared.
-
-    Where it is not known how the mirror reads, no transaction is open.
-    """
-    if read_committed is None and decided is None:
-        decided = source[1]
+    """Return a pair of one topic; what is retained is what is compared."""
     kept = retained or (source, target)
     return PartitionPair(
         flow=FLOW,
@@ -230,7 +222,6 @@ def make_pair(
                 retained=AuditSpan(*kept[0]),
                 position=position,
                 read_committed=read_committed,
-                decided=decided,
                 asked_from=asked_from,
             ),
         ),

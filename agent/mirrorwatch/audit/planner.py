@@ -53,6 +53,11 @@ __all__ = ["AuditedTopics", "freeze", "join_offsets", "recheck"]
 
 GONE = "deleted at the source since the last audit"
 
+UNKNOWN_LEVEL = (
+    "whether the mirror copies aborted records is not known, or was changed: "
+    "set mirror.isolation_level to the isolation.level of its consumer"
+)
+
 NOTHING_ASKED = (
     "There is nothing to compare: the source has no topic that is carried and "
     "was asked for"
@@ -141,6 +146,7 @@ def find_topics(
             seen=seen,
             sites=sites,
         )
+    _drop_unknown_levels(mirrors, found)
     _drop_hidden(sites, found)
     _read_configs(sites, found)
     return found
@@ -192,6 +198,23 @@ def _note_unseen(
         if request.wants(flow.name, topic):
             found.gone.append((flow.name, topic))
             found.unverifiable.append(_whole(flow.name, topic, GONE))
+
+
+def _drop_unknown_levels(
+    mirrors: Mapping[str, MirrorReader], found: AuditedTopics
+) -> None:
+    """Drop pairs of which it is not known which source records are due."""
+    unknown = {
+        name
+        for name, mirror in mirrors.items()
+        if mirror.read_committed is None
+    }
+    dropped = [p for p in found.pairs if {s.flow for s in p.sources} & unknown]
+    found.pairs = [p for p in found.pairs if p not in dropped]
+    found.unverifiable += [
+        _whole(flow, topic, UNKNOWN_LEVEL)
+        for flow, topic in dict.fromkeys((p.flow, p.topic) for p in dropped)
+    ]
 
 
 def _drop_hidden(sites: AuditedSites, found: AuditedTopics) -> None:
@@ -418,11 +441,7 @@ class _Joining:
             steady=later == end,
             position=position,
             syncs=syncs,
-            read_committed=mirror.read_committed,
-            # Read last: what is below was committed or aborted before.
-            decided=None
-            if mirror.read_committed is not None
-            else self._offsets.later.get((key, True), 0),
+            read_committed=level[1],
             later_end=later,
         )
 

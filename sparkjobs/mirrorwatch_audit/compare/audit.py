@@ -195,9 +195,8 @@ def _pair(row: Row) -> PairName:
     return row["flow"], row["target_topic"], row["partition"]
 
 
-_LEFT_OUT = (*WAITING, "settled", "aborted")
-"""Outcomes of records that another night compares, or has compared, or that
-the mirror need not copy."""
+_LEFT_OUT = (*WAITING, "settled")
+"""Outcomes of records that another night compares, or has compared."""
 
 _Sums = dict[PairName, tuple[int, int]]
 

@@ -230,7 +230,7 @@ def _stretches(
             numbers[asked] += bool(len(log.span))
             yield _Stretch(
                 cluster=log.cluster,
-                read_committed=bool(log.read_committed)
+                read_committed=log.read_committed
                 if isinstance(log, SourceRange)
                 else True,
                 flow=pair.flow,

@@ -19,7 +19,7 @@ from mirrorwatch.exceptions import AuditError
 from ..session import translated
 from .records import PairName, Read, name, spanned
 
-__all__ = ["gap_of", "with_gaps", "without_unreadable"]
+__all__ = ["gap_of", "passed_over", "with_gaps", "without_unreadable"]
 
 
 UNREADABLE = "cannot be read at the {side}: {error}"
@@ -77,7 +77,7 @@ def without_unreadable(
     return replace(
         with_gaps(plan, gaps),
         pairs=tuple(
-            _passed_over(pair) if name(pair) in passed else pair
+            passed_over(pair) if name(pair) in passed else pair
             for pair in plan.pairs
             if name(pair) in passed or name(pair) not in errors
         ),
@@ -86,7 +86,7 @@ def without_unreadable(
     )
 
 
-def _passed_over(pair: PartitionPair) -> PartitionPair:
+def passed_over(pair: PartitionPair) -> PartitionPair:
     """Return the pair with nothing to read, at the ends of its ranges."""
 
     def at_end(x: PartitionPair | SourceRange) -> AuditSpan:

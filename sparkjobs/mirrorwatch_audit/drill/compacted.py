@@ -18,8 +18,6 @@ from .drill import (
     MOST_SENT,
     SuspectBuckets,
     beyond,
-    is_isolation_unknown,
-    with_aborted,
 )
 from .explain import OUTCOME, SOURCE, bounds, positions
 
@@ -52,11 +50,9 @@ def drill_compacted(read: Read, case: SuspectBuckets) -> DataFrame:
     beyond the cut replaces. The spans are read for the keys that differ; then
     all that is retained, for the newest records of these keys, and for whether
     that of one side is among the records of the other. One row of each key is
-    kept, however many versions it has. Where it is not known if the mirror
-    leaves out aborted records, a key with some is the same on both sides if
-    either its newest record is, or its newest committed one; else what belongs
-    there cannot be verified. A key that was deleted beyond the cut may be gone
-    from one side with its tombstone, while the other has not removed it yet.
+    kept, however many versions it has. A key that was deleted beyond the cut
+    may be gone from one side with its tombstone, while the other has not
+    removed it yet.
     """
     keys = _differing(read, case).transform(checkpointed)
     keys_fit = keys.count() <= MOST_SENT
@@ -100,7 +96,7 @@ def drill_compacted(read: Read, case: SuspectBuckets) -> DataFrame:
         among = _retained(read, case, side, wanted).where(where)
         hits = among.select(*_KEY, sf.expr("true").alias(found)).distinct()
         both = both.join(hits, [*_KEY], "left")
-    explained = both.withColumn("kind", _doubted(_kind()))
+    explained = both.withColumn("kind", _kind())
     explained = explained.where("kind IS NOT NULL")
     return explained.select(*_outcome()).transform(checkpointed)
 
@@ -176,11 +172,8 @@ def _retained(
     """
     pairs = [_whole(pair) for pair in case.pairs]
     found = hashed(read(pairs, side), timestamps=case.timestamps)
-    records = with_aborted(
-        read,
-        found.join(wanted, wanted.columns, "left_semi").select(*found.columns),
-        pairs if side == "source" else (),
-        doubtful=is_isolation_unknown,
+    records = found.join(wanted, wanted.columns, "left_semi").select(
+        *found.columns
     )
     return _placed(records, case, side)
 
@@ -229,18 +222,12 @@ def _at_cut(rows: DataFrame, side_prefix: str) -> DataFrame:
         sf.when(sf.col("late"), sf.struct("offset", "tombstone")),
         sf.when(sf.col("late"), sf.col("offset")),
     )
-    content = sf.struct("h1", "h2")
-    whole = early & ~sf.col("aborted")
     return (
         rows.groupBy(*_KEY)
         .agg(
             newest.alias(side_prefix),
             sf.max("late").alias(f"{side_prefix}_went_on"),
             last.alias("last"),
-            sf.max("aborted").alias(f"{side_prefix}_aborted"),
-            sf.max_by(
-                sf.when(whole, content), sf.when(whole, sf.col("offset"))
-            ).alias(f"{side_prefix}_committed"),
         )
         .withColumns(
             {
@@ -319,24 +306,6 @@ def _kind() -> Column:
         .when(s.isNull(), alone_at_target)
         .when(s_content == t_content, None)
         .otherwise(differ)
-    )
-
-
-def _doubted(kind: Column) -> Column:
-    """Return the kind, where no aborted record of the key may be to blame."""
-    s, t = sf.col("s"), sf.col("t")
-    at_target = sf.struct(t["h1"].alias("h1"), t["h2"].alias("h2"))
-    judged = sf.coalesce(
-        kind.isin("dropped", "corrupted", "extra", "compacted"),
-        sf.expr("false"),
-    )
-    return (
-        sf.when(~judged | ~sf.coalesce("s_aborted", sf.expr("false")), kind)
-        .when(s["offset"] >= sf.col("decided"), "open")
-        .when(
-            t.isNotNull() & at_target.eqNullSafe(sf.col("s_committed")), None
-        )
-        .otherwise("undecided")
     )
 
 

@@ -174,15 +174,8 @@ _STATED: Mapping[str, StatedKind] = {
     "settled": "carried",
     "in_flight": "in_flight",
     "compacted": "compacted",
-    "aborted": "aborted",
 }
 """What outcomes are called that are not wrong."""
-
-_ISOLATION = (
-    "how the mirror reads transactions (isolation.level) is not known, or has "
-    "changed: see that mirror.topics.configs names the configuration topic of "
-    "its Connect workers, and that its connectors are in it"
-)
 
 _REASONS = {
     "unknown": (
@@ -193,14 +186,6 @@ _REASONS = {
         "records are missing at the target from before what the mirror is "
         "known to have copied: lost, or skipped as it began at the log end "
         "(auto.offset.reset is latest, or unknown)"
-    ),
-    "open": (
-        "records are missing at the target, and at the source a transaction "
-        "is open before them: they are lost, or will be aborted; "
-        f"{_ISOLATION}"
-    ),
-    "undecided": (
-        f"records differ that may be aborted at the source: {_ISOLATION}"
     ),
     "absent": (
         "records are at the target and not at the source: they may be of {}, "

@@ -24,7 +24,7 @@ from ..digest.records import (
     named,
     small_table,
 )
-from ..digest.unreadable import with_gaps
+from ..digest.unreadable import gap_of, passed_over, with_gaps
 
 __all__ = [
     "CARRY",
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 
-WAITING = ("carried", "in_flight", "unknown", "open")
+WAITING = ("carried", "in_flight", "unknown")
 """Outcomes of records that are compared the next night."""
 
 CARRY = (
@@ -50,7 +50,7 @@ CARRY = (
 )
 """A hashed record, the side that it was read on, and whether its copy is
 beyond the range of the other side (`carried`) or not there yet
-(`in_flight`, `unknown` or `open`)."""
+(`in_flight` or `unknown`)."""
 
 
 def no_carry(session: SparkSession) -> DataFrame:
@@ -173,8 +173,12 @@ PartitionKey = tuple[str, str, int]
 
 BROKEN = (
     "records that the night before left to this one: their copies may lie in "
-    "what can no longer be read, before this night's range, or the mirror's "
-    "copies are compared otherwise now (timestamps, headers)"
+    "what can no longer be read, before this night's range"
+)
+
+OTHERWISE = (
+    "copies are compared otherwise (timestamps, headers) than by the night "
+    "before, which left records to this one"
 )
 
 
@@ -184,8 +188,8 @@ def usable_carry(
     before: AuditedEnds,
     last: Mapping[PairName, PartitionPair],
 ) -> tuple[DataFrame, Plan]:
-    """Leave out what was left for ranges that do not go on, or by other
-    checksums.
+    """Leave out what was left for ranges that do not go on, and ranges to
+    which something was left by other checksums.
 
     Parameters
     ----------
@@ -211,35 +215,27 @@ def usable_carry(
     """
     known = before.by_partition()
     carry = _named_now(carry, plan.pairs)
-    otherwise = {
-        name(pair)
-        for pair in plan.pairs
-        if _is_hashed_otherwise(last.get(name(pair), pair), pair)
-    }
     broken = {
         name(pair): pair
         for pair in plan.pairs
-        if name(pair) in otherwise or not _goes_on(pair, known)
+        if not _goes_on(pair, known)
+        or _is_hashed_otherwise(last.get(name(pair), pair), pair)
     }
     if not broken:
         return carry, plan
     names = sf.broadcast(small_table(carry.sparkSession, broken, NAMES))
     lost = carry.join(names, [*PAIR], "left_semi")
     at_source = sf.sum((sf.col("side") == "source").cast("long"))
-    sums = lost.groupBy(*PAIR).agg(at_source).collect()
-    gaps = tuple(
-        Unverifiable(
-            flow=flow,
-            topic=broken[flow, target_topic, partition].topic,
-            partition=partition,
-            reason=BROKEN,
-            records=records,
-        )
-        for flow, target_topic, partition, records in sums
-    )
-    blurred = otherwise & {tuple(row[:3]) for row in sums}
+    gaps, otherwise = [], set()
+    for *key, records in lost.groupBy(*PAIR).agg(at_source).collect():
+        pair = broken[tuple(key)]
+        if _goes_on(pair, known):
+            otherwise.add(name(pair))
+            gaps.append(gap_of(pair, OTHERWISE))
+        else:
+            gaps.append(replace(gap_of(pair, BROKEN), records=records))
     pairs = tuple(
-        replace(pair, exact_start=False) if name(pair) in blurred else pair
+        passed_over(pair) if name(pair) in otherwise else pair
         for pair in plan.pairs
     )
     rest = carry.join(names, [*PAIR], "left_anti")

@@ -95,8 +95,6 @@ class Topic:
                         log=self._log("source", n),
                         steady=steady,
                         position=self.committed[n],
-                        read_committed=None,
-                        decided=len(self.sources[n]),
                     ),
                 ),
                 target=self._log("target", n),

@@ -574,16 +574,6 @@ def test_what_a_mirror_that_goes_on_has_not_copied_is_in_flight() -> None:
     assert [stated.count for stated in outcome.stated] == [6]
 
 
-def test_what_cannot_be_read_is_not_taken_for_aborted() -> None:
-    world = Mute(**vars(a_copied_world(syncs_every=1)))
-    world.read_committed = None
-    world.write(10)
-    world.now += HOUR
-    world.night()
-    (gap,) = world.night().unverifiable
-    assert "has not moved" in gap.reason
-
-
 def test_a_log_that_is_not_whole_and_cannot_be_paired_is_told() -> None:
     world = a_copied_world(timestamps=False, syncs_every=None)
     world.source_start = 10

@@ -99,7 +99,7 @@ def plan_topic_night(
     left = iter(settled)
     for part in parts:
         own = [next(left) for _ in part.sources]
-        stuck, stated = yield from waiting(part, night, own)
+        stuck, stated = waiting(part, night, own)
         outcomes.append(
             PlanningOutcome(
                 pair=_pair(parts, part, spans, hours),

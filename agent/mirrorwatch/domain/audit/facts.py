@@ -112,13 +112,8 @@ class SourceLog:
     """Next offset proved copied or passed, read before the target's end."""
 
     syncs: tuple[tuple[int, int], ...] = ()
-    read_committed: bool | None = False
-    """Whether the mirror leaves out aborted records; `None` if that is not
-    known: then `log` ends as for one that does not."""
-
-    decided: int | None = None
-    """Where that is not known, the offset before which no transaction is
-    open."""
+    read_committed: bool = False
+    """Whether the mirror leaves out aborted records."""
 
     later_end: int = 0
     """End read after the target's, or 0: no copy below the target's end is of
@@ -356,8 +351,7 @@ class IsolationHistory:
     The records that an audit compares may have been copied before the last
     configuration was written. So all count that their topic still holds, of
     all connectors, also of those that were deleted. One that cannot be read
-    makes it unknown, as none at all does: then the records themselves must
-    show what was aborted.
+    makes it unknown, as none at all does.
     """
 
     def __init__(self) -> None:

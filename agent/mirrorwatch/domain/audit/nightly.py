@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from .facts import PairedLogs, PlanSteps, RecordAt, SourceLog, ask
+from .facts import PairedLogs, PlanSteps
 from .plan import AuditedEnd, Stated, Unverifiable
 from .ranges import (
     AlignedOffsets,
@@ -189,7 +189,7 @@ def plan_night(
         )
     more = cut.kind != "idle" and cut.at == limit < night.newest
     at = night.newest if cut.kind == "idle" else cut.at
-    stuck, stated = yield from waiting(pair, night, settled)
+    stuck, stated = waiting(pair, night, settled)
     asked_from = yield from asked_from_of(
         pair.sources,
         [pair.target],
@@ -215,7 +215,7 @@ def plan_night(
 
 def waiting(
     pair: PairedLogs, night: NightlyInputs, settled: Sequence[Settled]
-) -> PlanSteps[tuple[list[Unverifiable], list[Stated]]]:
+) -> tuple[list[Unverifiable], list[Stated]]:
     """Return settled records that the mirror has not copied."""
     stuck: list[Unverifiable] = []
     stated: list[Stated] = []
@@ -224,8 +224,7 @@ def waiting(
             continue
         count = found.end - found.position
         end = night.ends.get(source.key)
-        unmoved = end is not None and found.position == end.position
-        if unmoved and not (yield from _may_be_left_out(source, found)):
+        if end is not None and found.position == end.position:
             stuck.append(to_gap(source, STUCK, count))
         else:
             topic, partition = source.log.topic_partition
@@ -239,16 +238,3 @@ def waiting(
                 )
             )
     return stuck, stated
-
-
-def _may_be_left_out(source: SourceLog, found: Settled) -> PlanSteps[bool]:
-    """Return whether a mirror that reads committed would wait here for ever,
-    where it is not known how it reads.
-    """
-    if source.decided is None or source.decided < found.end:
-        return False
-    position = found.position or 0
-    head = yield from ask(RecordAt(source.log, position, read_committed=True))
-    return not head.failed and (
-        head.offset is None or head.offset >= found.end
-    )

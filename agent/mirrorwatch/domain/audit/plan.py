@@ -40,7 +40,7 @@ Cut = Literal["idle", "sync", "offset", "timestamp", "window"]
 """How ends of both sides are made to agree: nothing more was written, the last
 pair of offsets, the same offset, by time, or the window of an ad hoc audit."""
 
-StatedKind = Literal["in_flight", "expired", "compacted", "carried", "aborted"]
+StatedKind = Literal["in_flight", "expired", "compacted", "carried"]
 """What is different on both sides and not wrong."""
 
 
@@ -135,17 +135,11 @@ class SourceRange:
     target was dropped below it, and may be in flight at or above it."""
 
     topic_id: str = ""
-    read_committed: bool | None = False
+    read_committed: bool = False
     """Whether the mirror leaves out aborted records: it is read as the mirror
-    reads. `None` if that is not known: then all is read, and what is missing
-    is looked for among the committed records. Of the target, only committed
-    records are read in any case: the rest are no copies that anybody could
-    rely on, such as those that an exactly-once mirror aborted and copied
-    again."""
-
-    decided: int | None = None
-    """Where that is not known, the offset before which no transaction was
-    open: behind it, what will have been aborted cannot be known."""
+    reads. Of the target, only committed records are read in any case: the
+    rest are no copies that anybody could rely on, such as those that an
+    exactly-once mirror aborted and copied again."""
 
     asked_from: int = 0
     """Offset from which the mirror is known to have been asked for records.

@@ -234,7 +234,6 @@ def to_pair(
                 position=position,
                 topic_id=source.log.topic_id,
                 read_committed=source.read_committed,
-                decided=source.decided,
                 asked_from=asked,
             )
             for source, first, last, position, asked in zip(
@@ -641,7 +640,7 @@ def settled_of(
         RecordAt(
             source.log,
             max(position, source.log.retained.start),
-            bool(source.read_committed),
+            source.read_committed,
         )
     )
     if head.failed:
