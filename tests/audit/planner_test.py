@@ -601,6 +601,51 @@ def test_a_merged_topic_is_told_of_all_its_flows_if_it_is_left_out(
     )
 
 
+class Readable(TopicsNow):
+    def configs(
+        self, topics: Iterable[str]
+    ) -> tuple[dict[str, TopicConfigs], list[str]]:
+        return dict.fromkeys(topics, TopicConfigs()), []
+
+
+@pytest.mark.parametrize(
+    ("registry", "known"),
+    [({}, False), ({"topic": "a"}, True), ({"topic": "b"}, False)],
+)
+def test_the_own_topic_of_a_registry_is_known(
+    *, registry: dict[str, str], known: bool
+) -> None:
+    kafka = {"bootstrap.servers": "b:9092"}
+    url = {"url": "http://registry:8081"}
+    config = Config.from_mapping(
+        {
+            "clusters": {
+                "a": {"kafka": kafka, "schema_registry": url | registry},
+                "hub": {"kafka": kafka},
+            },
+            "flows": [{"source": "a", "target": "hub", "mirror": {}}],
+        }
+    )
+    (flow,) = config.flows
+    replicated = ReplicatedTopics(
+        selection=flow.selection,
+        naming=flow.topic_naming,
+        target_alias="hub",
+    )
+    found = planner.find_topics(
+        config,
+        Request(),
+        AuditedEnds(),
+        cast("AuditedSites", {alias: Readable() for alias in ("a", "hub")}),
+        cast(
+            "Mapping[str, MirrorReader]",
+            {flow.name: Copied(flow=flow, replicated=replicated)},
+        ),
+    )
+    assert found.pairs
+    assert {pair.copies.registry for pair in found.pairs} == {known}
+
+
 @pytest.mark.parametrize("topics", [None, "events"])
 def test_a_plan_says_whether_it_is_of_named_topics(
     monkeypatch: pytest.MonkeyPatch, topics: str | None

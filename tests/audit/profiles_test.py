@@ -231,6 +231,23 @@ def test_a_mirror_without_tombstones(spark: SparkSession) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize(
+    ("registry", "kinds"), [(True, []), (False, ["extra"])]
+)
+def test_what_a_registry_writes_at_its_start_is_no_extra(
+    spark: SparkSession, *, registry: bool, kinds: list[str]
+) -> None:
+    noop = Record(key=b'{"keytype":"NOOP","magic":0}', value=None)
+    schema = Record(key=b'{"keytype":"SCHEMA","subject":"a"}', value=b"{}")
+    targets = [[schema, noop]]
+    logs = filled(spark, "a", source=[[schema]], target=targets)
+    copies = CopyProfile(registry=registry)
+    result = compare(logs, whole(copies, [[schema]], targets))
+    assert [kind for _, kind, *_ in found(result)] == kinds
+    assert result.unverifiable == ()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
     "own",
     [None, ((b"x".decode(), b"1"),)],
 )

@@ -125,6 +125,17 @@ def find_topics(
         topics,
         request.wants,
     )
+    registries = {
+        (alias, cluster.schema_registry.topic or "_schemas")
+        for alias, cluster in config.clusters.items()
+        if cluster.schema_registry is not None
+    }
+    pairs = [
+        replace(pair, copies=replace(pair.copies, registry=True))
+        if registries & {*_topics_of(pair)}
+        else pair
+        for pair in pairs
+    ]
     found = AuditedTopics(
         pairs=[pair for pair in pairs if pair.sources],
         surplus=[pair for pair in pairs if not pair.sources],

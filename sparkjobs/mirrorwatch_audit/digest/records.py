@@ -60,6 +60,11 @@ is compared, whether the timestamp is the broker's (`LogAppendTime`), and the
 offset again where that of a copy must be the same."""
 
 
+_NOOP = '"keytype":"NOOP"'
+"""In the key of a record that Confluent's registry writes to its own topic
+whenever it starts."""
+
+
 def as_compared(records: DataFrame, copies: CopyProfile) -> DataFrame:
     """Return records with what is compared of them.
 
@@ -77,6 +82,9 @@ def as_compared(records: DataFrame, copies: CopyProfile) -> DataFrame:
         )
     if not copies.tombstones:
         columns["value"] = sf.coalesce("value", sf.lit(b""))
+    if copies.registry:
+        of_registry = sf.col("key").cast("string").contains(_NOOP)
+        records = records.where(~sf.coalesce(of_registry, sf.expr("false")))
     same = sf.col("offset") if copies.offsets else sf.lit(None)
     columns["same_offset"] = same.cast("bigint")
     return records.withColumns(columns)

@@ -78,6 +78,10 @@ class CopyProfile:
     added_headers: tuple[str, ...] = ()
     """Headers that the mirror adds; they are not compared."""
 
+    registry: bool = False
+    """Whether they are of a schema registry's own topic: then what a registry
+    writes there at each start is not compared."""
+
     def ignoring(self, headers: Iterable[str]) -> "CopyProfile":
         """Return the same without more headers."""
         added = tuple(dict.fromkeys([*self.added_headers, *headers]))
@@ -91,6 +95,7 @@ class CopyProfile:
             offsets=False,
             timestamps=self.timestamps and other.timestamps,
             tombstones=self.tombstones and other.tombstones,
+            registry=self.registry or other.registry,
             added_headers=tuple(
                 sorted({*self.added_headers, *other.added_headers})
             ),
