@@ -3,6 +3,8 @@
 ``<out>/runs/<id>/result.json``
     ``{"schema_version": 3, "value": {...}}``, where the value is a
     `FinishedAudit` as `to_json` writes it. It is what makes a run count.
+``<out>/runs/<id>/plan.json``
+    What the run compared, in the same form.
 ``<out>/runs/<id>/hours.json``
     `Hours` in the same form, for the report.
 ``<out>/runs/<id>/report.html``
@@ -16,11 +18,12 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
-from ..domain.audit.plan import earlier_pieces
+from ..domain.audit.plan import Plan, earlier_pieces
 from ..domain.audit.result import FinishedAudit, Hours
 from ..exceptions import AuditError
 from .documents import from_json, to_json
@@ -35,10 +38,10 @@ __all__ = [
     "read_document",
     "read_hours",
     "read_named",
+    "read_target_ends",
     "result_files",
     "to_url",
     "to_versioned",
-    "write_document",
     "write_file",
 ]
 
@@ -190,8 +193,31 @@ def read_audits(folder: Path) -> Iterator[FinishedAudit]:
             yield audit
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Frozen:
+    plan: Plan
+
+
+def read_target_ends(
+    folder: Path, run: str
+) -> dict[tuple[str, str, int], int]:
+    """Return up to where a run looked for copies, by cluster, topic and
+    partition of the target; nothing if that is not in its folder.
+
+    Raises
+    ------
+    AuditError
+        Raised if the file cannot be read.
+    """
+    frozen = read_document(_Frozen, folder / "runs" / run / "plan.json")
+    return {
+        (pair.cluster, pair.target_topic, pair.partition): pair.retained.end
+        for pair in (() if frozen is None else frozen.plan.pairs)
+    }
+
+
 def read_document(kind: type[T], file: Path) -> T | None:
-    """Return what `write_document` wrote; `None` if there is no file.
+    """Return what `to_versioned` made; `None` if there is no file.
 
     Raises
     ------
@@ -205,17 +231,6 @@ def read_document(kind: type[T], file: Path) -> T | None:
     except (OSError, UnicodeError) as e:
         raise AuditError(f"Cannot read {file}: {e}") from e
     return from_versioned(kind, text, str(file))
-
-
-def write_document(file: Path, value: Any) -> None:
-    """Write a dataclass of the domain, whole or not at all.
-
-    Raises
-    ------
-    AuditError
-        Raised if it cannot be written.
-    """
-    write_file(file, to_versioned(value))
 
 
 def write_file(file: Path, text: str) -> None:
