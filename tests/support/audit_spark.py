@@ -27,10 +27,10 @@ from mirrorwatch.domain.audit.facts import (
     AuditFound,
     FirstSince,
     Log,
+    Lookup,
     PairedLogs,
     Question,
     SourceLog,
-    run_batched,
 )
 from mirrorwatch.domain.audit.nightly import NightlyInputs, plan_night
 from mirrorwatch.domain.audit.plan import (
@@ -382,6 +382,13 @@ SETTLE = timedelta(minutes=15)
 SLACK = timedelta(hours=6)
 
 
+def looking(
+    answer: Callable[[Collection[Question]], Mapping[Question, AuditFound]],
+) -> Lookup:
+    """Return what answers one question at once."""
+    return lambda question: answer({question})[question]
+
+
 @dataclass
 class World:
     """A source partition, its mirror and its target partition."""
@@ -539,7 +546,7 @@ class World:
         pair = self.freeze(write=write, copy=copy, early=early)
         if not there:
             pair = replace(pair, target=None)
-        (outcome,) = run_batched([plan_night(pair, night)], self.answer)
+        outcome = plan_night(looking(self.answer), pair, night)
         plan = Plan(
             id="night",
             at=self.now,

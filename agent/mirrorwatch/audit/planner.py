@@ -13,12 +13,12 @@ from ..domain.audit.by_topic import plan_topic_night, plan_topic_window
 from ..domain.audit.facts import (
     FlowTopics,
     Log,
+    Lookup,
     PairedLogs,
-    PlanSteps,
     Retention,
     SourceLog,
     pair_partitions,
-    run_batched,
+    plan_batched,
 )
 from ..domain.audit.nightly import NightlyInputs, plan_night
 from ..domain.audit.plan import (
@@ -562,9 +562,7 @@ def freeze(
         )
         pairs, gaps = join_offsets(topics, offsets, mirrors, known)
         plan = _rules(config.audit or AuditConfig(), request, ends, now)
-        planned = run_batched(
-            [plan(parts) for parts in _together(pairs)], Answers(sites)
-        )
+        planned = plan_batched([*_together(pairs)], plan, Answers(sites))
         outcomes = [outcome for found in planned for outcome in found]
     frozen = tuple(o.pair for o in outcomes if o.pair is not None)
     return Plan(
@@ -622,46 +620,39 @@ def _concerned(config: Config, request: Request) -> Iterable[FlowConfig]:
     return [flow for flow in config.audited_flows if flow.target in targets]
 
 
-_Rules = Callable[[tuple[PairedLogs, ...]], PlanSteps[list[PlanningOutcome]]]
+_Rules = Callable[[Lookup, tuple[PairedLogs, ...]], list[PlanningOutcome]]
 
 
 def _rules(
     audit: AuditConfig, request: Request, ends: AuditedEnds, now: datetime
 ) -> _Rules:
     """Return what works out what is compared of a pair, or of a topic."""
-    if request.window is not None:
-        adhoc = AdHoc(now=now, window=request.window, slack=audit.slack)
-        return _choose(
-            lambda pair: plan_window(pair, adhoc),
-            lambda parts: plan_topic_window(parts, adhoc),
-        )
     night = NightlyInputs(
         now=now,
         settle=audit.settle,
         slack=audit.slack,
         ends=ends.by_partition(),
     )
-    return _choose(
-        lambda pair: plan_night(pair, night),
-        lambda parts: plan_topic_night(parts, night),
-    )
 
-
-def _choose(
-    of_pair: Callable[[PairedLogs], PlanSteps[PlanningOutcome]],
-    of_topic: _Rules,
-) -> _Rules:
-    def alone(pair: PairedLogs) -> PlanSteps[list[PlanningOutcome]]:
-        return [(yield from of_pair(pair))]
-
-    def plan(
-        parts: tuple[PairedLogs, ...],
-    ) -> PlanSteps[list[PlanningOutcome]]:
+    def of_night(
+        look: Lookup, parts: tuple[PairedLogs, ...]
+    ) -> list[PlanningOutcome]:
         if parts[0].copies.partitions:
-            return alone(parts[0])
-        return of_topic(parts)
+            return [plan_night(look, parts[0], night)]
+        return plan_topic_night(look, parts, night)
 
-    return plan
+    if request.window is None:
+        return of_night
+    adhoc = AdHoc(now=now, window=request.window, slack=audit.slack)
+
+    def of_window(
+        look: Lookup, parts: tuple[PairedLogs, ...]
+    ) -> list[PlanningOutcome]:
+        if parts[0].copies.partitions:
+            return [plan_window(look, parts[0], adhoc)]
+        return plan_topic_window(look, parts, adhoc)
+
+    return of_window
 
 
 EXPIRED = "expired at the {side} during the audit"

@@ -18,7 +18,6 @@ from mirrorwatch.domain.audit.facts import (
     PairedLogs,
     Question,
     SourceLog,
-    run_batched,
 )
 from mirrorwatch.domain.audit.nightly import NightlyInputs, plan_night
 from mirrorwatch.domain.audit.plan import (
@@ -32,7 +31,7 @@ from mirrorwatch.domain.audit.plan import (
 )
 from mirrorwatch.domain.audit.ranges import PlanningOutcome
 from mirrorwatch.domain.audit.window import AdHoc
-from tests.support.audit_spark import SETTLE, a_copied_world, pair_of
+from tests.support.audit_spark import SETTLE, a_copied_world, looking, pair_of
 from tests.support.builders import NOON
 
 BY_TOPIC = CopyProfile(partitions=False)
@@ -113,8 +112,8 @@ class Topic:
             slack=SLACK,
             ends=self.ends.by_partition(),
         )
-        steps = plan_topic_night(self.parts(steady=steady), night)
-        (outcomes,) = run_batched([steps], self.answer)
+        look = looking(self.answer)
+        outcomes = plan_topic_night(look, self.parts(steady=steady), night)
         plan = Plan(
             id="night", at=self.now, window=None, pairs=tuple(pairs(outcomes))
         )
@@ -265,7 +264,7 @@ def test_what_has_no_target_stays_where_it_was() -> None:
     topic.write(60, copy=False)
     parts = [replace(part, target=None) for part in topic.parts()[:2]]
     night = NightlyInputs(now=topic.now, settle=SETTLE, slack=SLACK, ends={})
-    (outcomes,) = run_batched([plan_topic_night(parts, night)], topic.answer)
+    outcomes = plan_topic_night(looking(topic.answer), parts, night)
     assert (pairs(outcomes), gaps(outcomes)) == ([], [(0, 30), (1, 30)])
 
 
@@ -274,16 +273,12 @@ def test_a_window_is_that_of_each_log() -> None:
     topic.write(60)
     window = TimeWindow(NOON + 10 * MINUTE, NOON + 20 * MINUTE)
     adhoc = AdHoc(now=topic.now, window=window, slack=timedelta())
-    (outcomes,) = run_batched(
-        [plan_topic_window(topic.parts(), adhoc)], topic.answer
-    )
+    outcomes = plan_topic_window(looking(topic.answer), topic.parts(), adhoc)
     assert sum(len(p.sources[0].span) for p in pairs(outcomes)) == 10
     assert sum(len(p.span) for p in pairs(outcomes)) in range(9, 12)
     assert {pair.hours for pair in pairs(outcomes)} == {None}
     topic.timestamps = False
-    (outcomes,) = run_batched(
-        [plan_topic_window(topic.parts(), adhoc)], topic.answer
-    )
+    outcomes = plan_topic_window(looking(topic.answer), topic.parts(), adhoc)
     assert gaps(outcomes) == [(0, 30), (1, 30)]
 
 
@@ -293,7 +288,7 @@ def test_a_mirror_that_keeps_offsets_is_cut_at_the_same_one() -> None:
     facts = world.freeze(write=5)
     facts = replace(facts, copies=CopyProfile(offsets=True))
     night = NightlyInputs(now=world.now, settle=MINUTE, slack=SLACK, ends={})
-    (outcome,) = run_batched([plan_night(facts, night)], world.answer)
+    outcome = plan_night(looking(world.answer), facts, night)
     pair = pair_of(outcome)
     assert pair.cut == "offset"
     assert pair.span == pair.sources[0].span

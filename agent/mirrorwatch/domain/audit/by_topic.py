@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from .facts import FirstSince, Log, PairedLogs, PlanSteps, SourceLog, ask
+from .facts import FirstSince, Log, Lookup, PairedLogs, SourceLog
 from .nightly import NOWHERE, UNCUT, NightlyInputs, waiting
 from .plan import (
     NOTHING,
@@ -59,12 +59,14 @@ HOUR = timedelta(hours=1)
 
 
 def plan_topic_night(
-    parts: Sequence[PairedLogs], night: NightlyInputs
-) -> PlanSteps[list[PlanningOutcome]]:
+    look: Lookup, parts: Sequence[PairedLogs], night: NightlyInputs
+) -> list[PlanningOutcome]:
     """Work out what a night compares of one topic.
 
     Parameters
     ----------
+    look
+        Answers questions.
     parts
         Its partitions, at the source, at the target, or at both.
     night
@@ -78,11 +80,11 @@ def plan_topic_night(
     refused = _refused(parts)
     if refused is not None:
         return refused
-    since, oldest, lost = yield from _since(parts, night)
+    since, oldest, lost = _since(look, parts, night)
     limit = limit_of(oldest, night.now, night.settle)
     settled: list[Settled] = []
     for source in _sources(parts):
-        found = yield from settled_of(source, limit, night.latest)
+        found = settled_of(look, source, limit, night.latest)
         settled.append(found)
     if any(map(hides_its_time, settled)):
         return _give_up(parts, UNCUT)
@@ -92,7 +94,7 @@ def plan_topic_night(
     hours = TimeWindow(since, max(since, until))
     spans = {}
     for log in _logs(parts):
-        first = yield from ask(FirstSince(log, since))
+        first = look(FirstSince(log, since))
         spans[log] = AuditSpan(first.within(log.retained), log.retained.end)
     outcomes = [PlanningOutcome(unverifiable=tuple(lost))]
     more = until == whole > since and limit < night.newest
@@ -112,12 +114,14 @@ def plan_topic_night(
 
 
 def plan_topic_window(
-    parts: Sequence[PairedLogs], adhoc: AdHoc
-) -> PlanSteps[list[PlanningOutcome]]:
+    look: Lookup, parts: Sequence[PairedLogs], adhoc: AdHoc
+) -> list[PlanningOutcome]:
     """Work out what an ad hoc audit compares of one topic.
 
     Parameters
     ----------
+    look
+        Answers questions.
     parts
         As in `plan_topic_night`.
     adhoc
@@ -129,10 +133,8 @@ def plan_topic_window(
     spans: dict[Log, AuditSpan] = {}
     expired = None
     for log in _logs(parts):
-        spans[log] = yield from window_span(log, adhoc)
-        if expired is None and (
-            yield from has_expired(log, adhoc.window.start)
-        ):
+        spans[log] = window_span(look, log, adhoc)
+        if expired is None and (has_expired(look, log, adhoc.window.start)):
             expired = log
     if expired is not None and (
         any(map(len, spans.values()))
@@ -225,29 +227,32 @@ it, and what is lost."""
 
 
 def _since(
-    parts: Sequence[PairedLogs], night: NightlyInputs
-) -> PlanSteps[_Since]:
+    look: Lookup, parts: Sequence[PairedLogs], night: NightlyInputs
+) -> _Since:
     """Work out since when a topic is compared: it goes on where it was audited
     up to, unless any of it is lost.
     """
     known = dict(_known(parts, night.ends))
     if not known:
-        return (yield from _first_since(parts, night, None))
+        return _first_since(look, parts, night, None)
     since = _whole_hours(min(end.cut_at for end in known.values()))
     reason = next(_losses(parts, known), None)
     for log in _logs(parts):
         if not log.retention.kept_since(since, night.now) and (
-            yield from has_expired(log, since)
+            has_expired(look, log, since)
         ):
             reason = reason or EXPIRED_BEFORE.format(side=log.side)
     if reason is None:
         return since, since, []
-    return (yield from _first_since(parts, night, reason))
+    return _first_since(look, parts, night, reason)
 
 
 def _first_since(
-    parts: Sequence[PairedLogs], night: NightlyInputs, reason: str | None
-) -> PlanSteps[_Since]:
+    look: Lookup,
+    parts: Sequence[PairedLogs],
+    night: NightlyInputs,
+    reason: str | None,
+) -> _Since:
     """Work out since when a topic is compared that does not go on.
 
     Notes
@@ -260,7 +265,7 @@ def _first_since(
     copies: list[datetime] = []
     oldest: list[datetime] = []
     for log in _logs(parts):
-        first = yield from first_record(log)
+        first = first_record(look, log)
         if first.written_at is not None:
             times = copies if log.side == "target" else oldest
             times.append(first.written_at)
