@@ -286,12 +286,11 @@ def as_digested(plan: Plan, source: Plan, target: Plan) -> Plan:
     Plan
         The plan without what either could not read.
     """
-    sources = {(name(p), p.partition): p for p in source.pairs}
-    targets = {(name(p), p.partition): p for p in target.pairs}
+    sources = {name(pair): pair for pair in source.pairs}
+    targets = {name(pair): pair for pair in target.pairs}
     pairs = []
     for pair in plan.pairs:
-        key = (name(pair), pair.partition)
-        here, there = sources.get(key), targets.get(key)
+        here, there = sources.get(name(pair)), targets.get(name(pair))
         if here is None or there is None:
             continue
         pairs.append(there if there.passed_over else here)

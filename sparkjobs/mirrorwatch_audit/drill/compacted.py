@@ -104,8 +104,8 @@ def drill_compacted(read: Read, case: SuspectBuckets) -> DataFrame:
 def without_replaced(
     read: Read, case: SuspectBuckets, outcomes: DataFrame
 ) -> DataFrame:
-    """Return the outcomes with keys told as compacted that were replaced or
-    deleted after the ranges were frozen.
+    """Return the outcomes with keys told as compacted that were replaced
+    after the ranges were frozen.
 
     Parameters
     ----------
@@ -120,7 +120,9 @@ def without_replaced(
     -----
     A night may be compared hours after it was frozen. A side removes a record
     for a newer one of its key, which may lie behind the ends that were frozen:
-    so what seems to be wrong is looked for there, up to the present ends.
+    so what seems to be wrong is looked for there, up to the present ends. If
+    the key was deleted there, the target may have removed the tombstone too:
+    the next night looks again.
     """
     wrong = sf.col("kind").isin("dropped", "corrupted", "extra")
     found = outcomes.where(wrong).select(*_KEY).distinct()
@@ -139,15 +141,16 @@ def without_replaced(
     source_on, target_on, deleted = (
         sf.isnotnull("source_deleted"),
         sf.isnotnull("target_deleted"),
-        # The target may have removed the tombstone too.
         sf.coalesce("source_deleted", sf.expr("false")),
     )
-    replaced = (
-        sf.when(sf.col("kind") == "dropped", target_on | deleted)
-        .when(sf.col("kind") == "extra", source_on)
-        .when(wrong, target_on | source_on)
+    kind = sf.col("kind")
+    kind = (
+        sf.when((kind == "dropped") & target_on, "compacted")
+        .when((kind == "dropped") & deleted, "unknown")
+        .when((kind == "extra") & source_on, "compacted")
+        .when((kind == "corrupted") & (source_on | target_on), "compacted")
+        .otherwise(kind)
     )
-    kind = sf.when(replaced, "compacted").otherwise(sf.col("kind"))
     told = outcomes.withColumn("kind", kind)
     return told.select(*OUTCOME).transform(checkpointed)
 
@@ -155,7 +158,8 @@ def without_replaced(
 def _from_the_end(pair: PartitionPair) -> PartitionPair:
     def later(x: PartitionPair | SourceRange) -> AuditSpan:
         exists = x.topic_id or len(x.retained)
-        return AuditSpan(x.span.end, TO_THE_END if exists else x.span.end)
+        end = x.retained.end
+        return AuditSpan(end, TO_THE_END if exists else end)
 
     return spanned(pair, later)
 
