@@ -315,7 +315,7 @@ class RunStore:
 
     def plan(self, run: str) -> FrozenRun | None:
         """Return what a run compares; `None` if it never began."""
-        return self._one(FrozenRun, f"runs/{run}/plan")
+        return self._one(FrozenRun, f"runs/{run}/plan.json")
 
     def save_digest(
         self, run: str, side: Side, digest: DataFrame
