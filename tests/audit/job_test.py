@@ -341,6 +341,12 @@ def test_what_a_night_left_is_matched_by_the_next_unless_ranges_broke(
     ]
 
 
+def known(pair: PartitionPair) -> PartitionPair:
+    """Return a pair of topics that have ids, as those of a cluster do."""
+    sources = tuple(replace(s, topic_id="source") for s in pair.sources)
+    return replace(pair, topic_id="target", sources=sources)
+
+
 def leave_two(site: Site, *others: PartitionPair) -> AuditResult:
     """Run a night that leaves the last two of ten records to the next one,
     as they are in flight.
@@ -349,7 +355,7 @@ def leave_two(site: Site, *others: PartitionPair) -> AuditResult:
     site.logs.write("target", records(0, 8))
     retained = ((0, 10), (0, 8))
     pair = make_pair((0, 10), (0, 8), position=8, retained=retained)
-    site.pairs = (pair, *others)
+    site.pairs = (known(pair), *others)
     first = site.night().result
     assert [(s.kind, s.count) for s in first.stated] == [("in_flight", 2)]
     return first
@@ -369,9 +375,9 @@ def test_what_was_left_and_is_missing_is_unverifiable(
 
     site.days = 1
     target = (8, 10) if came else (8, 8)
-    site.pairs = (
-        make_pair((10, 10), target, position=10, retained=((0, 10), (0, 10))),
-    )
+    kept = ((0, 10), (0, 10))
+    pair = make_pair((10, 10), target, position=10, retained=kept)
+    site.pairs = (known(pair),)
     result = site.night().result
 
     assert result.findings == ()
@@ -403,7 +409,7 @@ def test_a_finished_night_that_is_run_again_changes_nothing_for_the_next(
 
     site.logs.write("target", records(8, 10))
     site.days = 1
-    site.pairs = (make_pair((10, 10), (8, 10), position=10),)
+    site.pairs = (known(make_pair((10, 10), (8, 10), position=10)),)
     assert site.night().result.clean
 
 
@@ -415,7 +421,7 @@ def test_a_range_to_which_something_was_left_by_other_checksums_is_told(
     site.logs.write("target", stamped(records(8, 10)))
 
     site.days = 1
-    site.pairs = (make_pair((10, 10), (8, 10), position=10),)
+    site.pairs = (known(make_pair((10, 10), (8, 10), position=10)),)
     result = site.night().result
 
     assert result.findings == ()

@@ -67,7 +67,7 @@ class Site:
         at = AT + timedelta(days=self.days)
         if self.pairs is None:
             return replace(a_plan(), pairs=())
-        return a_plan(*map(_identified, self.pairs), at=at)
+        return a_plan(*self.pairs, at=at)
 
     def recheck(self, plan: Plan) -> tuple[Plan, tuple[Unverifiable, ...]]:
         return plan, self.gone
@@ -87,9 +87,3 @@ class Site:
         """Run the night of today."""
         (audit,) = AuditJob(self.tools, self.store).run(Request())
         return audit
-
-
-def _identified(pair: PartitionPair) -> PartitionPair:
-    """Return a pair of topics that have ids, as those of a cluster do."""
-    sources = tuple(replace(s, topic_id="source") for s in pair.sources)
-    return replace(pair, topic_id="target", sources=sources)
