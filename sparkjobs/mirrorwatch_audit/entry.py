@@ -28,7 +28,7 @@ from .report.report import report_page
 from .session import make_session, translated
 from .split import Split
 from .store.lock import only_one
-from .store.store import HadoopFolder, RunStore
+from .store.store import RunStore
 from .tools import Progress, Quiet, Settings, SitePlanner, Terminal, Tools
 
 __all__ = ["Audits", "opened"]
@@ -78,7 +78,6 @@ class Audits:
         )
         self._session = session
         self._folder = folder
-        self._files = HadoopFolder(session, folder)
         self._keep = audit.keep
         self._split = Split(self._tools, session)
 
@@ -89,19 +88,6 @@ class Audits:
             self._forget(store)
         return finished
 
-    def digest(
-        self,
-        side: Side,
-        request: Request,
-        folder: str,
-        *,
-        read_committed: bool,
-    ) -> Crossing:
-        """Digest one side into a folder of its own."""
-        return self._split.digest(
-            side, request, folder, read_committed=read_committed
-        )
-
     def freeze(self, request: Request, folder: str) -> Plan:
         """Freeze what a night compares, and write the plan to a folder of its
         own for the sites that digest it.
@@ -111,25 +97,23 @@ class Audits:
         self._split.ship(plan, folder)
         return plan
 
-    def digest_plan(self, side: Side, plan: str, folder: str) -> Crossing:
-        """Digest one side of a plan that was frozen."""
-        return self._split.digest_plan(side, plan, folder)
+    def digest(self, side: Side, plan: str, folder: str) -> Crossing:
+        """Digest one side of a plan that was frozen, into a folder of its
+        own.
+        """
+        return self._split.digest(side, plan, folder)
 
     def compare(
         self, source: str, target: str
     ) -> tuple[FinishedAudit, Hours, tuple[Crossing, ...]]:
-        """Compare the folders of two sides. Those of a frozen night are kept
-        in the folder of all runs, and move the audited ends.
+        """Compare the digests of both sides of a frozen night, and finish
+        it.
         """
-        frozen = self._split.frozen(source, target)
-        if frozen is not None:
-            digests, crossings = frozen
-            with self._alone() as store:
-                audit = AuditJob(self._tools, store).compare(digests)
-                self._forget(store)
-            return audit, self._store.hours(audit.result.id), crossings
-        judged, crossings = self._split.compare(source, target)
-        return judged.audit, judged.hours, crossings
+        digests, crossings = self._split.digests(source, target)
+        with self._alone() as store:
+            audit = AuditJob(self._tools, store).compare(digests)
+            self._forget(store)
+        return audit, self._store.hours(audit.result.id), crossings
 
     def results(self) -> list[FinishedAudit]:
         """Return what all finished runs found, in no order."""
@@ -168,11 +152,9 @@ class Audits:
 
     @contextmanager
     def _alone(self) -> Iterator[RunStore]:
-        """Hold the folder of all runs, and keep nothing there after that."""
-        with only_one(self._folder, self._files) as still_held:
-            store = RunStore(self._session, self._folder, still_held)
-            store.begin()
-            yield store
+        """Hold the folder of all runs."""
+        with only_one(self._folder):
+            yield self._store
 
     def _forget(self, store: RunStore) -> None:
         """Delete old runs; if that fails, the audit is none the worse."""

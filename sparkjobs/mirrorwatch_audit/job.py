@@ -38,7 +38,6 @@ from .session import translated
 from .store.carry import (
     begun,
     copies_left,
-    hashed_again,
     lacked_carry,
     missing_carry,
     usable_carry,
@@ -205,11 +204,11 @@ class AuditJob:
         plan, source = self._digest(run, plan, "source", given)
         if given and untimed:
             source = self._digest_again(plan, "source", source, untimed)
-        if carry is not None:
-            plan, carry = self._hashed_alike(run, plan, carry)
         for attempt in count(1):
-            # A digest may hold pairs that turned out to be unreadable later.
-            sides = [of_pairs(side, plan.pairs) for side in (source, target)]
+            plan, carry = self._usable(plan, carry, run)
+            # A digest may hold pairs that were left out since.
+            pairs = [pair for pair in plan.pairs if not pair.passed_over]
+            sides = [of_pairs(side, pairs) for side in (source, target)]
             try:
                 judged = judge(
                     self._tools,
@@ -258,9 +257,20 @@ class AuditJob:
             plan = with_gaps(plan, missing_carry(before, folder))
             # Records just before the ranges may be those that were left.
             return begun(plan, AuditedEnds()), None
+        return begun(plan, before), carry
+
+    def _usable(
+        self, plan: Plan, carry: DataFrame | None, run: FrozenRun
+    ) -> tuple[Plan, DataFrame | None]:
+        """Return the plan with what of the carry cannot be compared, and the
+        rest of it.
+        """
+        if carry is None:
+            return plan, None
         with translated("Cannot read what was left by the night before"):
-            carry, lost = usable_carry(carry, plan, before)
-        return begun(with_gaps(plan, lost), before), carry
+            last = self._last_pairs(run)
+            carry, plan = usable_carry(carry, plan, run.before, last)
+        return plan, carry
 
     def _digest(
         self,
@@ -370,28 +380,6 @@ class AuditJob:
             both = others.unionByName(new).transform(checkpointed)
         return self._store.save_digest(plan.id, side, both)
 
-    def _hashed_alike(
-        self, run: FrozenRun, plan: Plan, carry: DataFrame
-    ) -> tuple[Plan, DataFrame]:
-        kept = self._last_pairs(run)
-        other = [
-            pair
-            for pair in plan.pairs
-            if _is_hashed_otherwise(kept.get(name(pair), pair), pair)
-        ]
-        if not other:
-            return plan, carry
-        with translated("Cannot read what was left by the night before"):
-            carry, lost = hashed_again(self._tools.read, carry, other)
-        gone = {(gap.topic, gap.partition) for gap in lost}
-        pairs = tuple(
-            replace(pair, exact_start=False)
-            if {(pair.topic, pair.partition), (pair.topic, None)} & gone
-            else pair
-            for pair in plan.pairs
-        )
-        return with_gaps(replace(plan, pairs=pairs), lost), carry
-
     def _last_pairs(self, run: FrozenRun) -> dict[PairName, PartitionPair]:
         last = None
         if run.carried_from is not None:
@@ -424,10 +412,6 @@ class AuditJob:
         """Keep what is left of a plan, unless its night is finished."""
         if plan.window is not None or not self._store.is_finished(plan.id):
             self._store.save_plan(replace(run, plan=plan))
-
-
-def _is_hashed_otherwise(one: PartitionPair, other: PartitionPair) -> bool:
-    return (one.timestamps, one.copies) != (other.timestamps, other.copies)
 
 
 def _check_not_empty(run: FrozenRun) -> None:

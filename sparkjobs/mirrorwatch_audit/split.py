@@ -6,16 +6,14 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 
-from mirrorwatch.domain.audit.plan import AuditedEnds, Plan, Request, Side
+from mirrorwatch.domain.audit.plan import Plan, Side
 from mirrorwatch.domain.audit.result import Crossing
 from mirrorwatch.exceptions import AuditError
 from mirrorwatch.state.audits import from_versioned, to_versioned
 
-from .compare.audit import JudgedAudit, digest_side, judge
-from .compare.digests import bucket_length, comparable, timed_by_target
+from .compare.digests import bucket_length
 from .digest.digest import reading_of
 from .job import SideDigest, digest_readable
-from .session import translated
 from .store.store import HadoopFolder
 from .tools import Tools
 
@@ -27,15 +25,13 @@ class _Digested:
     """What was summed up on one side."""
 
     side: Side
-    request: Request
     plan: Plan
-
     lines: int
     records: int
 
 
 class Split:
-    """Digests each side into a folder, and compares two folders.
+    """Digests each side of a frozen plan into a folder of its own.
 
     Parameters
     ----------
@@ -56,42 +52,12 @@ class Split:
         self._tools = tools
         self._session = session
 
-    def digest(
-        self,
-        side: Side,
-        request: Request,
-        folder: str,
-        *,
-        read_committed: bool,
-    ) -> Crossing:
-        """Digest one side; only its clusters are asked."""
-        tools, out = self._tools, HadoopFolder(self._session, folder)
-        with tools.progress.stage("Freezing the ranges"):
-            plan = tools.planner.freeze_side(
-                request, side, read_committed=read_committed
-            )
-        if not plan.pairs:
-            raise AuditError(
-                f"There is nothing to digest: the {side} has no topic that "
-                "is carried and was asked for"
-            )
-        out.delete("digested")
-        with tools.progress.stage(f"Reading the {side}"):
-            keep = self._keep(out, side)
-            with translated(f"Cannot sum up the {side}"):
-                keep(
-                    digest_side(
-                        tools.read, plan, side, bucket=tools.settings.bucket
-                    )
-                )
-        return self._finish(out, side, request, plan)
-
     def ship(self, plan: Plan, folder: str) -> None:
         """Write a frozen plan for the sites that digest it."""
         out = HadoopFolder(self._session, folder)
-        out.write_text("plan", to_versioned(plan))
+        out.write_text("plan.json", to_versioned(plan))
 
-    def digest_plan(self, side: Side, plan: str, folder: str) -> Crossing:
+    def digest(self, side: Side, plan: str, folder: str) -> Crossing:
         """Digest one side of the plan in a folder; only its clusters are
         asked. One that is there already is not made again.
         """
@@ -101,7 +67,7 @@ class Split:
             kept = self._digested(out, side).plan
             if (kept.id, kept.at) == (frozen.id, frozen.at):
                 return self._crossing(out, side)
-        out.delete("digested")
+        out.delete("digested.json")
         with tools.progress.stage(f"Reading the {side}"):
             read, _ = digest_readable(
                 tools,
@@ -110,14 +76,12 @@ class Split:
                 keep=self._keep(out, side),
                 leave_out=lambda _: None,
             )
-        return self._finish(out, side, Request(), read)
+        return self._finish(out, side, read)
 
-    def frozen(
+    def digests(
         self, source: str, target: str
-    ) -> tuple[Mapping[Side, SideDigest], tuple[Crossing, ...]] | None:
-        """Return the digests of a plan that was frozen before; `None` if
-        they are of a window.
-        """
+    ) -> tuple[Mapping[Side, SideDigest], tuple[Crossing, ...]]:
+        """Return the digests of both sides, and what they cost to bring."""
         sides: Mapping[Side, HadoopFolder] = {
             "source": HadoopFolder(self._session, source),
             "target": HadoopFolder(self._session, target),
@@ -126,10 +90,6 @@ class Split:
             side: self._digested(folder, side)
             for side, folder in sides.items()
         }
-        if any(
-            digested.plan.window is not None for digested in found.values()
-        ):
-            return None
         digests = {
             side: SideDigest(plan=found[side].plan, table=_table(folder))
             for side, folder in sides.items()
@@ -137,47 +97,6 @@ class Split:
         bucket_length(*(digest.table for digest in digests.values()))
         crossings = [self._crossing(sides[side], side) for side in sides]
         return digests, tuple(crossings)
-
-    def compare(
-        self, source: str, target: str
-    ) -> tuple[JudgedAudit, tuple[Crossing, ...]]:
-        """Compare the folders of two sides; both clusters are asked."""
-        tools = self._tools
-        began = tools.clock()
-        folders = [
-            HadoopFolder(self._session, source),
-            HadoopFolder(self._session, target),
-        ]
-        sides: tuple[Side, Side] = ("source", "target")
-        digested = [
-            self._digested(folder, side)
-            for folder, side in zip(folders, sides, strict=True)
-        ]
-        asked = digested[0].request
-        if asked != digested[1].request:
-            raise AuditError(
-                f"{source} and {target} are not of the same window, flow and "
-                "topics: make them again with the same options on both sides"
-            )
-        with tools.progress.stage("Freezing the ranges"):
-            plan = tools.planner.freeze(asked, AuditedEnds())
-        tables = [_table(folder) for folder in folders]
-        bucket_length(*tables)
-        with translated("Cannot look at the timestamps of the target"):
-            own = timed_by_target(tools.read, plan.pairs, tables[1])
-        judged = judge(
-            tools,
-            comparable(
-                plan,
-                digested[0].plan,
-                digested[1].plan,
-                own,
-            ),
-            *tables,
-            began=began,
-        )
-        crossings = tuple(map(self._crossing, folders, sides))
-        return judged, crossings
 
     def _keep(
         self, out: HadoopFolder, side: Side
@@ -194,38 +113,36 @@ class Split:
 
         return keep
 
-    def _finish(
-        self, out: HadoopFolder, side: Side, request: Request, plan: Plan
-    ) -> Crossing:
+    def _finish(self, out: HadoopFolder, side: Side, plan: Plan) -> Crossing:
         """Say what a digest is of. Last, because it makes the folder count."""
         table = _table(out)
         digested = _Digested(
             side=side,
-            request=request,
             plan=plan,
             lines=table.count(),
             records=reading_of(table).records,
         )
-        out.write_text("digested", to_versioned(digested))
+        out.write_text("digested.json", to_versioned(digested))
         return self._crossing(out, side)
 
     def _shipped(self, folder: str) -> Plan:
         at = HadoopFolder(self._session, folder)
-        for text in at.read_texts("plan"):
-            return from_versioned(Plan, text, at.url)
-        raise AuditError(
-            f"{at.url} has no plan: make one with mirrorwatch audit freeze, "
-            "and bring it here"
-        )
+        text = at.read("plan.json")
+        if text is None:
+            raise AuditError(
+                f"{at.url} has no plan: make one with mirrorwatch audit "
+                "freeze, and bring it here"
+            )
+        return from_versioned(Plan, text, at.url)
 
     def _digested(self, folder: HadoopFolder, side: Side) -> _Digested:
-        texts = folder.read_texts("digested")
-        if not texts:
+        text = folder.read("digested.json")
+        if text is None:
             raise AuditError(
                 f"{folder.url} has no digest that came to its end: make it "
                 "with mirrorwatch audit digest"
             )
-        found = from_versioned(_Digested, texts[0], folder.url)
+        found = from_versioned(_Digested, text, folder.url)
         if found.side != side:
             raise AuditError(
                 f"{folder.url} is of the {found.side}, not of the {side}: "
@@ -243,7 +160,7 @@ class Split:
 
     def _crossing(self, folder: HadoopFolder, side: Side) -> Crossing:
         read = reading_of(_table(folder))
-        parts = ("digest", "digested")
+        parts = ("digest", "digested.json")
         return Crossing(
             side=side,
             records=read.records,

@@ -13,14 +13,13 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 from rich.status import Status
 
-from mirrorwatch.audit import freeze, freeze_side, recheck, renew
+from mirrorwatch.audit import freeze, recheck
 from mirrorwatch.config import AuditConfig, Config
 from mirrorwatch.config.audit import to_trigger
 from mirrorwatch.domain.audit.plan import (
     AuditedEnds,
     Plan,
     Request,
-    Side,
     Unverifiable,
 )
 from mirrorwatch.sources.audit.worker import Schedule
@@ -119,28 +118,6 @@ class Planner(Protocol):
         """
         ...
 
-    def freeze_side(
-        self, request: Request, side: Side, *, read_committed: bool
-    ) -> Plan:
-        """Return what one side has to digest for itself.
-
-        Raises
-        ------
-        SourceError
-            Raised if a cluster of this side cannot be asked.
-        """
-        ...
-
-    def renew(self, plan: Plan) -> Plan:
-        """Return the plan with ends of compacted topics that are of now.
-
-        Raises
-        ------
-        SourceError
-            Raised if a cluster cannot be asked.
-        """
-        ...
-
     def recheck(self, plan: Plan) -> tuple[Plan, tuple[Unverifiable, ...]]:
         """Return the plan without what has no leader, and what is no longer
         there, once everything was read.
@@ -170,20 +147,6 @@ class SitePlanner:
 
     def freeze(self, request: Request, before: AuditedEnds) -> Plan:
         return freeze(self._config, request, before, clock=self._clock)
-
-    def freeze_side(
-        self, request: Request, side: Side, *, read_committed: bool
-    ) -> Plan:
-        return freeze_side(
-            self._config,
-            request,
-            side,
-            read_committed=read_committed,
-            clock=self._clock,
-        )
-
-    def renew(self, plan: Plan) -> Plan:
-        return renew(self._config, plan)
 
     def recheck(self, plan: Plan) -> tuple[Plan, tuple[Unverifiable, ...]]:
         return recheck(self._config, plan, self._clock)

@@ -8,11 +8,12 @@ from pyspark.sql import SparkSession
 
 from mirrorwatch.domain.audit.plan import (
     AuditedEnds,
+    CopyProfile,
     PartitionPair,
     SourceRange,
     ends_after,
 )
-from mirrorwatch_audit.digest.records import small_table
+from mirrorwatch_audit.digest.records import name, small_table
 from mirrorwatch_audit.store.carry import CARRY, usable_carry
 from tests.support.audit import a_pair, a_plan
 from tests.support.audit_spark import (
@@ -361,7 +362,10 @@ def source(**changes: object) -> PartitionPair:
 
 
 def usable(
-    spark: SparkSession, pair: PartitionPair, before: AuditedEnds = BEFORE
+    spark: SparkSession,
+    pair: PartitionPair,
+    before: AuditedEnds = BEFORE,
+    last: PartitionPair | None = None,
 ) -> tuple[int, list[int | None]]:
     """Return how many of two records can be compared, and what is told."""
     place = (pair.flow, "events", 0, pair.flow, "events")
@@ -370,8 +374,10 @@ def usable(
         (*place, 8, *[0] * 6, "target", "carried"),
     ]
     carry = small_table(spark, rows, CARRY)
-    kept, gaps = usable_carry(carry, a_plan(pair), before)
-    return kept.count(), [gap.records for gap in gaps]
+    known = {} if last is None else {name(last): last}
+    kept, plan = usable_carry(carry, a_plan(pair), before, known)
+    assert [p.passed_over for p in plan.pairs] == [last is not None]
+    return kept.count(), [gap.records for gap in plan.unverifiable]
 
 
 def test_a_range_that_goes_on_takes_up_what_was_left(
@@ -402,13 +408,26 @@ def test_what_a_merged_topic_was_left_is_found_by_any_of_its_flows(
     )
     for flow in ("other", GOES_ON.flow):
         pair = replace(GOES_ON, flow=flow, sources=(other, one))
-        kept, gaps = usable_carry(carry, a_plan(pair), both)
+        kept, plan = usable_carry(carry, a_plan(pair), both, {})
         rows = kept.select("side", "flow", "origin").collect()
         assert sorted(map(tuple, rows)) == [
             ("source", flow, GOES_ON.flow),
             ("target", flow, flow),
         ]
-        assert gaps == ()
+        assert plan.unverifiable == ()
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        replace(GOES_ON, timestamps=False),
+        replace(GOES_ON, copies=CopyProfile(tombstones=False)),
+    ],
+)
+def test_what_was_left_by_other_checksums_costs_its_range(
+    spark: SparkSession, last: PartitionPair
+) -> None:
+    assert usable(spark, GOES_ON, last=last) == (0, [None])
 
 
 @pytest.mark.parametrize(

@@ -5,23 +5,17 @@ from dataclasses import replace
 
 import pytest
 
-from mirrorwatch.audit.offsets import Offsets, freeze_offsets
 from mirrorwatch.audit.planner import AuditedTopics, join_offsets
 from mirrorwatch.domain.audit.facts import IsolationHistory
-from mirrorwatch.domain.audit.plan import PartitionPair
 from mirrorwatch.domain.mirror_records import Connector
 from mirrorwatch.mirrors.mirrormaker2 import MirrorMaker2
-from mirrorwatch_audit.compare.digests import comparable
 from tests.audit.planner_test import (
-    HERE,
     OFFSETS,
     PAIR,
     THERE,
     FakeMirror,
-    FakeSite,
     Joined,
 )
-from tests.support.audit import a_pair, a_plan
 from tests.support.builders import NOON
 
 SOURCE = "org.apache.kafka.connect.mirror.MirrorSourceConnector"
@@ -92,54 +86,6 @@ def test_without_any_or_with_others_it_is_not_known(
     said: tuple[tuple[str, dict[str, str] | None], ...],
 ) -> None:
     assert level_of(*said) is None
-
-
-def test_where_it_is_not_known_both_ends_of_the_source_are_read() -> None:
-    asked: list[str] = []
-    sites = {"summit": FakeSite("summit", asked, open_reads=1)}
-    sites["ldf"] = FakeSite("ldf", [])
-    mirror = FakeMirror(asked=asked, read_committed=None)
-    found = freeze_offsets([PAIR], {"f": mirror}, sites, {})
-    both = ["summit all", "summit committed"]
-    assert asked == [*both, "positions", *both]
-    assert found.sources == {(HERE, False): 10, (HERE, True): 7}
-    assert found.later == {(HERE, False): 10, (HERE, True): 10}
-
-
-def joined(offsets: Offsets, *, level: bool | None) -> tuple[int, int | None]:
-    """Return the end of the source, and up to where it is decided."""
-    mirror = FakeMirror(read_committed=level)
-    (source,) = Joined(mirror=mirror, offsets=offsets).pair().sources
-    assert source.read_committed is level
-    return source.log.retained.end, source.decided
-
-
-def test_where_it_is_not_known_all_is_compared() -> None:
-    offsets = replace(
-        OFFSETS,
-        sources={(HERE, False): 10, (HERE, True): 6},
-        later={(HERE, False): 12, (HERE, True): 8},
-    )
-    assert joined(offsets, level=None) == (10, 8)
-    assert joined(offsets, level=False) == (10, None)
-    # Without the end of what is committed nothing is decided.
-    assert joined(OFFSETS, level=None) == (10, 0)
-
-
-def read_as(level: bool | None) -> PartitionPair:
-    pair = a_pair()
-    sources = tuple(replace(s, read_committed=level) for s in pair.sources)
-    return replace(pair, sources=sources)
-
-
-def test_where_it_is_not_known_a_digest_must_have_all() -> None:
-    unknown, everything, committed = map(read_as, (None, False, True))
-    plan, other = a_plan(unknown), a_plan(everything)
-    assert comparable(plan, other, other).pairs == (unknown,)
-    found = comparable(plan, a_plan(committed), other)
-    assert found.pairs == ()
-    (gap,) = found.unverifiable
-    assert "--isolation read_uncommitted" in gap.reason
 
 
 @pytest.mark.parametrize(("end", "told"), [(9, True), (1, False)])

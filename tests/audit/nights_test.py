@@ -1,20 +1,17 @@
 """Which ranges a nightly run has."""
 
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from mirrorwatch.config import AuditConfig
 from mirrorwatch.domain.audit.plan import (
     AuditedEnds,
     AuditSpan,
-    CopyProfile,
     Plan,
     Request,
     Unverifiable,
@@ -22,13 +19,10 @@ from mirrorwatch.domain.audit.plan import (
 )
 from mirrorwatch.domain.audit.result import FinishedAudit
 from mirrorwatch.exceptions import AuditError
-from mirrorwatch.state.audits import (
-    latest_audit,
-)
 from mirrorwatch_audit.job import AuditJob, SideDigest
 from mirrorwatch_audit.nights import Nights
 from mirrorwatch_audit.store.carry import begun
-from mirrorwatch_audit.store.store import FrozenRun, HadoopFolder, RunStore
+from mirrorwatch_audit.store.store import FrozenRun, RunStore
 from mirrorwatch_audit.tools import Quiet, Settings, Tools
 from tests.support.audit import (
     FROZEN_AT,
@@ -275,37 +269,11 @@ def test_copies_of_a_source_that_joined_may_lie_before_the_range(
         assert begins.exact_start is exact
 
 
-@pytest.mark.parametrize("partitions", [True, False])
-def test_copies_lie_before_a_cut_at_positions_of_which_nothing_is_left(
-    *, partitions: bool
-) -> None:
+def test_without_timestamps_both_sides_begin_at_one_sync() -> None:
     """What the night before left is missing, so nothing is taken up."""
-    copies = CopyProfile(partitions=partitions)
-    pair = replace(a_pair(), timestamps=False, copies=copies)
+    pair = replace(a_pair(), timestamps=False)
     (begins,) = begun(a_plan(pair), AuditedEnds()).pairs
-    assert begins.exact_start is partitions
-
-
-def saved(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Save a result, and return what is written for the next night."""
-    written: list[str] = []
-    store = RunStore(cast("SparkSession", None), str(folder))
-    monkeypatch.setattr(
-        HadoopFolder, "write_text", lambda _, name, __: written.append(name)
-    )
-    with suppress(AuditError):
-        store.save_result(a_finished(a_result(at=FROZEN_AT)))
-    return written
-
-
-def test_no_night_goes_on_behind_one_that_nobody_can_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert saved(tmp_path, monkeypatch)
-    assert latest_audit(tmp_path) is not None
-    # The disk is full, say.
-    (tmp_path / "file").touch()
-    assert saved(tmp_path / "file", monkeypatch) == []
+    assert begins.exact_start
 
 
 def test_a_plan_is_kept_under_the_name_that_it_is_looked_for_by() -> None:

@@ -534,6 +534,7 @@ class Copied:
     flow: FlowConfig
     replicated: ReplicatedTopics
     positions: MirrorState = field(default_factory=MirrorState)
+    read_committed: bool | None = False
 
 
 class TopicsNow(LogsNow):
@@ -546,7 +547,13 @@ class TopicsNow(LogsNow):
         return {}, list(topics)
 
 
-def test_a_merged_topic_is_told_of_all_its_flows_if_it_is_left_out() -> None:
+@pytest.mark.parametrize(
+    ("level", "told"), [(False, "DESCRIBE_CONFIGS"), (None, "isolation_level")]
+)
+def test_a_merged_topic_is_told_of_all_its_flows_if_it_is_left_out(
+    level: bool | None, told: str
+) -> None:
+    """Its configuration may not be read, or how a mirror of it reads."""
     flows = [
         {
             "source": source,
@@ -575,6 +582,7 @@ def test_a_merged_topic_is_told_of_all_its_flows_if_it_is_left_out() -> None:
                 naming=flow.topic_naming,
                 target_alias="hub",
             ),
+            read_committed=level if flow.source == "b" else False,
         )
         for flow in config.flows
     }
@@ -585,11 +593,57 @@ def test_a_merged_topic_is_told_of_all_its_flows_if_it_is_left_out() -> None:
         cast("AuditedSites", sites),
         cast("Mapping[str, MirrorReader]", mirrors),
     )
-    # Its configuration may not be read.
-    assert (found.pairs, len(found.unverifiable)) == ([], 1)
+    assert found.pairs == []
+    (gap,) = found.unverifiable
+    assert told in gap.reason
     assert found.shared == (
         SharedTopic(flow="b->hub", reported_under="a->hub", topic="a"),
     )
+
+
+class Readable(TopicsNow):
+    def configs(
+        self, topics: Iterable[str]
+    ) -> tuple[dict[str, TopicConfigs], list[str]]:
+        return dict.fromkeys(topics, TopicConfigs()), []
+
+
+@pytest.mark.parametrize(
+    ("registry", "known"),
+    [({}, False), ({"topic": "a"}, True), ({"topic": "b"}, False)],
+)
+def test_the_own_topic_of_a_registry_is_known(
+    *, registry: dict[str, str], known: bool
+) -> None:
+    kafka = {"bootstrap.servers": "b:9092"}
+    url = {"url": "http://registry:8081"}
+    config = Config.from_mapping(
+        {
+            "clusters": {
+                "a": {"kafka": kafka, "schema_registry": url | registry},
+                "hub": {"kafka": kafka},
+            },
+            "flows": [{"source": "a", "target": "hub", "mirror": {}}],
+        }
+    )
+    (flow,) = config.flows
+    replicated = ReplicatedTopics(
+        selection=flow.selection,
+        naming=flow.topic_naming,
+        target_alias="hub",
+    )
+    found = planner.find_topics(
+        config,
+        Request(),
+        AuditedEnds(),
+        cast("AuditedSites", {alias: Readable() for alias in ("a", "hub")}),
+        cast(
+            "Mapping[str, MirrorReader]",
+            {flow.name: Copied(flow=flow, replicated=replicated)},
+        ),
+    )
+    assert found.pairs
+    assert {pair.copies.registry for pair in found.pairs} == {known}
 
 
 @pytest.mark.parametrize("topics", [None, "events"])
@@ -649,26 +703,3 @@ def test_a_topic_that_was_deleted_is_told_once() -> None:
             cast("Mapping[str, MirrorReader]", {known.name: copied}),
         )
         assert len(found.gone) == len(found.unverifiable) == told
-
-
-def test_the_ends_of_compacted_topics_are_read_again_to_compare_them(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    there = {"summit": LogsNow(end=15), "ldf": LogsNow(end=14)}
-    monkeypatch.setattr(planner, "AuditedSites", lambda _: nullcontext(there))
-    plain = make_pair((0, 10), (0, 10))
-    pair = replace(plain, compacted=True, topic_id="there")
-    unsure = replace(
-        pair, sources=(replace(pair.sources[0], read_committed=None),)
-    )
-    missing = replace(pair, topic_id="")
-    config = Config.model_construct(clusters={}, flows=())
-    plan = make_plan(pair, plain, unsure, missing)
-    renewed, *others = planner.renew(config, plan).pairs
-    assert others == [plain, unsure, missing]
-    (source,) = renewed.sources
-    assert (source.retained.end, renewed.retained.end) == (15, 14)
-    assert (source.span, renewed.span) == (pair.sources[0].span, pair.span)
-    # A log that was truncated is noticed once it was read.
-    there |= {"summit": LogsNow(end=5), "ldf": LogsNow(end=None)}
-    assert planner.renew(config, make_plan(pair)).pairs == (pair,)

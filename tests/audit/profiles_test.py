@@ -2,16 +2,26 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from pyspark.sql import SparkSession
 
-from mirrorwatch.domain.audit.plan import CopyProfile, PartitionPair
+from mirrorwatch.domain.audit.plan import (
+    AuditedEnd,
+    AuditedEnds,
+    CopyProfile,
+    PartitionPair,
+    TimeWindow,
+)
 from mirrorwatch.domain.mirror_kinds import KINDS
-from mirrorwatch_audit.compare.audit import audit
+from mirrorwatch_audit.compare.audit import audit, digest_side
+from mirrorwatch_audit.compare.audit import compare as compare_digests
 from mirrorwatch_audit.compare.digests import DigestComparison
+from mirrorwatch_audit.digest.records import SIDES
 from tests.support.audit_spark import SPARK, small_spark
 from tests.support.logs import (
+    AT,
     BUCKET,
     Logs,
     Record,
@@ -90,87 +100,95 @@ def compare(logs: Logs, pairs: Sequence[PartitionPair]) -> DigestComparison:
     return audit(logs, make_plan(*pairs), bucket=BUCKET)
 
 
-@pytest.mark.long
-def test_a_topic_whose_records_went_to_other_partitions(
-    spark: SparkSession,
-) -> None:
-    sources = [[record(n) for n in range(p, 60, 2)] for p in range(2)]
-    # By number modulo three, the target has another partition.
-    targets = [[record(n) for n in range(p, 60, 3)] for p in range(3)]
-    logs = filled(spark, "a", source=sources, target=targets)
-    clean = compare(logs, whole(BY_TOPIC, sources, targets))
-    assert (found(clean), stated(clean), clean.unverifiable) == ([], {}, ())
-    (count,) = clean.topics
-    assert (count.source_count, count.target_count) == (60, 60)
+SOURCES = [[record(n) for n in range(p, 60, 2)] for p in range(2)]
+TARGETS = [[record(n) for n in range(p, 60, 3)] for p in range(3)]
+"""By number modulo three, the target has another partition."""
 
-    # 4, 6 and 31 are missing, 50 is there twice, and one is nobody's.
-    lost = {4, 6, 31}
-    targets = [[r for r in t if r not in map(record, lost)] for t in targets]
-    targets[0] += [record(50), replace(record(1), value=b"nobody's")]
-    logs = filled(spark, "a", source=sources, target=targets)
-    wrong = compare(logs, whole(BY_TOPIC, sources, targets))
-    assert found(wrong) == [
-        # Source offsets of what is missing, target offsets of the rest.
-        (0, "dropped", 2, ((2, 3),), ()),
-        (0, "duplicated", 1, (), ((len(targets[0]) - 2,) * 2,)),
-        (0, "extra", 1, (), ((len(targets[0]) - 1,) * 2,)),
-        (1, "dropped", 1, ((15, 15),), ()),
-    ]
 
-    # Above the position of its partition nothing is called dropped.
-    waits = compare(
-        logs, whole(BY_TOPIC, sources, targets, positions=[2, None])
-    )
-    assert [kind for _, kind, *_ in found(waits)] == ["duplicated", "extra"]
-    assert stated(waits) == {(0, "in_flight"): 2}
-    assert [(u.partition, u.records) for u in waits.unverifiable] == [(1, 1)]
+def without(number: int) -> list[list[Record]]:
+    return [[r for r in t if r != record(number)] for t in TARGETS]
+
+
+def plus(more: Record) -> list[list[Record]]:
+    return [[*TARGETS[0], more], *TARGETS[1:]]
+
+
+ALTERED = replace(record(4), value=b"altered")
+
+HEADER = replace(record(4), headers=(("h", b"1"),))
 
 
 @pytest.mark.long
-def test_what_a_night_left_of_a_topic_is_found_in_any_partition(
-    spark: SparkSession,
+@pytest.mark.parametrize(
+    ("targets", "equal"),
+    [
+        (TARGETS, True),
+        (TARGETS[::-1], True),
+        (without(4), False),
+        (plus(record(4)), False),
+        ([[*t, *[ALTERED][: not n]] for n, t in enumerate(without(4))], False),
+        ([[*t, *[HEADER][: not n]] for n, t in enumerate(without(4))], False),
+    ],
+    ids=["same", "elsewhere", "missing", "twice", "altered", "header"],
+)
+def test_a_topic_without_partitions_is_one_sum(
+    spark: SparkSession, targets: list[list[Record]], *, equal: bool
 ) -> None:
-    sources = [[record(n) for n in range(20)]]
-    targets = [[record(n) for n in range(0, 20, 2)]]
-    targets += [[record(n) for n in range(1, 20, 2)]]
-    logs = filled(spark, "a", source=sources, target=targets)
-    whole_pairs = whole(BY_TOPIC, sources, targets)
-    (source,) = whole_pairs[0].sources
+    logs = filled(spark, "a", source=SOURCES, target=targets)
+    result = compare(logs, whole(BY_TOPIC, SOURCES, targets))
+    assert (found(result), stated(result)) == ([], {})
+    gaps = [(gap.topic, gap.partition) for gap in result.unverifiable]
+    assert gaps == ([] if equal else [("a", None)])
+    (count,) = result.topics
+    counts = (count.source_count, count.target_count)
+    assert counts == (60, sum(map(len, targets)))
 
-    def part(*, first: bool, ends: tuple[int, int]) -> list[PartitionPair]:
-        """Cut the source at ten, and the targets at these offsets."""
-        pairs = []
-        for pair, end in zip(whole_pairs, ends, strict=True):
-            cuts = [
-                (x.span.start, cut) if first else (cut, x.span.end)
-                for x, cut in ((source, 10), (pair, end))
-            ]
-            made = make_pair(
-                cuts[0] if pair.partition == 0 else (0, 0),
-                cuts[1],
-                partition=pair.partition,
-                position=10 if first else 20,
-                retained=(
-                    (0, 20) if pair.partition == 0 else (0, 0),
-                    (0, 10),
-                ),
-                copies=BY_TOPIC,
-                exact_start=not first,
-            )
-            pairs.append(made)
-        return pairs
 
-    # Two copies too few of one partition, and two too many of the other.
-    evening = compare(logs, part(first=True, ends=(3, 7)))
-    assert found(evening) == []
-    assert stated(evening) == {(0, "carried"): 2, (1, "carried"): 2}
-    morning = audit(
-        logs,
-        make_plan(*part(first=False, ends=(3, 7))),
-        bucket=BUCKET,
-        carry=evening.carry,
+HOURS = TimeWindow(AT - timedelta(hours=2), AT - timedelta(hours=1))
+INSIDE, OLD, NEXT = millis(5400), millis(9000), millis(1800)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("here", "there", "told"),
+    [
+        # Left to the next night, or compared by the night before.
+        ([NEXT], [], 0),
+        ([], [NEXT], 0),
+        ([OLD, *[INSIDE] * 5], [INSIDE] * 5, 0),
+        # Written late, copied again, without a time, or far ahead.
+        ([*[INSIDE] * 5, OLD], [INSIDE] * 5, 1),
+        ([INSIDE] * 5, [*[INSIDE] * 5, OLD], 1),
+        ([*[INSIDE] * 5, -1], [*[INSIDE] * 5, -1], 2),
+        ([*[INSIDE] * 5, millis(-(10**6))], [INSIDE] * 5, 1),
+    ],
+)
+def test_what_no_hours_hold_is_told(
+    spark: SparkSession, here: list[int], there: list[int], told: int
+) -> None:
+    sources, targets = (
+        [[replace(record(0), timestamp=at) for at in times]]
+        for times in (here, there)
     )
-    assert (found(morning), morning.carry.count()) == ([], 0)
+    logs = filled(spark, "a", source=sources, target=targets)
+    (pair,) = whole(BY_TOPIC, sources, targets)
+    pair = replace(pair, hours=HOURS)
+    end = AuditedEnd(
+        flow=pair.flow,
+        topic=pair.topic,
+        partition=0,
+        source_end=5,
+        target_end=5,
+        source_id=pair.sources[0].topic_id,
+        target_id=pair.topic_id,
+        cut_at=HOURS.start,
+        by_topic=True,
+    )
+    plan = make_plan(pair)
+    digests = [digest_side(logs, plan, side, bucket=BUCKET) for side in SIDES]
+    before = AuditedEnds((end,))
+    result = compare_digests(logs, plan, *digests, before=before)
+    assert len(result.unverifiable) == told
 
 
 @pytest.mark.long
@@ -188,8 +206,8 @@ def test_a_mirror_that_keeps_offsets(spark: SparkSession) -> None:
     assert found(compare(logs, pairs)) == [
         (0, "corrupted", 2, ((4, 5),), ((4, 5),))
     ]
-    without = [replace(p, copies=CopyProfile()) for p in pairs]
-    assert found(compare(logs, without)) == []
+    without_offsets = [replace(p, copies=CopyProfile()) for p in pairs]
+    assert found(compare(logs, without_offsets)) == []
     # One is missing, and its offset is empty.
     logs = filled(spark, "a", source=[records], target=[records])
     logs.remove("target", [6])
@@ -197,27 +215,35 @@ def test_a_mirror_that_keeps_offsets(spark: SparkSession) -> None:
 
 
 @pytest.mark.long
-def test_a_mirror_without_timestamps_and_tombstones(
-    spark: SparkSession,
-) -> None:
+def test_a_mirror_without_tombstones(spark: SparkSession) -> None:
     sources = [[record(n) for n in range(10)], [record(n) for n in (10, 11)]]
     sources[0][3] = replace(record(3), value=None)
-    copies = [
-        replace(r, value=r.value or b"", timestamp=millis(10))
-        for records in sources
-        for r in records
-    ]
+    copies = [replace(r, value=r.value or b"") for log in sources for r in log]
     targets = [copies[::2], copies[1::2]]
     logs = filled(spark, "a", source=sources, target=targets)
+    profile = replace(BROOKLIN, timestamps=True)
+    assert compare(logs, whole(profile, sources, targets)).unverifiable == ()
+    # Without timestamps nothing shows what belongs together.
     pairs = whole(BROOKLIN, sources, targets, timestamps=False)
-    assert (
-        found(compare(logs, pairs)),
-        compare(logs, pairs).unverifiable,
-    ) == (*([], ()),)
-    targets[1].pop()
-    logs = filled(spark, "a", source=sources, target=targets)
-    pairs = whole(BROOKLIN, sources, targets, timestamps=False)
-    assert found(compare(logs, pairs)) == [(1, "dropped", 1, ((1, 1),), ())]
+    (gap,) = compare(logs, pairs).unverifiable
+    assert gap.partition is None
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("registry", "kinds"), [(True, []), (False, ["extra"])]
+)
+def test_what_a_registry_writes_at_its_start_is_no_extra(
+    spark: SparkSession, *, registry: bool, kinds: list[str]
+) -> None:
+    noop = Record(key=b'{"keytype":"NOOP","magic":0}', value=None)
+    schema = Record(key=b'{"keytype":"SCHEMA","subject":"a"}', value=b"{}")
+    targets = [[schema, noop]]
+    logs = filled(spark, "a", source=[[schema]], target=targets)
+    copies = CopyProfile(registry=registry)
+    result = compare(logs, whole(copies, [[schema]], targets))
+    assert [kind for _, kind, *_ in found(result)] == kinds
+    assert result.unverifiable == ()
 
 
 @pytest.mark.long

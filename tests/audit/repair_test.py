@@ -1,6 +1,5 @@
 """What a repair does not write to the topics that lack records."""
 
-from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,16 +11,13 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from mirrorwatch.audit import repair
 from mirrorwatch.audit.repair import Repaired, Repairer
 from mirrorwatch.config import Config
-from mirrorwatch.domain.audit.repair import RepairDiary, RepairRange
+from mirrorwatch.domain.audit.result import AuditFinding
 from mirrorwatch.domain.cluster_view import TopicConfigs, TopicFacts
 from mirrorwatch.kafka.writer import CopiedRecord, RecordWriter
-from mirrorwatch.state.repairs import read_target_ends
-from tests.support.audit import a_pair, a_plan, keep_plan
+from mirrorwatch.state.audits import read_target_ends
+from tests.support.audit import a_finding, a_pair, a_plan, a_result, keep_plan
 
 pytestmark = pytest.mark.slow
-
-
-RANGE = RepairRange(flow="a->b", topic="x", partition=0, first=3, last=4)
 
 
 NOBODY = "127.0.0.1:1"
@@ -39,28 +35,6 @@ def config(
     if source != NOBODY:
         flow["naming"] = "identity"
     return Config.from_mapping({"clusters": clusters, "flows": [flow]})
-
-
-@pytest.mark.parametrize(
-    ("mirror", "why"),
-    [
-        ({"kind": "linked"}, "keeps offsets"),
-        ({"kind": "mirrormaker1", "group": "mm"}, "does not keep partitions"),
-    ],
-)
-def test_the_target_itself_is_left_alone(
-    mirror: dict[str, Any], why: str
-) -> None:
-    repairer = Repairer(
-        config(**mirror),
-        to_topic=None,
-        looked_to={},
-        diary=RepairDiary(),
-        save=lambda _: pytest.fail("nothing was written"),
-    )
-    (found,) = repairer.repair([RANGE], dry_run=False)
-    assert found.outcome == "refused"
-    assert why in found.reason
 
 
 START = datetime(2026, 11, 21, 1, tzinfo=UTC)
@@ -89,7 +63,7 @@ class Site:
 
     def write(self, *records: CopiedRecord) -> None:
         writer = RecordWriter({"bootstrap.servers": self.servers}, "x")
-        writer.write("x", 0, records, Counter())
+        writer.write("x", 0, records)
 
     def values(self) -> list[bytes]:
         consumer = Consumer(
@@ -114,11 +88,10 @@ class Two:
         ten = [a_record(n) for n in range(10)]
         self.source.write(*ten)
         self.target.write(*ten[:3], *ten[5:])
-        self.diaries = [RepairDiary()]
 
     def repair(
         self,
-        *ranges: RepairRange,
+        *findings: AuditFinding,
         looked_to: int | None = 8,
         dry_run: bool = False,
         **mirror: Any,
@@ -127,17 +100,22 @@ class Two:
             config(self.source.servers, self.target.servers, **mirror),
             to_topic=None,
             looked_to={} if looked_to is None else {("b", "x", 0): looked_to},
-            diary=self.diaries[-1],
-            save=self.diaries.append,
         )
-        return list(repairer.repair(ranges or [LOST], dry_run=dry_run))
+        result = a_result(*(findings or (LOST,)))
+        return list(repairer.repair(result, dry_run=dry_run))
 
     def came(self) -> list[bytes]:
         """Return what the target has since the audit."""
         return self.target.values()[8:]
 
 
-LOST = replace(RANGE, start=START, end=START + timedelta(minutes=1))
+def lost(first: int, last: int) -> AuditFinding:
+    finding = a_finding(topic="x", first=first, last=last)
+    end = START + timedelta(minutes=1)
+    return replace(finding, flow="a->b", partition=0, start=START, end=end)
+
+
+LOST = lost(3, 4)
 
 
 @pytest.fixture
@@ -151,23 +129,29 @@ def two(monkeypatch: pytest.MonkeyPatch) -> Two:
     return Two()
 
 
-def outcomes(found: list[Repaired]) -> list[tuple[str, str]]:
-    return [(each.outcome, each.reason) for each in found]
+def outcomes(found: list[Repaired]) -> list[tuple[str, int]]:
+    return [(each.outcome, each.records) for each in found]
+
+
+def test_what_was_dropped_is_written_once(two: Two) -> None:
+    assert outcomes(two.repair(dry_run=True)) == [("to write", 2)]
+    assert two.came() == []
+    assert outcomes(two.repair()) == [("written", 2)]
+    assert outcomes(two.repair()) == [("there", 0)]
+    assert two.came() == [b"3", b"4"]
 
 
 def test_what_came_late_is_not_written_a_second_time(two: Two) -> None:
     two.target.write(a_record(10), a_record(3), a_record(4), a_record(11))
-    assert outcomes(two.repair(dry_run=True)) == [("late", "")]
-    assert outcomes(two.repair()) == [("late", "")]
+    assert outcomes(two.repair()) == [("there", 0)]
     assert two.came() == [b"10", b"3", b"4", b"11"]
-    assert outcomes(two.repair()) == [("there", "")]
 
 
 def test_of_what_came_late_in_part_the_rest_is_written(two: Two) -> None:
+    """Or was written before a kill."""
     two.target.write(a_record(4))
-    left_out = "1 of 2 left out, which the target has since the audit"
-    assert outcomes(two.repair(dry_run=True)) == [("to write", left_out)]
-    assert outcomes(two.repair()) == [("written", left_out)]
+    assert outcomes(two.repair(dry_run=True)) == [("to write", 1)]
+    assert outcomes(two.repair()) == [("written", 1)]
     assert two.came() == [b"4", b"3"]
 
 
@@ -184,35 +168,25 @@ def test_what_only_looks_alike_is_no_copy(
     two: Two, other: dict[str, Any]
 ) -> None:
     two.target.write(a_record(3, **other))
-    assert outcomes(two.repair()) == [("written", "")]
+    assert outcomes(two.repair()) == [("written", 2)]
     assert two.came()[1:] == [b"3", b"4"]
 
 
 def test_what_the_audit_has_counted_is_no_late_copy(two: Two) -> None:
     """Of two equal records it found one at the target."""
     two.target.write(a_record(3), a_record(4))
-    assert outcomes(two.repair(looked_to=10)) == [("written", "")]
+    assert outcomes(two.repair(looked_to=10)) == [("written", 2)]
     assert two.came() == [b"3", b"4"] * 2
 
 
-def test_each_late_copy_stands_for_one_record(two: Two) -> None:
+def test_each_copy_stands_for_one_record(two: Two) -> None:
     two.source.write(a_record(3))
     two.target.write(a_record(3))
-    again = replace(LOST, first=10, last=10)
-    first, second = two.repair(LOST, again)
-    assert (first.outcome, second.outcome) == ("written", "written")
+    again = lost(10, 10)
+    found = two.repair(LOST, again)
+    assert outcomes(found) == [("written", 1), ("written", 1)]
     assert two.came() == [b"3", b"4", b"3"]
-
-
-def test_what_was_written_of_one_range_is_no_copy_of_another(
-    two: Two,
-) -> None:
-    two.source.write(a_record(3))
-    again = replace(LOST, first=10, last=10)
-    two.repair(LOST)
-    # Killed before the second one began.
-    assert [f.outcome for f in two.repair(LOST, again)] == ["there", "written"]
-    assert two.came() == [b"3", b"4", b"3"]
+    assert outcomes(two.repair(LOST, again)) == [("there", 0)] * 2
 
 
 def test_nothing_is_written_where_it_is_not_known_what_the_audit_saw(
@@ -227,9 +201,33 @@ def test_nothing_is_written_where_it_is_not_known_what_the_audit_saw(
 def test_the_headers_of_a_mirror_do_not_hide_a_late_copy(two: Two) -> None:
     headers = (("h", b"x"), ("from", b"a"))
     two.target.write(a_record(3, headers=headers))
-    (found,) = two.repair(added_headers=["from"])
-    assert found.outcome == "written"
+    assert outcomes(two.repair(added_headers=["from"])) == [("written", 1)]
     assert two.came() == [b"3", b"4"]
+
+
+@pytest.mark.parametrize(
+    ("configs", "mirror", "why"),
+    [
+        ({"cleanup_policy": frozenset({"compact"})}, {}, "is compacted"),
+        ({"timestamp_type": "LogAppendTime"}, {}, "timestamps of the target"),
+        ({}, {"kind": "linked"}, "keeps offsets"),
+    ],
+)
+def test_the_target_itself_is_left_alone(
+    two: Two,
+    monkeypatch: pytest.MonkeyPatch,
+    configs: dict[str, Any],
+    mirror: dict[str, Any],
+    why: str,
+) -> None:
+    there = replace(TopicConfigs(), **configs)
+    monkeypatch.setattr(
+        repair, "read_configs", lambda _, t: ({t[0]: there}, [])
+    )
+    (found,) = two.repair(**mirror)
+    assert found.outcome == "refused"
+    assert why in found.reason
+    assert two.came() == []
 
 
 def test_the_ends_are_those_of_the_plan(tmp_path: Path) -> None:

@@ -56,14 +56,6 @@ class OneSite:
     def freeze(self, request: Request, before: AuditedEnds) -> Plan:
         raise AssertionError
 
-    def freeze_side(
-        self, request: Request, side: Side, *, read_committed: bool
-    ) -> Plan:
-        raise AssertionError
-
-    def renew(self, plan: Plan) -> Plan:
-        raise AssertionError
-
     def recheck(self, plan: Plan) -> tuple[Plan, tuple[Unverifiable, ...]]:
         raise AssertionError
 
@@ -85,17 +77,14 @@ class TwoSites:
     def digest(self, side: Side) -> None:
         own = OneSite(self.whole, side)
         tools = replace(self.whole.tools, read=own, planner=own)
-        Split(tools, self.spark).digest_plan(
-            side, self._at("plan"), self._at(side)
-        )
+        Split(tools, self.spark).digest(side, self._at("plan"), self._at(side))
 
     def compare(self) -> FinishedAudit:
         site = self.whole
-        found = Split(site.tools, self.spark).frozen(
+        digests, _ = Split(site.tools, self.spark).digests(
             self._at("source"), self._at("target")
         )
-        assert found is not None
-        return AuditJob(site.tools, site.store).compare(found[0])
+        return AuditJob(site.tools, site.store).compare(digests)
 
     def night(self) -> FinishedAudit:
         self.freeze()
@@ -117,11 +106,11 @@ ODD = Record(value=b"odd", timestamp=1_764_000_000_000_000_000)
 
 def write(logs: Logs) -> list[tuple[PartitionPair, ...]]:
     """Write three nights: what each of them compares."""
-    source, target = records(0, 30), records(0, 30)
+    source = records(0, 30)
+    # One is dropped in the first night, one in the second: in a range with a
+    # record that cannot be read.
+    target = [r for n, r in enumerate(source) if n not in {5, 17}]
     source.insert(15, ODD)
-    target.insert(15, ODD)
-    # One is dropped in the first night, one in the second.
-    target = [r for n, r in enumerate(target) if n not in {5, 18}]
     logs.write("source", source)
     logs.write("target", target)
     own = [
@@ -131,16 +120,16 @@ def write(logs: Logs) -> list[tuple[PartitionPair, ...]]:
     ]
     logs.write("source", records(0, 20), topic="stamped")
     logs.write("target", own, topic="stamped")
-    kept = (0, 31), (0, 29)
+    kept = (0, 31), (0, 28)
     # The copies of two records of the first night lie in the second.
     return [
         (make_pair((0, 10), (0, 7), position=31, retained=kept),),
         (
-            make_pair((10, 21), (7, 19), position=31, retained=kept),
+            make_pair((10, 21), (7, 18), position=31, retained=kept),
             make_pair((0, 10), (0, 10), topic="stamped", position=20),
         ),
         (
-            make_pair((21, 31), (19, 29), position=31, retained=kept),
+            make_pair((21, 31), (18, 28), position=31, retained=kept),
             make_pair((10, 20), (10, 19), topic="stamped", position=20),
         ),
     ]
@@ -171,12 +160,11 @@ def test_three_nights_of_two_sites_find_what_one_run_finds(
         for result in found
     ] == [
         [("a", "dropped", ((5, 5),))],
-        [("a", "dropped", ((18, 18),))],
+        [],
         [("stamped", "dropped", ((12, 12),))],
     ]
-    assert ["overflow" in g.reason for g in found[1].unverifiable] == [
-        True
-    ] * 2
+    gaps = [("overflow" in g.reason, g.records) for g in found[1].unverifiable]
+    assert gaps == [(True, None), (False, 2)]
 
 
 def die_on_the_way(sites: TwoSites, monkeypatch: pytest.MonkeyPatch) -> None:

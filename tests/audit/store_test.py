@@ -9,13 +9,11 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from structlog.testing import capture_logs
 
 from mirrorwatch.domain.audit.plan import AuditedEnds, TimeWindow, ends_after
 from mirrorwatch.domain.audit.result import Hours
 from mirrorwatch.exceptions import AuditError
 from mirrorwatch.state.audits import (
-    SCHEMA_VERSION,
     latest_audit,
     read_audit,
     read_hours,
@@ -170,7 +168,7 @@ def test_the_results_of_all_runs_are_read_once(
     store.forget(NIGHT, timedelta(hours=12))
     assert f"nightly-{old:%Y-%m-%d}" not in {run.id for run in store.ended()}
     assert len(store.ended()) == 2
-    assert reads.count("runs/*/result") == 1
+    assert reads.count("runs/*/result.json") == 1
 
 
 def keep_night(store: RunStore, at: datetime) -> str:
@@ -226,38 +224,25 @@ def test_old_runs_are_deleted_but_not_what_the_next_night_needs(
     assert numbers(store.carry("nightly-2026-11-18")) == [3]
 
 
-def test_runs_of_another_layout_are_set_aside(
-    spark: SparkSession, store: RunStore, tmp_path: Path
-) -> None:
-    files, kept = HadoopFolder(spark, str(tmp_path)), a_plan().id
-    with capture_logs() as log:
-        store.begin()
-        store.save_plan(FrozenRun(plan=a_plan(), before=AuditedEnds()))
-        store.begin()
-    assert log == []
-    assert store.plan(kept) is not None
-
-    files.create("layout", str(SCHEMA_VERSION + 1), anew=False)
-    (tmp_path / "latest.json").write_text("{}")
-    with capture_logs() as log:
-        store.begin()
-
-    runs, latest = log
-    assert runs["path"] == f"file://{tmp_path}/runs"
-    assert latest["path"] == f"file://{tmp_path}/latest.json"
-    assert Path(runs["aside"].removeprefix("file://"), kept).is_dir()
-    assert Path(latest["aside"].removeprefix("file://")).is_file()
-    assert store.plan(kept) is None
-    assert files.read("layout") == str(SCHEMA_VERSION)
+def test_a_text_is_created_once(spark: SparkSession, tmp_path: Path) -> None:
+    """So the plan of a run is, of which two audits begin at once."""
+    both = [HadoopFolder(spark, str(tmp_path)) for _ in range(2)]
+    done = [
+        files.write_text("runs/a/plan.json", str(n), anew=True)
+        for n, files in enumerate(both)
+    ]
+    assert done == [True, False]
+    assert both[1].read("runs/a/plan.json") == "0"
+    assert both[1].write_text("runs/a/plan.json", "new")
+    assert both[0].read("runs/a/plan.json") == "new"
 
 
 def test_a_half_written_result_is_none(
     store: RunStore, tmp_path: Path
 ) -> None:
-    # What Spark's committer leaves of a write that was killed.
-    pending = tmp_path / "runs" / "a" / "result" / "_temporary" / "0"
-    pending.mkdir(parents=True)
-    (pending / "part-0").write_text('{"schema_version"')
+    half = tmp_path / "runs" / "a" / "result.json.new"
+    half.parent.mkdir(parents=True)
+    half.write_text('{"schema_version"')
 
     assert not store.is_finished("a")
     assert store.results() == []
@@ -366,8 +351,7 @@ def test_a_run_without_ranges_goes_when_nobody_wrote_to_it_for_long(
 ) -> None:
     runs.finish("last", 1)
     for name, days in (("killed", 11), ("begins", 9)):
-        half = runs.folder / name / "plan" / "_temporary"
-        half.mkdir(parents=True)
+        (runs.folder / name).mkdir(parents=True)
         at = (NIGHT - days * DAY).timestamp()
         os.utime(runs.folder / name, (at, at))
     assert runs.kept() == {"begins", "last"}
@@ -405,7 +389,7 @@ def test_of_thousands_of_runs_the_newest_nights_alone_are_read_whole(
     (window,) = (run for run in runs.store.ended() if not run.nightly)
     assert (window.id, window.end) == ("window", NIGHT - 2 * DAY)
     HadoopFolder(spark, str(runs.folder)).write_text(
-        "broken/result", '{"schema_version":2,"value":'
+        "broken/result.json", '{"schema_version":3,"value":'
     )
     with pytest.raises(AuditError, match="is not what an audit keeps"):
         RunStore(spark, str(runs.folder.parent)).ended()

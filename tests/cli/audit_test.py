@@ -21,8 +21,15 @@ from mirrorwatch.config import Config
 from mirrorwatch.domain.audit.plan import Unverifiable
 from mirrorwatch.domain.audit.result import Crossing, Hours
 from mirrorwatch.exceptions import AuditError, AuditRefusedError
-from mirrorwatch.state.audits import write_audit, write_hours
-from tests.support.audit import NIGHT, a_finding, a_finished, a_result, an_hour
+from tests.support.audit import (
+    NIGHT,
+    a_finding,
+    a_finished,
+    a_result,
+    an_hour,
+    write_audit,
+    write_hours,
+)
 
 pytestmark = pytest.mark.slow
 

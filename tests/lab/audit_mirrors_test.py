@@ -131,27 +131,9 @@ def test_mirrormaker1_by_topic(mirrormaker1: Lab, tmp_path: Path) -> None:
     ran = audit("run", *window, "--json")
 
     assert ran.status == 3
-    assert ran.document["unverifiable"] == []
+    assert found(ran) == {}
+    assert {g["topic"] for g in ran.document["unverifiable"]} == {"faulty"}
     assert counts(ran) == {"clean": (320, 320), "faulty": (128, 132)}
-    named = found(ran)
-    assert "clean" not in named
-    dropped = [f for f in named["faulty"] if f[0] == "dropped"]
-    assert dropped == [
-        ("dropped", 1, [[50, 50]], []),
-        ("dropped", 7, [[50, 56]], []),
-    ]
-    others = [f for f in named["faulty"] if f[0] != "dropped"]
-    assert {f[0] for f in others} == {"duplicated"}
-    assert sum(f[1] for f in others) == 12
-
-    # A night knows where the mirror began but by the oldest copies.
-    night = audit("run", "--json")
-
-    assert found(night) == named
-    for topic, (source, target) in counts(night).items():
-        whole = counts(ran)[topic]
-        assert source in range(whole[0] - 10, whole[0] + 1)
-        assert whole[0] - source == whole[1] - target
 
 
 @pytest.fixture(scope="module")
@@ -210,9 +192,9 @@ def test_mirus_by_topic(mirus: Lab, tmp_path: Path) -> None:
     ran = audit("run", *window, "--json")
 
     assert ran.status == 3
-    assert ran.document["unverifiable"] == []
+    assert found(ran) == {}
+    assert {g["topic"] for g in ran.document["unverifiable"]} == {"faulty"}
     assert counts(ran) == {"clean": (301, 301), "faulty": (301, 294)}
-    assert found(ran) == {"faulty": (("dropped", 7, [[50, 56]], []),)}
 
 
 TOPICS = ((CANARY_TOPIC, 1), ("clean", 2), ("faulty", 2))
@@ -281,7 +263,10 @@ def test_a_mirror_without_positions(linked: Lab, tmp_path: Path) -> None:
         copied(lab, "lost", last_value(written))
     audit = AuditCommand(lab, tmp_path, ["copied", "lost"], few_records=True)
     data = yaml.safe_load(audit.config.read_text())
-    data["flows"][0]["mirror"] = {"kind": "msk-replicator"}
+    data["flows"][0]["mirror"] = {
+        "kind": "msk-replicator",
+        "isolation_level": "read_uncommitted",
+    }
     data["flows"][0]["naming"] = "identity"
     audit.config.write_text(yaml.safe_dump(data))
     end = begin + timedelta(minutes=1)

@@ -13,9 +13,7 @@ from confluent_kafka import Message
 from mirrorwatch.audit.repair import Repairer
 from mirrorwatch.cli.root import main
 from mirrorwatch.clock import utc_now
-from mirrorwatch.domain.audit.repair import RepairDiary, ranges_to_repair
 from mirrorwatch.domain.audit.result import FinishedAudit
-from mirrorwatch.state.audits import write_audit
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
 from mirrorwatch_lab.cli import describe_agent
 from mirrorwatch_lab.faults import recreate_topic
@@ -27,6 +25,7 @@ from tests.support.audit import (
     a_result,
     config_of,
     keep_plan,
+    write_audit,
 )
 from tests.support.audit_run import records, write
 
@@ -111,7 +110,7 @@ def test_dropped_records_are_written_once_as_they_are(
     second = repair(config, "--to-target")
 
     assert "3 to 4: 2 records written to repair.lost" in first.output
-    assert "2 records written before to repair.lost" in second.output
+    assert "there by now in repair.lost" in second.output
     # An older value of a key must not replace a newer one.
     assert "the topic is compacted" in first.output
     assert (first.exit_code, lab.read("target", KEYED)) == (3, [])
@@ -147,52 +146,10 @@ def test_a_topic_of_its_own_says_where_each_record_is_from(
     assert all(h["h"] == b"x" for h in headers)
 
 
-def test_what_was_written_before_a_kill_is_not_written_again(
-    lab: Lab,
-) -> None:
-    kept: list[RepairDiary] = []
-
-    def die_when_done(diary: RepairDiary) -> None:
-        if diary.written[-1].done:
-            raise KeyboardInterrupt
-        kept.append(diary)
-
-    wanted = list(ranges_to_repair(an_audit().result))[:1]
-    before = len(lab.read("target", LOST))
-    killed = Repairer(
-        config_of(lab),
-        to_topic=None,
-        looked_to={("ldf", LOST, 0): before},
-        diary=RepairDiary(),
-        save=die_when_done,
-    )
-    with pytest.raises(KeyboardInterrupt):
-        list(killed.repair(wanted, dry_run=False))
-    again = Repairer(
-        config_of(lab),
-        to_topic=None,
-        looked_to={("ldf", LOST, 0): before},
-        diary=kept[-1],
-        save=kept.append,
-    )
-    (found,) = again.repair(wanted, dry_run=False)
-
-    assert found.outcome == "there"
-    assert kept[-1].written[-1].done
-    assert len(lab.read("target", LOST)) == before + 2
-
-
 def test_what_the_source_no_longer_holds_is_refused(lab: Lab) -> None:
     lab.delete_records(LOST, {0: 4})
-    repairer = Repairer(
-        config_of(lab),
-        to_topic=OWN,
-        looked_to={},
-        diary=RepairDiary(),
-        save=lambda _: None,
-    )
-    wanted = list(ranges_to_repair(an_audit().result))[:1]
-    (found,) = repairer.repair(wanted, dry_run=False)
+    repairer = Repairer(config_of(lab), to_topic=OWN, looked_to={})
+    (found, _) = repairer.repair(an_audit().result, dry_run=False)
     assert found.outcome == "refused"
     assert "no records below offset 4" in found.reason
 

@@ -148,7 +148,7 @@ CASES: dict[str, tuple[Situation, tuple[str, ...]]] = {
             "audit run --config {config} --date 2026-11-20 " + WINDOW,
             "audit run --config {config} --flow nowhere " + WINDOW,
             "audit digest --config {config} --side source --out {folder}/d",
-            "audit digest --config {config} --side both --out d " + WINDOW,
+            "audit digest --config {config} --side both --plan p --out d",
             "audit compare --config {config} {folder}/a",
             "dashboards list",
             "dashboards push --sites {missing} --from a --to b",

@@ -27,15 +27,19 @@ from mirrorwatch.ports import Report
 from mirrorwatch.sinks.influxdb import to_points
 from mirrorwatch.sinks.prometheus import PrometheusSink
 from mirrorwatch.state import Database
-from mirrorwatch.state.audits import (
+from mirrorwatch.state.documents import VerdictStore
+from mirrorwatch.state.maintenance import MaintenanceStore
+from mirrorwatch.wiring import wire_notify
+from tests.support.audit import (
+    NIGHT,
+    a_finding,
+    a_finished,
+    a_result,
+    an_hour,
     write_audit,
     write_hours,
     write_report,
 )
-from mirrorwatch.state.documents import VerdictStore
-from mirrorwatch.state.maintenance import MaintenanceStore
-from mirrorwatch.wiring import wire_notify
-from tests.support.audit import NIGHT, a_finding, a_finished, a_result, an_hour
 from tests.support.builders import FLOW, NOON, a_report, a_verdict
 from tests.support.full_report import a_full_report
 from tests.support.page_scenes import broken, healthy

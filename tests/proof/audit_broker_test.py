@@ -68,7 +68,7 @@ def test_a_source_that_is_killed_and_comes_back_is_waited_for_or_told(
     night = ("run", "--date", FIRST, "--json")
     process = audit.start(*night)
     try:
-        plan = run_of(audit, FIRST) / "plan" / "_SUCCESS"
+        plan = run_of(audit, FIRST) / "plan.json"
         wait_until(plan.exists, within=SECONDS, what=process.poll)
         # What comes next is to read the source.
         lab.source.kill()
@@ -100,7 +100,7 @@ def test_a_target_that_is_lost_fails_the_night_which_then_begins_again(
     assert (ran.status, ran.output) == (1, "")
     assert "Cannot sum up the target" in ran.errors
     assert "Traceback" not in ran.errors
-    assert not (run_of(audit, SECOND) / "result").exists()
+    assert not (run_of(audit, SECOND) / "result.json").exists()
 
     lab.target.start()
     assert is_whole(audit(*night))

@@ -57,7 +57,7 @@ def test_a_night_that_was_killed_begins_again_and_the_next_one_goes_on(
     plans = audit.folder / "audit" / "runs"
     try:
         wait_until(
-            lambda: any(plans.glob("nightly-*/plan/_SUCCESS")),
+            lambda: any(plans.glob("nightly-*/plan.json")),
             within=SECONDS,
             what=lambda: "no plan yet",
         )

@@ -1,7 +1,6 @@
 """Many records over two nights, and the one of them that was dropped."""
 
 import os
-import re
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -23,9 +22,6 @@ THOUSANDS = int(os.environ.get("MIRRORWATCH_AUDIT_THOUSANDS", "100"))
 TELEMETRY = "nights.telemetry"
 
 WINDOW = ("--from", "2026-01-01T00:00Z", "--to", "2100-01-01T00:00Z")
-
-MOST_PERCENT = 0.1
-"""Of what a site reads of a million records, so much may cross the link."""
 
 COMPACTED = "nights.compacted"
 """Only the newest record of each key is compared, and counted."""
@@ -124,18 +120,3 @@ def test_one_record_of_all_that_was_dropped_is_named(
     assert (finding["kind"], finding["topic"]) == ("dropped", TELEMETRY)
     assert (finding["partition"], finding["count"]) == (1, 1)
     assert finding["source_offsets"] == [[offset, offset]]
-
-    digests_say_the_same(audit, ran)
-
-
-def digests_say_the_same(audit: AuditCommand, whole: Ran) -> None:
-    """Sum up both sides apart, and print what crosses the link."""
-    of = (*WINDOW, "--topics", TELEMETRY)
-    for side in ("source", "target"):
-        ran = audit("digest", *of, "--side", side, "--out", side)
-        assert ran.status == 0
-        (said,) = re.findall(r"([\d.e+-]+) % of what was read", ran.output)
-        print(ran.output)
-        assert float(said) < MOST_PERCENT * max(1, 1000 / THOUSANDS)
-    compared = audit("compare", "source", "target", "--json")
-    assert (compared.status, compared.document) == (3, whole.document)

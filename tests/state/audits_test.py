@@ -16,13 +16,20 @@ from mirrorwatch.state.audits import (
     read_audit,
     read_audits,
     read_hours,
+    result_files,
     to_url,
     to_versioned,
+)
+from tests.support.audit import (
+    NIGHT,
+    a_finding,
+    a_finished,
+    a_result,
+    an_hour,
     write_audit,
     write_hours,
     write_report,
 )
-from tests.support.audit import NIGHT, a_finding, a_finished, a_result, an_hour
 
 FULL = a_finished(
     a_result(
@@ -44,6 +51,12 @@ def test_an_audit_survives_its_text() -> None:
     text = to_versioned(FULL)
     assert "\n" not in text
     assert from_versioned(FinishedAudit, text, "here") == FULL
+
+
+def test_the_latest_is_written_before_the_result_that_makes_it_count() -> None:
+    """The next night goes on after a run that counts."""
+    names = ["latest.json", f"runs/{FULL.result.id}/result.json"]
+    assert list(result_files(FULL, None)) == names
 
 
 def test_an_audit_is_read_back_by_its_name(tmp_path: Path) -> None:
@@ -111,8 +124,8 @@ def test_another_version_is_refused_with_a_remedy(tmp_path: Path) -> None:
         "",
         "[]",
         "{}",
-        '{"schema_version": 2}',
-        '{"schema_version": 2, "value": {}}',
+        '{"schema_version": 3}',
+        '{"schema_version": 3, "value": {}}',
     ],
 )
 def test_what_is_no_result_is_refused(tmp_path: Path, text: str) -> None:

@@ -11,8 +11,7 @@ from click.testing import CliRunner
 
 from mirrorwatch.cli import root
 from mirrorwatch.state import Database
-from mirrorwatch.state.audits import write_audit, write_report
-from tests.support.audit import a_finished
+from tests.support.audit import a_finished, write_audit, write_report
 
 pytestmark = pytest.mark.slow
 

@@ -37,11 +37,17 @@ from mirrorwatch.domain.audit.result import (
     FindingKind,
     FinishedAudit,
     HourCount,
+    Hours,
     Speed,
     TopicCount,
 )
 from mirrorwatch.domain.report import Verdict
-from mirrorwatch.state.audits import to_versioned
+from mirrorwatch.state.audits import (
+    latest_audit,
+    result_files,
+    to_versioned,
+    write_file,
+)
 from mirrorwatch_lab import Lab
 from mirrorwatch_lab.cli import describe_agent
 
@@ -463,10 +469,22 @@ class _Frozen:
 
 
 def keep_plan(folder: Path, plan: Plan) -> None:
-    """Keep a plan as Spark does, without Spark."""
-    kept = folder / "runs" / plan.id / "plan"
-    kept.mkdir(parents=True)
+    """Keep a plan as an audit does, without Spark."""
     text = to_versioned(_Frozen(plan=plan, before=AuditedEnds()))
-    (kept / "part-00000-0d5e.c000.txt").write_text(text + "\n")
-    (kept / "._SUCCESS.crc").touch()
-    (kept / "_SUCCESS").touch()
+    write_file(folder / "runs" / plan.id / "plan.json", text)
+
+
+def write_audit(folder: Path, audit: FinishedAudit) -> None:
+    """Keep what a run found, as an audit does."""
+    for name, text in result_files(audit, latest_audit(folder)).items():
+        write_file(folder / name, text)
+
+
+def write_hours(folder: Path, run: str, hours: Hours) -> None:
+    """Keep what the map of a run's report shows."""
+    write_file(folder / "runs" / run / "hours.json", to_versioned(hours))
+
+
+def write_report(folder: Path, run: str, page: str) -> None:
+    """Keep the report of a run."""
+    write_file(folder / "runs" / run / "report.html", page)

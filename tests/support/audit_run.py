@@ -84,6 +84,9 @@ class AuditCommand:
         data = describe_agent(lab)
         data["flows"][0]["topics"] = {"include": list(topics)}
         data["flows"][0]["canary"] = {"enabled": False}
+        mirror = data["flows"][0].get("mirror", {})
+        if mirror.get("kind", "mirrormaker2") != "mirrormaker2":
+            mirror["isolation_level"] = "read_uncommitted"
         data["state"] = {"path": str(folder / "state.db")}
         data["audit"] = {
             "master": "local[2]",
@@ -167,8 +170,12 @@ if (folder / "held").exists():
     sys.stderr.write("Error: Another audit is running on out: wait for it\\n")
     sys.exit(5)
 if act in {"clean", "findings"}:
-    from mirrorwatch.state.audits import write_audit
-    from tests.support.audit import a_finding, a_finished, a_result
+    from tests.support.audit import (
+        a_finding,
+        a_finished,
+        a_result,
+        write_audit,
+    )
 
     found = [a_finding()] if act == "findings" else []
     at = datetime.fromisoformat((folder / "now").read_text())

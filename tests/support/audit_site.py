@@ -33,7 +33,6 @@ class Site:
     def __init__(self, spark: SparkSession, folder: Path) -> None:
         self.logs = Logs(spark)
         self.pairs: tuple[PartitionPair, ...] | None = ()
-        self.later: tuple[PartitionPair, ...] | None = None
         self.gone: tuple[Unverifiable, ...] = ()
         self.broken: Side | None = None
         self.deleted: str | None = None
@@ -69,14 +68,6 @@ class Site:
         if self.pairs is None:
             return replace(a_plan(), pairs=())
         return a_plan(*self.pairs, at=at)
-
-    def freeze_side(
-        self, request: Request, side: Side, *, read_committed: bool
-    ) -> Plan:
-        raise NotImplementedError
-
-    def renew(self, plan: Plan) -> Plan:
-        return plan if self.later is None else replace(plan, pairs=self.later)
 
     def recheck(self, plan: Plan) -> tuple[Plan, tuple[Unverifiable, ...]]:
         return plan, self.gone

@@ -27,10 +27,10 @@ from mirrorwatch.domain.audit.facts import (
     AuditFound,
     FirstSince,
     Log,
+    Lookup,
     PairedLogs,
     Question,
     SourceLog,
-    run_batched,
 )
 from mirrorwatch.domain.audit.nightly import NightlyInputs, plan_night
 from mirrorwatch.domain.audit.plan import (
@@ -382,6 +382,13 @@ SETTLE = timedelta(minutes=15)
 SLACK = timedelta(hours=6)
 
 
+def looking(
+    answer: Callable[[Collection[Question]], Mapping[Question, AuditFound]],
+) -> Lookup:
+    """Return what answers one question at once."""
+    return lambda question: answer({question})[question]
+
+
 @dataclass
 class World:
     """A source partition, its mirror and its target partition."""
@@ -397,15 +404,12 @@ class World:
     position: int = 0
     """Next source offset that the mirror reads."""
 
-    read_committed: bool | None = False
-    """Whether the mirror is known to leave out aborted records, or not to."""
+    read_committed: bool = False
+    """Whether the mirror leaves out aborted records."""
 
     starts_at_end: bool | None = False
     aborted: set[int] = field(default_factory=set)
     """Source offsets that readers of committed records do not see."""
-
-    decided: int | None = None
-    """Where a transaction is open at the source."""
 
     dropped: set[int] = field(default_factory=set)
     """Source offsets that were read and not copied."""
@@ -514,9 +518,6 @@ class World:
                     ),
                     syncs=tuple(s for s in syncs if s[0] >= self.source_start),
                     read_committed=self.read_committed,
-                    decided=end
-                    if self.read_committed is None and self.decided is None
-                    else self.decided,
                     later_end=len(self.source),
                 ),
             ),
@@ -545,7 +546,7 @@ class World:
         pair = self.freeze(write=write, copy=copy, early=early)
         if not there:
             pair = replace(pair, target=None)
-        (outcome,) = run_batched([plan_night(pair, night)], self.answer)
+        outcome = plan_night(looking(self.answer), pair, night)
         plan = Plan(
             id="night",
             at=self.now,

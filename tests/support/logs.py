@@ -138,12 +138,11 @@ class Logs:
                 None,
             )
             for pair in pairs
-            for origin, topic, span, committed, skipped in _spans(pair, side)
+            for origin, topic, span, committed in _spans(pair, side)
             for offset, record in self._logs[
                 side, origin, topic, pair.partition
             ].items()
             if span.start <= offset < span.end
-            and offset not in skipped
             and not (committed and record.aborted)
         ]
         self.rows_read += len(rows)
@@ -185,13 +184,10 @@ def _headers(record: Record) -> list[dict[str, str | None]] | None:
 
 def _spans(
     pair: PartitionPair, side: Side
-) -> Iterable[tuple[str, str, AuditSpan, bool, tuple[int, ...]]]:
+) -> Iterable[tuple[str, str, AuditSpan, bool]]:
     if side == "target":
-        return [(pair.flow, pair.target_topic, pair.span, False, pair.skipped)]
-    return [
-        (s.flow, s.topic, s.span, bool(s.read_committed), s.skipped)
-        for s in pair.sources
-    ]
+        return [(pair.flow, pair.target_topic, pair.span, False)]
+    return [(s.flow, s.topic, s.span, s.read_committed) for s in pair.sources]
 
 
 def make_pair(
@@ -204,18 +200,12 @@ def make_pair(
     retained: tuple[tuple[int, int], tuple[int, int]] | None = None,
     timestamps: bool = True,
     compacted: bool = False,
-    read_committed: bool | None = False,
-    decided: int | None = None,
+    read_committed: bool = False,
     exact_start: bool = False,
     asked_from: int = 0,
     copies: CopyProfile = AS_THEY_ARE,
 ) -> PartitionPair:
-    """Return a pair of one topic; what is retained is what is compared.
-
-    Where it is not known how the mirror reads, no transaction is open.
-    """
-    if read_committed is None and decided is None:
-        decided = source[1]
+    """Return a pair of one topic; what is retained is what is compared."""
     kept = retained or (source, target)
     return PartitionPair(
         flow=FLOW,
@@ -232,7 +222,6 @@ def make_pair(
                 retained=AuditSpan(*kept[0]),
                 position=position,
                 read_committed=read_committed,
-                decided=decided,
                 asked_from=asked_from,
             ),
         ),

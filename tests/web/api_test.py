@@ -13,13 +13,14 @@ from mirrorwatch.clock import shifted
 from mirrorwatch.domain.readers.model import LostOffsets
 from mirrorwatch.domain.report import AgentState, Flow, Health, Observation
 from mirrorwatch.domain.tasks.model import Stopped, Stuck
-from mirrorwatch.state.audits import write_audit, write_report
 from tests.support.audit import (
     NIGHT,
     a_finding,
     a_finished,
     a_result,
     an_audit,
+    write_audit,
+    write_report,
 )
 from tests.support.builders import FLOW, NOON, a_report, a_verdict, some_tasks
 from tests.support.http import HTTP

@@ -23,9 +23,14 @@ from mirrorwatch.domain.readers.model import (
 )
 from mirrorwatch.domain.report import Flow, Health
 from mirrorwatch.ports import Report
-from mirrorwatch.state.audits import write_audit, write_report
 from mirrorwatch.web.server import Server
-from tests.support.audit import a_finding, a_finished, a_result
+from tests.support.audit import (
+    a_finding,
+    a_finished,
+    a_result,
+    write_audit,
+    write_report,
+)
 from tests.support.builders import (
     FLOW,
     a_cause,

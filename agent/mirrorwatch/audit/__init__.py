@@ -1,6 +1,5 @@
 """The nightly audit, up to where Spark begins."""
 
-from .planner import freeze, recheck, renew
-from .side import freeze_side
+from .planner import freeze, recheck
 
-__all__ = ["freeze", "freeze_side", "recheck", "renew"]
+__all__ = ["freeze", "recheck"]

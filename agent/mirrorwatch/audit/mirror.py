@@ -71,6 +71,9 @@ class MirrorReader:
         if self._traits.keeps_offsets:
             # The logs are alike, aborted records and markers included.
             return True
+        configured = self.flow.mirror.isolation_level
+        if configured is not None:
+            return configured == "read_committed"
         return self._isolation.read_committed
 
     @property

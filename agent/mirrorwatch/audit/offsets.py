@@ -60,8 +60,7 @@ class Offsets:
 
     starts: Mapping[Key, int]
     sources: Mapping[tuple[Key, bool], int]
-    """Ends of the sources, by whether they were read committed: both, where
-    it is not known how the mirror reads."""
+    """Ends of the sources, by whether they were read committed."""
 
     targets: Mapping[Key, int]
     """Ends of the targets, read after all positions."""
@@ -157,11 +156,8 @@ def freeze_offsets(
     """
     sources = [source for pair in pairs for source in pair.sources]
     wanted = {
-        (_key(source.log), level)
+        (_key(source.log), bool(mirrors[source.flow].read_committed))
         for source in sources
-        for level in (False, True)
-        # Both, where it is not known how the mirror reads.
-        if mirrors[source.flow].read_committed in {None, level}
     }
     source_ends = _read_ends(wanted, sites)
     starts = _read_starts({key for key, _ in wanted}, sites)

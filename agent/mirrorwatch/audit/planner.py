@@ -13,19 +13,18 @@ from ..domain.audit.by_topic import plan_topic_night, plan_topic_window
 from ..domain.audit.facts import (
     FlowTopics,
     Log,
+    Lookup,
     PairedLogs,
-    PlanSteps,
     Retention,
     SourceLog,
     pair_partitions,
-    run_batched,
+    plan_batched,
 )
 from ..domain.audit.nightly import NightlyInputs, plan_night
 from ..domain.audit.plan import (
     AuditedEnd,
     AuditedEnds,
     AuditSpan,
-    CopyProfile,
     FilteredTopic,
     PartitionPair,
     Plan,
@@ -49,10 +48,15 @@ from .offsets import (
     freeze_offsets,
 )
 
-__all__ = ["AuditedTopics", "freeze", "join_offsets", "recheck", "renew"]
+__all__ = ["AuditedTopics", "freeze", "join_offsets", "recheck"]
 
 
 GONE = "deleted at the source since the last audit"
+
+UNKNOWN_LEVEL = (
+    "whether the mirror copies aborted records is not known, or was changed: "
+    "set mirror.isolation_level to the isolation.level of its consumer"
+)
 
 NOTHING_ASKED = (
     "There is nothing to compare: the source has no topic that is carried and "
@@ -121,6 +125,17 @@ def find_topics(
         topics,
         request.wants,
     )
+    registries = {
+        (alias, cluster.schema_registry.topic or "_schemas")
+        for alias, cluster in config.clusters.items()
+        if cluster.schema_registry is not None
+    }
+    pairs = [
+        replace(pair, copies=replace(pair.copies, registry=True))
+        if registries & {*_topics_of(pair)}
+        else pair
+        for pair in pairs
+    ]
     found = AuditedTopics(
         pairs=[pair for pair in pairs if pair.sources],
         surplus=[pair for pair in pairs if not pair.sources],
@@ -142,6 +157,7 @@ def find_topics(
             seen=seen,
             sites=sites,
         )
+    _drop_unknown_levels(mirrors, found)
     _drop_hidden(sites, found)
     _read_configs(sites, found)
     return found
@@ -193,6 +209,23 @@ def _note_unseen(
         if request.wants(flow.name, topic):
             found.gone.append((flow.name, topic))
             found.unverifiable.append(_whole(flow.name, topic, GONE))
+
+
+def _drop_unknown_levels(
+    mirrors: Mapping[str, MirrorReader], found: AuditedTopics
+) -> None:
+    """Drop pairs of which it is not known which source records are due."""
+    unknown = {
+        name
+        for name, mirror in mirrors.items()
+        if mirror.read_committed is None
+    }
+    dropped = [p for p in found.pairs if {s.flow for s in p.sources} & unknown]
+    found.pairs = [p for p in found.pairs if p not in dropped]
+    found.unverifiable += [
+        _whole(flow, topic, UNKNOWN_LEVEL)
+        for flow, topic in dict.fromkeys((p.flow, p.topic) for p in dropped)
+    ]
 
 
 def _drop_hidden(sites: AuditedSites, found: AuditedTopics) -> None:
@@ -348,7 +381,7 @@ class _Joining:
                 return None
         sources = []
         for source in pair.sources:
-            joined = self._source(source, target, pair.copies)
+            joined = self._source(source, target)
             if joined is None:
                 return None
             sources.append(joined)
@@ -390,7 +423,7 @@ class _Joining:
                 yield _gap(pair, reason)
 
     def _source(
-        self, source: SourceLog, target: Log | None, copies: CopyProfile
+        self, source: SourceLog, target: Log | None
     ) -> SourceLog | None:
         mirror = self._mirrors[source.flow]
         topic_partition = source.log.topic_partition
@@ -398,9 +431,7 @@ class _Joining:
         level = (key, bool(mirror.read_committed))
         end = self._offsets.sources.get(level)
         later = self._offsets.later.get(level)
-        # Where partitions are not kept, a cut need not be at the same record:
-        # what the target has more is looked for behind it.
-        log = self._log(source.log, end if copies.partitions else later)
+        log = self._log(source.log, end)
         if log is None or later is None:
             return None
         position = mirror.position(topic_partition)
@@ -421,11 +452,7 @@ class _Joining:
             steady=later == end,
             position=position,
             syncs=syncs,
-            read_committed=mirror.read_committed,
-            # Read last: what is below was committed or aborted before.
-            decided=None
-            if mirror.read_committed is not None
-            else self._offsets.later.get((key, True), 0),
+            read_committed=level[1],
             later_end=later,
         )
 
@@ -535,9 +562,7 @@ def freeze(
         )
         pairs, gaps = join_offsets(topics, offsets, mirrors, known)
         plan = _rules(config.audit or AuditConfig(), request, ends, now)
-        planned = run_batched(
-            [plan(parts) for parts in _together(pairs)], Answers(sites)
-        )
+        planned = plan_batched([*_together(pairs)], plan, Answers(sites))
         outcomes = [outcome for found in planned for outcome in found]
     frozen = tuple(o.pair for o in outcomes if o.pair is not None)
     return Plan(
@@ -570,12 +595,8 @@ def _together(
         else:
             topics.setdefault(_target_of(pair), []).append(pair)
     for parts in topics.values():
-        if not any(part.sources for part in parts):
-            continue
-        if any(part.target is not None for part in parts):
+        if any(part.sources for part in parts):
             yield tuple(parts)
-        else:
-            yield from ((part,) for part in parts)
 
 
 def _filtered(
@@ -599,129 +620,39 @@ def _concerned(config: Config, request: Request) -> Iterable[FlowConfig]:
     return [flow for flow in config.audited_flows if flow.target in targets]
 
 
-_Rules = Callable[[tuple[PairedLogs, ...]], PlanSteps[list[PlanningOutcome]]]
+_Rules = Callable[[Lookup, tuple[PairedLogs, ...]], list[PlanningOutcome]]
 
 
 def _rules(
     audit: AuditConfig, request: Request, ends: AuditedEnds, now: datetime
 ) -> _Rules:
     """Return what works out what is compared of a pair, or of a topic."""
-    if request.window is not None:
-        adhoc = AdHoc(now=now, window=request.window, slack=audit.slack)
-        return _choose(
-            lambda pair: plan_window(pair, adhoc),
-            lambda parts: plan_topic_window(parts, adhoc),
-        )
     night = NightlyInputs(
         now=now,
         settle=audit.settle,
         slack=audit.slack,
         ends=ends.by_partition(),
     )
-    return _choose(
-        lambda pair: plan_night(pair, night),
-        lambda parts: plan_topic_night(parts, night),
-    )
 
+    def of_night(
+        look: Lookup, parts: tuple[PairedLogs, ...]
+    ) -> list[PlanningOutcome]:
+        if parts[0].copies.partitions:
+            return [plan_night(look, parts[0], night)]
+        return plan_topic_night(look, parts, night)
 
-def _choose(
-    of_pair: Callable[[PairedLogs], PlanSteps[PlanningOutcome]],
-    of_topic: _Rules,
-) -> _Rules:
-    def alone(pair: PairedLogs) -> PlanSteps[list[PlanningOutcome]]:
-        return [(yield from of_pair(pair))]
+    if request.window is None:
+        return of_night
+    adhoc = AdHoc(now=now, window=request.window, slack=audit.slack)
 
-    def plan(
-        parts: tuple[PairedLogs, ...],
-    ) -> PlanSteps[list[PlanningOutcome]]:
-        first = parts[0]
-        if first.copies.partitions or all(p.target is None for p in parts):
-            return alone(first)
-        return of_topic(parts)
+    def of_window(
+        look: Lookup, parts: tuple[PairedLogs, ...]
+    ) -> list[PlanningOutcome]:
+        if parts[0].copies.partitions:
+            return [plan_window(look, parts[0], adhoc)]
+        return plan_topic_window(look, parts, adhoc)
 
-    return plan
-
-
-def renew(config: Config, plan: Plan) -> Plan:
-    """Read the ends of compacted topics again, before they are compared.
-
-    Raises
-    ------
-    SourceError
-        Raised if a cluster cannot be asked.
-
-    Notes
-    -----
-    A night may be compared hours after it was frozen. What one side has
-    removed since, it removed for a newer record of the key, which may be
-    behind the end that was frozen: only who sees that one knows why. Where it
-    is not known how the mirror reads, it is not known either which of the
-    newer records count: there the ends stay.
-    """
-    pairs = [pair for pair in plan.pairs if _is_renewed(pair)]
-    if not pairs:
-        return plan
-    wanted: dict[tuple[str, bool], set[TopicPartition]] = {}
-    for pair in pairs:
-        wanted.setdefault((pair.cluster, True), set()).add(
-            (pair.target_topic, pair.partition)
-        )
-        for source in pair.sources:
-            level = (source.cluster, bool(source.read_committed))
-            wanted.setdefault(level, set()).add(
-                (source.topic, source.partition)
-            )
-    with AuditedSites(config) as sites:
-        ends = {
-            (alias, committed): sites[alias].ends(
-                partitions, read_committed=committed
-            )
-            for (alias, committed), partitions in sorted(wanted.items())
-        }
-
-    def until_now(
-        span: AuditSpan, level: tuple[str, bool], partition: TopicPartition
-    ) -> AuditSpan:
-        # Where a partition has no leader the end stays.
-        end = ends[level].get(partition, span.end)
-        return AuditSpan(span.start, max(span.end, end))
-
-    def renewed(pair: PartitionPair) -> PartitionPair:
-        return replace(
-            pair,
-            retained=until_now(
-                pair.retained,
-                (pair.cluster, True),
-                (pair.target_topic, pair.partition),
-            ),
-            sources=tuple(
-                replace(
-                    source,
-                    retained=until_now(
-                        source.retained,
-                        (source.cluster, bool(source.read_committed)),
-                        (source.topic, source.partition),
-                    ),
-                )
-                for source in pair.sources
-            ),
-        )
-
-    return replace(
-        plan,
-        pairs=tuple(
-            renewed(pair) if _is_renewed(pair) else pair for pair in plan.pairs
-        ),
-    )
-
-
-def _is_renewed(pair: PartitionPair) -> bool:
-    return (
-        pair.compacted
-        # There was no target.
-        and bool(pair.topic_id)
-        and all(source.read_committed is not None for source in pair.sources)
-    )
+    return of_window
 
 
 EXPIRED = "expired at the {side} during the audit"

@@ -1,20 +1,14 @@
-"""Writes records that the target lacks once more."""
+"""Writes source records once more that an audit found dropped."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from hashlib import blake2b
 from typing import Literal
 
 from ..config import Config, FlowConfig
-from ..domain.audit.plan import CopyProfile
-from ..domain.audit.repair import (
-    RepairDiary,
-    RepairRange,
-    TargetEnds,
-    WrittenRange,
-)
+from ..domain.audit.result import AuditFinding, AuditResult
 from ..domain.cluster_view import TopicPartition
 from ..domain.offsets import OffsetRange
 from ..domain.topics import Selection
@@ -23,44 +17,35 @@ from ..kafka.offsets import read_ends, read_starts
 from ..kafka.reader import read_range, to_time
 from ..kafka.topic_configs import read_configs
 from ..kafka.writer import CopiedRecord, RecordWriter
+from .planner import APPENDED
 
 __all__ = ["Repaired", "Repairer"]
 
 
-Outcome = Literal["written", "there", "late", "to write", "refused"]
+MOST_AT_ONCE = 1000
+"""Offsets whose records are held in memory: of the largest ones that brokers
+take by default, 1 GB."""
 
+ROUNDED = timedelta(seconds=1)
+"""More than what is lost of a timestamp that a finding tells."""
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Repaired:
-    """What became of one range."""
-
-    offsets: RepairRange
-    outcome: Outcome
-    """`there` where an earlier repair has written it, `late` where the mirror
-    has since the audit; `to write` if nothing was to be changed."""
-
-    reason: str = ""
-    """Why it was refused, or only written in part."""
-
-    topic: str = ""
-
+ELSEWHERE = "Write it to a topic of its own with --to-topic"
 
 MERGED = "several source topics feed the target's: its source is not known"
 
 COMPACTED = (
     "the topic is compacted: an older value would replace a newer one of its "
-    "key. Write it to a topic of its own with --to-topic"
-)
-
-ANYWHERE = (
-    "the mirror does not keep partitions: which one lacks the record is not "
-    "known. Write it to a topic of its own with --to-topic"
+    f"key. {ELSEWHERE}"
 )
 
 IN_PLACE = (
     "the mirror keeps offsets, and a record that is written at the log end "
-    "would take the offset of another. Write it to a topic of its own with "
-    "--to-topic"
+    f"would take the offset of another. {ELSEWHERE}"
+)
+
+UNTIMED = (
+    "copies have timestamps of the target's own, by which nothing shows "
+    f"whether a record is there by now. {ELSEWHERE}"
 )
 
 MISSING = "{topic} does not exist at {cluster}, or may not be seen"
@@ -80,19 +65,35 @@ OTHERS = (
 
 NOT_KNOWN = (
     "it is not known up to where the audit looked for copies, for its plan is "
-    "not in the folder of the run: they may have come since. Write it to a "
-    "topic of its own with --to-topic"
+    f"not in the folder of the run: they may have come since. {ELSEWHERE}"
 )
-
-LEFT_OUT = "{count} of {all} left out, which the target has since the audit"
 
 PREFIX = "mirrorwatch.source."
 """Headers of records in a topic of their own: where each is from."""
 
 
-_Place = tuple[str, str, int]
+Outcome = Literal["written", "to write", "there", "refused"]
 
-_Times = tuple[datetime | None, datetime | None]
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Repaired:
+    """What became of one range of source offsets."""
+
+    topic: str
+    partition: int
+    offsets: OffsetRange
+    outcome: Outcome
+    """`there` if the target has all of it by now."""
+
+    to: str
+    records: int = 0
+    """How many were written, or would be."""
+
+    reason: str = ""
+
+
+class _RefusedError(Exception):
+    """Raised with the reason if a range is not written."""
 
 
 class Repairer:
@@ -106,23 +107,16 @@ class Repairer:
         A topic of the target cluster; `None` for the topics that lack the
         records.
     looked_to
-        Up to where the audit looked for copies.
-    diary
-        What was written before.
-    save
-        Keeps the diary.
+        Up to where the audit looked for copies, by cluster, topic and
+        partition of the target.
 
     Notes
     -----
     A record goes to the topic that lacks it as it is, for one with another
     header would be an altered copy. In a topic of its own it has headers that
-    name its source. What is about to be written is noted first, with the end
-    of the partition: after a kill, what stands behind that end is not
-    written again.
-
-    A topic that lacks records is read from where the audit stopped looking:
-    what the mirror has copied since is not written a second time. Records are
-    told by all that a copy has, so not where it has a timestamp of its own.
+    name its source. What the target has by now is not written: that is read
+    from where the audit stopped looking, or from the begin of a topic of its
+    own. Of equal records each copy stands for one.
     """
 
     def __init__(
@@ -130,247 +124,182 @@ class Repairer:
         config: Config,
         *,
         to_topic: str | None,
-        looked_to: TargetEnds,
-        diary: RepairDiary,
-        save: Callable[[RepairDiary], None],
+        looked_to: Mapping[tuple[str, str, int], int],
     ) -> None:
         self._config = config
         self._to_topic = to_topic
         self._looked_to = looked_to
-        self._copies: dict[_Place, Counter[bytes]] = {}
-        # One range for each stretch of time, of which there are few.
-        self._times: dict[_Place, dict[_Times, RepairRange]] = {}
-        self._diary = diary
-        self._save = save
+        self._dropped: list[AuditFinding] = []
+        self._there: dict[tuple[str, TopicPartition], Counter[bytes]] = {}
 
     def repair(
-        self, ranges: Iterable[RepairRange], *, dry_run: bool
+        self, result: AuditResult, *, dry_run: bool
     ) -> Iterator[Repaired]:
-        """Write ranges, or say what would be written.
+        """Write what was dropped, or say what would be written. An altered
+        record is not written: it would stand beside the altered one.
 
         Raises
         ------
         SourceError
             Raised if a cluster cannot be asked, or does not take a record.
         """
-        flows = {flow.name: flow for flow in self._config.flows}
-        ranges = tuple(ranges)
-        for each in ranges:
-            of_place = self._times.setdefault(_place_of(each), {})
-            of_place.setdefault((each.start, each.end), each)
-        for each in ranges:
-            flow = flows.get(each.flow)
-            if flow is None:
-                yield Repaired(
-                    offsets=each,
-                    outcome="refused",
-                    reason=f"no flow {each.flow} is configured",
-                )
-                continue
-            yield self._one(flow, each, dry_run=dry_run)
+        self._dropped = [f for f in result.errors if f.kind == "dropped"]
+        for finding in self._dropped:
+            for first, last in finding.source_offsets:
+                for start in range(first, last + 1, MOST_AT_ONCE):
+                    offsets = OffsetRange(
+                        start, min(last + 1, start + MOST_AT_ONCE)
+                    )
+                    yield self._one(finding, offsets, dry_run=dry_run)
 
     def _one(
-        self, flow: FlowConfig, each: RepairRange, *, dry_run: bool
+        self, finding: AuditFinding, offsets: OffsetRange, *, dry_run: bool
     ) -> Repaired:
-        remote = str(flow.topic_naming.remote(each.topic))
-        topic = self._to_topic or remote
-        found = Repaired(offsets=each, outcome="there", topic=topic)
-        before = next(
-            (
-                w
-                for w in self._diary.written
-                if w.offsets == each and w.topic == topic
-            ),
-            None,
+        found = Repaired(
+            topic=finding.topic,
+            partition=finding.partition,
+            offsets=offsets,
+            outcome="there",
+            to=self._to_topic or "",
         )
-        if before is not None and before.done:
-            return found
-        target = self._cluster(flow.target)
-        place, reason = self._place(flow, target, topic, each)
-        records: Sequence[CopiedRecord] = ()
-        if place is not None:
-            records, reason = self._dropped(flow, each)
-        if place is None or reason:
-            return replace(found, outcome="refused", reason=reason)
-        end = read_ends(target, [place]).get(place)
-        if end is None:
-            reason = MISSING.format(topic=topic, cluster=flow.target)
-            return replace(found, outcome="refused", reason=reason)
-        copies = self._copies_of(flow, each, place, end)
-        if copies is None:
-            return replace(found, outcome="refused", reason=NOT_KNOWN)
-        left = _left(records, copies, flow.copies)
-        if not left and before is None:
-            found = replace(found, outcome="late")
-        elif 0 < len(left) < len(each):
-            count = len(each) - len(left)
-            reason = LEFT_OUT.format(count=count, all=len(each))
+        try:
+            flow = self._flow(finding)
+            place = self._place(flow, finding)
+            left = self._lacking(
+                flow, place, self._records(flow, finding, offsets)
+            )
+        except _RefusedError as e:
+            return replace(found, outcome="refused", reason=str(e))
+        if left and not dry_run:
+            target = flow.target
+            writer = RecordWriter(self._properties(target), target)
+            writer.write(*place, left)
         if left:
-            found = replace(
-                found,
-                outcome="to write" if dry_run else "written",
-                reason=reason,
-            )
-        if not dry_run:
-            begun = before or WrittenRange(
-                offsets=each, topic=topic, partition=place[1], begun_at=end
-            )
-            self._write(flow, begun, left, end)
-        return found
+            outcome: Outcome = "to write" if dry_run else "written"
+            found = replace(found, outcome=outcome, records=len(left))
+        return replace(found, to=place[0])
 
-    def _dropped(
-        self, flow: FlowConfig, each: RepairRange
-    ) -> tuple[Sequence[CopiedRecord], str]:
-        """Return the records of a range, or why they are not written."""
-        reason = self._why_not_read(self._cluster(flow.source), each)
-        if reason:
-            return (), reason
-        records = self._records(flow, each)
-        return records, _why_not_written(records, each)
-
-    def _write(
-        self,
-        flow: FlowConfig,
-        begun: WrittenRange,
-        records: Sequence[CopiedRecord],
-        end: int,
-    ) -> None:
-        """Write what is left of a range, and note it before and after."""
-        self._note(begun)
-        place = begun.topic, begun.partition
-        there = Counter[CopiedRecord]()
-        if self._to_topic is not None:
-            there.update(self._read(flow, place, begun.begun_at, end))
-        writer = RecordWriter(self._properties(flow.target), flow.target)
-        writer.write(*place, records, there)
-        self._note(replace(begun, done=True))
-
-    def _copies_of(
-        self,
-        flow: FlowConfig,
-        wanted: RepairRange,
-        place: TopicPartition,
-        end: int,
-    ) -> Counter[bytes] | None:
-        """Return what a partition has had since the audit of its dropped
-        records; `None` if it is not known since where that is. A topic of
-        their own is no mirror's.
-        """
-        if self._to_topic is not None:
-            return Counter()
-        key = flow.target, *place
-        looked_to = self._looked_to.get(key)
-        if looked_to is None or key in self._copies:
-            return self._copies.get(key)
-        times = self._times[_place_of(wanted)].values()
-        start = read_starts(self._cluster(flow.target), [place]).get(place, 0)
-        found = Counter(
-            _fingerprint(record, flow.copies)
-            for record in self._read(flow, place, max(start, looked_to), end)
-            if (at := to_time(record.timestamp)) is not None
-            and any(each.may_hold(at) for each in times)
-        )
-        # Of equal records one may be written already, and another not.
-        source = self._cluster(flow.source)
-        for done in self._diary.written if found else ():
-            if (
-                done.done
-                and done.topic == place[0]
-                and _place_of(done.offsets) == _place_of(wanted)
-                and not self._why_not_read(source, done.offsets)
-            ):
-                _left(self._records(flow, done.offsets), found, flow.copies)
-        self._copies[key] = found
-        return found
-
-    def _read(
-        self, flow: FlowConfig, place: TopicPartition, first: int, end: int
-    ) -> Iterator[CopiedRecord]:
-        for message in read_range(
-            self._properties(flow.target),
-            cluster=flow.target,
-            partition=place,
-            offsets=OffsetRange(first, max(first, end)),
-            # A copy that was aborted is none; we abort nothing.
-            read_committed=self._to_topic is None,
-        ):
-            yield CopiedRecord.of(message)
+    def _flow(self, finding: AuditFinding) -> FlowConfig:
+        for flow in self._config.flows:
+            if flow.name == finding.flow:
+                return flow
+        raise _RefusedError(f"no flow {finding.flow} is configured")
 
     def _place(
-        self,
-        flow: FlowConfig,
-        target: Cluster,
-        topic: str,
-        each: RepairRange,
-    ) -> tuple[TopicPartition | None, str]:
-        """Return where a range goes to, or why not."""
-        if Selection(include=flow.topics.merged).matches(each.topic):
-            return None, MERGED
-        copies = flow.copies
-        if self._to_topic is None and (
-            copies.offsets or not copies.partitions
-        ):
-            return None, IN_PLACE if copies.offsets else ANYWHERE
+        self, flow: FlowConfig, finding: AuditFinding
+    ) -> TopicPartition:
+        """Return where the records of a finding go to."""
+        if Selection(include=flow.topics.merged).matches(finding.topic):
+            raise _RefusedError(MERGED)
+        topic = self._to_topic or str(flow.topic_naming.remote(finding.topic))
+        target = self._cluster(flow.target)
         facts = describe_topics(target, [topic]).get(topic)
         if facts is None:
-            return None, MISSING.format(topic=topic, cluster=flow.target)
+            missing = MISSING.format(topic=topic, cluster=flow.target)
+            raise _RefusedError(missing)
         if self._to_topic is not None:
-            return (topic, each.partition % facts.partitions), ""
-        configs, _ = read_configs(target, [topic])
+            return topic, finding.partition % facts.partitions
+        if flow.copies.offsets:
+            raise _RefusedError(IN_PLACE)
+        configs = read_configs(target, [topic])[0].get(topic)
         # Where it may not be known, it may be.
-        if topic not in configs or configs[topic].compacted:
-            return None, COMPACTED
-        return (topic, each.partition), ""
-
-    def _why_not_read(self, source: Cluster, each: RepairRange) -> str:
-        place = (each.topic, each.partition)
-        start = read_starts(source, [place]).get(place)
-        if start is None:
-            return MISSING.format(topic=each.topic, cluster=source.alias)
-        return EXPIRED.format(start=start) if start > each.first else ""
+        if configs is None or configs.compacted:
+            raise _RefusedError(COMPACTED)
+        if not flow.copies.timestamps or configs.timestamp_type == APPENDED:
+            raise _RefusedError(UNTIMED)
+        if (flow.target, topic, finding.partition) not in self._looked_to:
+            raise _RefusedError(NOT_KNOWN)
+        return topic, finding.partition
 
     def _records(
-        self, flow: FlowConfig, each: RepairRange
+        self, flow: FlowConfig, finding: AuditFinding, offsets: OffsetRange
     ) -> Sequence[CopiedRecord]:
+        """Return the records of a range of the source."""
+        place = finding.topic, finding.partition
+        start = read_starts(self._cluster(flow.source), [place]).get(place)
+        if start is None:
+            missing = MISSING.format(topic=finding.topic, cluster=flow.source)
+            raise _RefusedError(missing)
+        if start > offsets.first:
+            raise _RefusedError(EXPIRED.format(start=start))
         messages = read_range(
             self._properties(flow.source),
             cluster=flow.source,
-            partition=(each.topic, each.partition),
-            offsets=OffsetRange(each.first, each.last + 1),
+            partition=place,
+            offsets=offsets,
         )
+        found = [(m.offset(), CopiedRecord.of(m)) for m in messages]
+        if len(found) != len(offsets):
+            cut = CUT.format(found=len(found), wanted=len(offsets))
+            raise _RefusedError(cut)
+        for _, record in found:
+            at = to_time(record.timestamp)
+            # Kafka's library takes 0 for the time of writing.
+            if at is None or record.timestamp <= 0:
+                raise _RefusedError(NO_TIME)
+            if not _is_of(finding, at):
+                raise _RefusedError(OTHERS)
+        if self._to_topic is None:
+            return [record for _, record in found]
         return [
-            self._marked(
-                flow, each, message.offset() or 0, CopiedRecord.of(message)
-            )
-            for message in messages
+            _marked(record, flow, finding, offset) for offset, record in found
         ]
 
-    def _marked(
+    def _lacking(
         self,
         flow: FlowConfig,
-        each: RepairRange,
-        offset: int,
-        record: CopiedRecord,
-    ) -> CopiedRecord:
-        if self._to_topic is None:
-            return record
-        source = {
-            "cluster": flow.source,
-            "topic": each.topic,
-            "partition": str(each.partition),
-            "offset": str(offset),
-        }
-        marks = tuple((PREFIX + k, v.encode()) for k, v in source.items())
-        return replace(record, headers=(*record.headers, *marks))
+        place: TopicPartition,
+        records: Sequence[CopiedRecord],
+    ) -> Sequence[CopiedRecord]:
+        """Return the records that a partition of the target does not have."""
+        key = flow.target, place
+        if key not in self._there:
+            target = self._cluster(flow.target)
+            start = read_starts(target, [place]).get(place, 0)
+            end = read_ends(target, [place]).get(place)
+            if end is None:
+                missing = MISSING.format(topic=place[0], cluster=flow.target)
+                raise _RefusedError(missing)
+            start = max(start, self._looked_to.get((flow.target, *place), 0))
+            if self._to_topic is not None:
+                start = 0
+            messages = read_range(
+                self._properties(flow.target),
+                cluster=flow.target,
+                partition=place,
+                offsets=OffsetRange(start, max(start, end)),
+                read_committed=True,
+            )
+            copies = map(CopiedRecord.of, messages)
+            self._there[key] = Counter(
+                self._fingerprint(copy, flow)
+                for copy in copies
+                if self._to_topic is not None or self._may_be_wanted(copy)
+            )
+        there, lacking = self._there[key], []
+        for record in records:
+            name = self._fingerprint(record, flow)
+            if there[name]:
+                there[name] -= 1
+            else:
+                lacking.append(record)
+        return lacking
 
-    def _note(self, written: WrittenRange) -> None:
-        others = tuple(
-            w
-            for w in self._diary.written
-            if (w.offsets, w.topic) != (written.offsets, written.topic)
-        )
-        self._diary = RepairDiary(written=(*others, written))
-        self._save(self._diary)
+    def _may_be_wanted(self, copy: CopiedRecord) -> bool:
+        at = to_time(copy.timestamp)
+        return at is not None and any(_is_of(f, at) for f in self._dropped)
+
+    def _fingerprint(self, record: CopiedRecord, flow: FlowConfig) -> bytes:
+        """Return what a record and its copy have in common, in few bytes."""
+        copies = flow.copies
+        value = record.value if copies.tombstones else record.value or None
+        headers = [
+            h for h in record.headers if h[0] not in copies.added_headers
+        ]
+        content: object = (record.key, value, headers, record.timestamp)
+        if self._to_topic is not None:
+            content = [h for h in headers if h[0].startswith(PREFIX)]
+        return blake2b(repr(content).encode(), digest_size=16).digest()
 
     def _properties(self, alias: str) -> dict[str, str]:
         return dict(self._config.clusters[alias].kafka)
@@ -379,41 +308,22 @@ class Repairer:
         return Cluster(alias, self._properties(alias))
 
 
-def _why_not_written(
-    records: Sequence[CopiedRecord], wanted: RepairRange
-) -> str:
-    if len(records) != len(wanted):
-        return CUT.format(found=len(records), wanted=len(wanted))
-    times = [to_time(record.timestamp) for record in records]
-    if any(time is not None and not wanted.may_hold(time) for time in times):
-        return OTHERS
-    # Kafka's library takes 0 for the time of writing.
-    return NO_TIME if any(r.timestamp <= 0 for r in records) else ""
+def _is_of(finding: AuditFinding, at: datetime) -> bool:
+    after = finding.start is None or at >= finding.start - ROUNDED
+    return after and (finding.end is None or at <= finding.end + ROUNDED)
 
 
-def _place_of(each: RepairRange) -> _Place:
-    return each.flow, each.topic, each.partition
-
-
-def _left(
-    records: Sequence[CopiedRecord],
-    there: Counter[bytes],
-    copies: CopyProfile,
-) -> list[CopiedRecord]:
-    """Return records that are not there; each copy stands for one."""
-    left = []
-    for record in records:
-        name = _fingerprint(record, copies)
-        if there[name] > 0:
-            there[name] -= 1
-        else:
-            left.append(record)
-    return left
-
-
-def _fingerprint(record: CopiedRecord, copies: CopyProfile) -> bytes:
-    """Return what a record and its copy have in common, in few bytes."""
-    value = record.value if copies.tombstones else record.value or None
-    headers = [h for h in record.headers if h[0] not in copies.added_headers]
-    content = repr((record.key, value, headers, record.timestamp))
-    return blake2b(content.encode(), digest_size=16).digest()
+def _marked(
+    record: CopiedRecord,
+    flow: FlowConfig,
+    finding: AuditFinding,
+    offset: int | None,
+) -> CopiedRecord:
+    source = {
+        "cluster": flow.source,
+        "topic": finding.topic,
+        "partition": str(finding.partition),
+        "offset": str(offset),
+    }
+    marks = tuple((PREFIX + k, v.encode()) for k, v in source.items())
+    return replace(record, headers=(*record.headers, *marks))

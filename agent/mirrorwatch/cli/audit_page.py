@@ -205,7 +205,6 @@ def _stated(stated: Iterable[Stated]) -> Iterable[str]:
         "carried": "left to the next night",
         "compacted": "removed by compaction",
         "expired": "expired",
-        "aborted": "of aborted transactions",
     }
     for kind, count in sorted(sums.items()):
         yield f"{counted(count, 'record')} {words.get(kind, kind)}"

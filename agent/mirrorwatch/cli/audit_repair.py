@@ -8,12 +8,10 @@ from rich.text import Text
 
 from ..audit.repair import Repaired, Repairer
 from ..config import Config
-from ..domain.audit.repair import ranges_to_repair
 from ..domain.report import counted
 from ..exceptions import AuditError
 from ..log import configure_logging
-from ..state.audits import local_path, read_named
-from ..state.repairs import opened_diary, read_target_ends
+from ..state.audits import local_path, read_named, read_target_ends
 from .audit_options import EXIT_UNHEALTHY, out_option
 from .options import config_option
 
@@ -70,8 +68,8 @@ def repair(
     folder = local_path(url)
     if folder is None:
         raise AuditError(
-            f"What was repaired is kept beside the results, and {url} is not "
-            "on this machine: mount it, or copy the run, and name it by --out"
+            f"{url} is not on this machine: mount it, or copy the run and "
+            "latest.json, and name the copy by --out"
         )
     audits = read_named(folder, run)
     if not audits:
@@ -84,21 +82,17 @@ def repair(
     unnamed = 0
     for audit in audits:
         result = audit.result
-        ranges = list(ranges_to_repair(result))
         console.print(Text(f"{result.id}", style="bold"))
-        with opened_diary(folder, result.id) as (diary, save):
-            repairer = Repairer(
-                config,
-                to_topic=to_topic,
-                looked_to=read_target_ends(folder, result.id),
-                diary=diary,
-                save=save,
-            )
-            for found in repairer.repair(ranges, dry_run=dry_run):
-                done[found.outcome] += len(found.offsets)
-                console.print(_line(found), soft_wrap=True)
-        dropped = sum(f.count for f in result.errors if f.kind == "dropped")
-        unnamed += dropped - sum(map(len, ranges))
+        repairer = Repairer(
+            config,
+            to_topic=to_topic,
+            looked_to=read_target_ends(folder, result.id),
+        )
+        for found in repairer.repair(result, dry_run=dry_run):
+            done[found.outcome] += len(found.offsets)
+            console.print(_line(found), soft_wrap=True)
+        unnamed += sum(f.count for f in result.errors if f.kind == "dropped")
+    unnamed -= done.total()
     if unnamed:
         console.print(
             f"{counted(unnamed, 'record')} more: audit the window again "
@@ -109,19 +103,14 @@ def repair(
 
 
 def _line(found: Repaired) -> Text:
-    at = found.offsets
-    words = {
-        "written": "written to",
-        "there": "written before to",
-        "late": "came late to",
-        "to write": "would be written to",
+    first, last = found.offsets.first, found.offsets.end - 1
+    said = {
+        "written": f"{counted(found.records, 'record')} written to",
+        "to write": f"{counted(found.records, 'record')} would be written to",
+        "there": "there by now in",
         "refused": "not written to",
-    }
-    line = (
-        f"  {at.topic}[{at.partition}] {at.first} to {at.last}: "
-        f"{counted(len(at), 'record')} {words[found.outcome]} {found.topic}"
-    )
-    if found.reason:
-        line += f": {found.reason}"
+    }[found.outcome]
+    line = f"  {found.topic}[{found.partition}] {first} to {last}: {said} "
+    line += found.to + (f": {found.reason}" if found.reason else "")
     style = "bold red" if found.outcome == "refused" else ""
     return Text(line, style=style)

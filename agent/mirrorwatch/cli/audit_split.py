@@ -1,7 +1,6 @@
 """`mirrorwatch audit` where each site sums up its own side."""
 
 import json
-from datetime import datetime
 from pathlib import Path
 from typing import cast
 
@@ -17,24 +16,18 @@ from .audit_options import (
     NightName,
     as_request,
     flow_option,
-    from_option,
     html_option,
     master_option,
     night_option,
     out_option,
     report_page,
     spark_job,
-    to_option,
     topics_option,
 )
 from .audit_page import print_crossing, print_frozen, print_result
 from .options import config_option
 
 __all__ = ["compare", "digest", "freeze"]
-
-
-LEVELS = ("read_uncommitted", "read_committed")
-"""Kafka's own default first, which is MirrorMaker 2's too."""
 
 
 @click.command(
@@ -77,7 +70,7 @@ def freeze(
 
 @click.command(
     epilog="Example: mirrorwatch audit digest --config config.yaml --side "
-    "source --from 2026-11-20T00:00Z --to 2026-11-21T00:00Z --out digest"
+    "source --plan plan --out digest-source"
 )
 @config_option
 @click.option(
@@ -88,19 +81,9 @@ def freeze(
 )
 @click.option(
     "--plan",
+    required=True,
     metavar="URL",
-    help="Folder that `freeze` made: its ranges, in place of a window.",
-)
-@from_option
-@to_option
-@flow_option
-@topics_option
-@click.option(
-    "--isolation",
-    type=click.Choice(LEVELS),
-    help="How the mirror's consumer reads the source (isolation.level), "
-    "read_uncommitted by default; a plan knows it. Of the target, only "
-    "committed records are read.",
+    help="Folder that `freeze` made.",
 )
 @click.option(
     "--out",
@@ -113,42 +96,20 @@ def digest(
     config: Config,
     *,
     side: str,
-    plan: str | None,
-    start: datetime | None,
-    end: datetime | None,
-    flow: str | None,
-    topics: str | None,
-    isolation: str | None,
+    plan: str,
     out: str,
     master: str | None,
 ) -> None:
-    """Sum up one side, on its own site.
+    """Sum up one side of a frozen night, on its own site.
 
     Only the clusters of that side are asked. What is written is some bytes
     for each partition and bucket of time; take it to where `compare` runs.
     """
-    request = as_request(
-        config, start=start, end=end, flow=flow, topics=topics
-    )
-    if plan is None and request.window is None:
-        raise click.UsageError("--plan, or --from and --to, are needed")
-    if plan is not None and any((start, flow, topics, isolation)):
-        raise click.UsageError(
-            "--plan says what is read: leave the other options out"
-        )
     configure_logging(json=False, level="warning")
     job = spark_job()
     console = Console(stderr=True, highlight=False)
     with job.opened(config, master=master, console=console) as audits:
-        if plan is not None:
-            crossing = audits.digest_plan(cast("Side", side), plan, out)
-        else:
-            crossing = audits.digest(
-                cast("Side", side),
-                request,
-                out,
-                read_committed=isolation == "read_committed",
-            )
+        crossing = audits.digest(cast("Side", side), plan, out)
     print_crossing(crossing, Console(highlight=False))
 
 
@@ -178,8 +139,8 @@ def compare(
     """Compare the folders SOURCE and TARGET that `digest` made.
 
     Where they differ, the records of that bucket are read from both clusters,
-    so both must be reached from here. The result is that of `run`. Those of a
-    plan that `freeze` made finish its night: the next one goes on from there.
+    so both must be reached from here. The result is that of `run`. It
+    finishes the night that was frozen: the next one goes on from there.
 
     Exit status 0 if everything was verified and nothing is wrong, 3 if not.
     """

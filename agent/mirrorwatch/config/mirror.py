@@ -257,6 +257,14 @@ class MirrorConfig(Model):
     """Whether MirrorMaker writes in transactions, whose markers occupy offsets
     at the target. Default: read from MirrorMaker's configuration."""
 
+    isolation_level: Literal["read_committed", "read_uncommitted"] | None = (
+        Field(None, title="Isolation level")
+    )
+    """`isolation.level` of the mirror's consumer: `read_committed` leaves out
+    records of aborted transactions. The audit reads the source in the same
+    way. Default: read from the configuration of MirrorMaker's connectors; of
+    other kinds the audit needs it."""
+
     keeps_partitions: bool | None = Field(
         None,
         title="Kept partitions",

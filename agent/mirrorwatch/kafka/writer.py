@@ -1,6 +1,5 @@
 """Writes records again, as they were read."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -82,8 +81,7 @@ class RecordWriter:
         topic: str,
         partition: int,
         records: Iterable[CopiedRecord],
-        there: Counter[CopiedRecord],
-    ) -> int:
+    ) -> None:
         """Write records in their order, and wait until all are acknowledged.
 
         Parameters
@@ -94,26 +92,14 @@ class RecordWriter:
             Its partition.
         records
             What to write.
-        there
-            Records that an attempt before has written: left out, each once.
-
-        Returns
-        -------
-        int
-            How many were written.
 
         Raises
         ------
         SourceError
             Raised if one was not taken; some may have been.
         """
-        count = 0
         for record in records:
-            if there[record]:
-                there[record] -= 1
-                continue
             self._send(topic, partition, record)
-            count += 1
             if self._refused is not None:
                 break
         self._producer.flush(SEND_SECONDS)
@@ -125,7 +111,6 @@ class RecordWriter:
                 cluster=self._cluster,
                 right=f"WRITE on topic {topic}",
             )
-        return count
 
     def _send(self, topic: str, partition: int, record: CopiedRecord) -> None:
         while True:

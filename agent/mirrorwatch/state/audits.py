@@ -1,18 +1,16 @@
-"""Results of audits, as plain files in a local folder.
-
-The audit's own store is read and written by Spark, which a daemon has not.
-Where the folder is local, each run leaves the same as one JSON file beside it:
+"""Results of audits, as plain files in a folder.
 
 ``<out>/runs/<id>/result.json``
-    ``{"schema_version": 2, "value": {...}}``, where the value is a
-    `FinishedAudit` as `to_json` writes it. It is written last, just before
-    the store's own, which is what makes a run count.
+    ``{"schema_version": 3, "value": {...}}``, where the value is a
+    `FinishedAudit` as `to_json` writes it. It is what makes a run count.
+``<out>/runs/<id>/plan.json``
+    What the run compared, in the same form.
 ``<out>/runs/<id>/hours.json``
     `Hours` in the same form, for the report.
 ``<out>/runs/<id>/report.html``
     The report for a person.
 ``<out>/latest.json``
-    The same of the nightly run with the newest ranges. Ad hoc runs, and
+    The result of the nightly run with the newest ranges. Ad hoc runs, and
     those of named topics, never write it.
 """
 
@@ -20,11 +18,12 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
-from ..domain.audit.plan import earlier_pieces
+from ..domain.audit.plan import Plan, earlier_pieces
 from ..domain.audit.result import FinishedAudit, Hours
 from ..exceptions import AuditError
 from .documents import from_json, to_json
@@ -39,18 +38,17 @@ __all__ = [
     "read_document",
     "read_hours",
     "read_named",
+    "read_target_ends",
+    "result_files",
     "to_url",
     "to_versioned",
-    "write_audit",
-    "write_document",
-    "write_hours",
-    "write_report",
+    "write_file",
 ]
 
 
 T = TypeVar("T")
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Of everything that audits keep: documents, digests and carries. Raise it
 with each change of one of them."""
 
@@ -83,7 +81,8 @@ def from_versioned(kind: type[T], text: str, where: str) -> T:
         if version != SCHEMA_VERSION:
             raise AuditError(
                 f"{where} has version {version!r}, and this mirrorwatch reads "
-                f"version {SCHEMA_VERSION}: use the one that wrote it"
+                f"version {SCHEMA_VERSION}: use the one that wrote it, or "
+                "another folder (audit.out)"
             )
         return from_json(kind, json.dumps(document["value"]))
     # cattrs raises a group of errors, one for each field.
@@ -91,46 +90,29 @@ def from_versioned(kind: type[T], text: str, where: str) -> T:
         raise AuditError(f"{where} is not what an audit keeps there") from e
 
 
-def write_audit(folder: Path, audit: FinishedAudit) -> None:
-    """Write the files of a run, each whole or not at all.
+def result_files(
+    audit: FinishedAudit, latest: FinishedAudit | None
+) -> dict[str, str]:
+    """Return the files of a result by their names in the folder of all runs,
+    in the order in which they are written.
 
-    Raises
-    ------
-    AuditError
-        Raised if a file cannot be written or read.
+    Parameters
+    ----------
+    audit
+        What a run found.
+    latest
+        The nightly run with the newest ranges so far.
     """
-    text = to_versioned(audit)
-    result = audit.result
-    _write(folder / "runs" / result.id / "result.json", text)
-    latest = latest_audit(folder)
+    text, result = to_versioned(audit), audit.result
+    names = [f"runs/{result.id}/result.json"]
     if (
         result.nightly
         and not result.partial
         and (latest is None or latest.result.end <= result.end)
     ):
-        _write(folder / "latest.json", text)
-
-
-def write_hours(folder: Path, run: str, hours: Hours) -> None:
-    """Write what the map of a run's report shows.
-
-    Raises
-    ------
-    AuditError
-        Raised if it cannot be written.
-    """
-    _write(folder / "runs" / run / "hours.json", to_versioned(hours))
-
-
-def write_report(folder: Path, run: str, page: str) -> None:
-    """Write the report of a run, a page of HTML.
-
-    Raises
-    ------
-    AuditError
-        Raised if it cannot be written.
-    """
-    _write(folder / "runs" / run / "report.html", page)
+        # First: the next night goes on after a run that counts.
+        names.insert(0, "latest.json")
+    return dict.fromkeys(names, text)
 
 
 def latest_audit(folder: Path) -> FinishedAudit | None:
@@ -211,8 +193,31 @@ def read_audits(folder: Path) -> Iterator[FinishedAudit]:
             yield audit
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Frozen:
+    plan: Plan
+
+
+def read_target_ends(
+    folder: Path, run: str
+) -> dict[tuple[str, str, int], int]:
+    """Return up to where a run looked for copies, by cluster, topic and
+    partition of the target; nothing if that is not in its folder.
+
+    Raises
+    ------
+    AuditError
+        Raised if the file cannot be read.
+    """
+    frozen = read_document(_Frozen, folder / "runs" / run / "plan.json")
+    return {
+        (pair.cluster, pair.target_topic, pair.partition): pair.retained.end
+        for pair in (() if frozen is None else frozen.plan.pairs)
+    }
+
+
 def read_document(kind: type[T], file: Path) -> T | None:
-    """Return what `write_document` wrote; `None` if there is no file.
+    """Return what `to_versioned` made; `None` if there is no file.
 
     Raises
     ------
@@ -228,18 +233,14 @@ def read_document(kind: type[T], file: Path) -> T | None:
     return from_versioned(kind, text, str(file))
 
 
-def write_document(file: Path, value: Any) -> None:
-    """Write a dataclass of the domain, whole or not at all.
+def write_file(file: Path, text: str) -> None:
+    """Write a text, whole or not at all.
 
     Raises
     ------
     AuditError
         Raised if it cannot be written.
     """
-    _write(file, to_versioned(value))
-
-
-def _write(file: Path, text: str) -> None:
     new = file.with_name(f".{file.name}.new")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

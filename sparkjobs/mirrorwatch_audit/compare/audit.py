@@ -1,7 +1,7 @@
 """The audit of one plan."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import reduce
@@ -43,7 +43,6 @@ from ..digest.records import (
     PairName,
     Read,
     groups,
-    log_name,
     name,
     named,
     narrowed,
@@ -66,6 +65,7 @@ from ..drill.findings import (
 from ..session import translated
 from ..store.carry import WAITING, carried, carry_out, no_carry
 from ..tools import Tools
+from .by_topic import compare_topics
 from .digests import (
     DigestComparison,
     bucket_length,
@@ -121,13 +121,7 @@ class Sides:
         )
 
 
-Renew = Callable[[Plan], Plan]
-"""Returns a plan with ends of compacted topics that are of now."""
-
-
-def look_into(
-    read: Read, sides: Sides, plan: Plan, renew: Renew
-) -> DataFrame | None:
+def look_into(read: Read, sides: Sides, plan: Plan) -> DataFrame | None:
     """Return what became of records without a counterpart, if there are any.
 
     Parameters
@@ -138,8 +132,6 @@ def look_into(
         Digests of both sides.
     plan
         What the digests were made of.
-    renew
-        Reads ends of compacted topics again.
     """
     buckets = compared(sides.whole("source"), sides.whole("target"))
     buckets = buckets.transform(checkpointed)
@@ -163,7 +155,7 @@ def look_into(
                 pair,
                 source.get(name(pair), {}),
                 target.get(name(pair), {}).get(
-                    (pair.flow, log_name(pair, pair.target_topic)), []
+                    (pair.flow, pair.target_topic), []
                 ),
             )
         ),
@@ -176,12 +168,7 @@ def look_into(
     )
     if not sides.group.compacted:
         return drill(read, case)
-    return without_replaced(
-        read,
-        case,
-        drill_compacted(read, case),
-        lambda pairs: renew(replace(plan, pairs=pairs)).pairs,
-    )
+    return without_replaced(read, case, drill_compacted(read, case))
 
 
 def _stretches(table: DataFrame) -> _Stretches:
@@ -208,9 +195,8 @@ def _pair(row: Row) -> PairName:
     return row["flow"], row["target_topic"], row["partition"]
 
 
-_LEFT_OUT = (*WAITING, "settled", "aborted")
-"""Outcomes of records that another night compares, or has compared, or that
-the mirror need not copy."""
+_LEFT_OUT = (*WAITING, "settled")
+"""Outcomes of records that another night compares, or has compared."""
 
 _Sums = dict[PairName, tuple[int, int]]
 
@@ -279,6 +265,8 @@ def _of_tallies(tallies: Iterable[OutcomeCounts], side: Side) -> _Sums:
             sums[pair] = (records + tally.count, size + tally.bytes)
     return sums
 
+
+NOTHING = AuditedEnds()
 
 _NOTHING = Group(timestamps=True, compacted=False, pairs=())
 
@@ -358,8 +346,8 @@ def compare(
     target: DataFrame,
     *,
     carry: DataFrame | None = None,
+    before: AuditedEnds = NOTHING,
     keys: int = 0,
-    renew: Renew = lambda plan: plan,
 ) -> DigestComparison:
     """Compare two digests, and look into what differs.
 
@@ -376,10 +364,10 @@ def compare(
         Digest of the target.
     carry
         What the audit of the night before left to this one.
+    before
+        Up to where partitions were audited.
     keys
         Keys to name as a sample for each finding.
-    renew
-        Reads ends of compacted topics again, once records were compared.
 
     Raises
     ------
@@ -388,6 +376,16 @@ def compare(
     """
     left = no_carry(source.sparkSession) if carry is None else carry
     bucket = bucket_length(source, target)
+    summed = compare_topics(
+        source,
+        target,
+        [pair for pair in plan.pairs if not pair.copies.partitions],
+        before,
+        plan.at,
+    )
+    plan = replace(
+        plan, pairs=tuple(p for p in plan.pairs if p.copies.partitions)
+    )
     cases = [
         Sides(
             group=group,
@@ -398,7 +396,7 @@ def compare(
         )
         for group in groups(plan.pairs)
     ]
-    looked = [look_into(read, sides, plan, renew) for sides in cases]
+    looked = [look_into(read, sides, plan) for sides in cases]
     outcomes = [found for found in looked if found is not None]
     everything = reduce(
         DataFrame.unionByName, outcomes, no_outcomes(source.sparkSession)
@@ -411,18 +409,23 @@ def compare(
     if findings and keys:
         findings = with_keys(read, findings, plan.pairs, keys)
     return DigestComparison(
-        topics=count_topics(cases, tallies, plan.pairs),
+        topics=tuple(
+            sorted(
+                (*count_topics(cases, tallies, plan.pairs), *summed.counts),
+                key=lambda count: (count.flow, count.topic),
+            )
+        ),
         fed=count_fed(source, plan.pairs),
         findings=findings,
         stated=stated_of(tallies, plan.pairs),
-        unverifiable=unverifiable_of(tallies, plan.pairs),
+        unverifiable=(
+            *unverifiable_of(tallies, plan.pairs),
+            *summed.unverifiable,
+        ),
         carry=carry_out(left, everything, plan.pairs),
         source=source,
         target=target,
     )
-
-
-NOTHING = AuditedEnds()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -475,43 +478,40 @@ def judge(
     read = tools.clock()
     gone: dict[Unverifiable, None] = {}
     while True:
-        renewed = tools.planner.renew(plan)
         doing = tools.progress.stage("Comparing")
         with doing, translated("Cannot compare"):
             found = compare(
                 tools.read,
-                renewed,
+                plan,
                 source,
                 target,
                 carry=carry,
+                before=before,
                 keys=tools.settings.keys,
-                renew=tools.planner.renew,
             )
             readings = [reading_of(source), reading_of(target)]
-            hours = hours_of(renewed, source, target)
+            hours = hours_of(plan, source, target)
         with tools.progress.stage(
             "Looking whether anything expired meanwhile"
         ):
-            rest, void = tools.planner.recheck(renewed)
+            rest, void = tools.planner.recheck(plan)
         gone |= dict.fromkeys(void)
-        if rest is renewed:
+        if rest is plan:
             break
         # Again without it: what was left of it, too, waits for the next night.
-        names = {name(pair) for pair in rest.pairs}
-        pairs = tuple(pair for pair in plan.pairs if name(pair) in names)
-        plan = replace(rest, pairs=pairs)
-        source, target = of_pairs(source, pairs), of_pairs(target, pairs)
+        plan = rest
+        source, target = (
+            of_pairs(digest, plan.pairs) for digest in (source, target)
+        )
     ended = tools.clock()
     speed = Speed(
         records=sum(reading.records for reading in readings),
         bytes=sum(reading.bytes for reading in readings),
         reading=read - began,
         total=ended - began,
-        covered=_covered(renewed, before, readings),
+        covered=_covered(plan, before, readings),
     )
-    result = _result(
-        renewed, found, [*gone], readings, began=began, ended=ended
-    )
+    result = _result(plan, found, [*gone], readings, began=began, ended=ended)
     audit = FinishedAudit(result=result, speed=speed)
     return JudgedAudit(plan=plan, audit=audit, hours=hours, carry=found.carry)
 

@@ -1,7 +1,7 @@
 """Which buckets differ."""
 
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -25,7 +25,6 @@ from ..digest.records import (
     name,
     named,
     next_records,
-    split_log,
 )
 
 __all__ = [
@@ -33,7 +32,6 @@ __all__ = [
     "DigestComparison",
     "as_digested",
     "bucket_length",
-    "comparable",
     "compared",
     "count_fed",
     "matched_ends",
@@ -108,8 +106,8 @@ def count_fed(
             .groupBy("origin", "topic")
             .agg(sf.sum("records"))
         )
-        for origin, log, records in rows.collect():
-            fed[origin, split_log(log)[0]] += records
+        for origin, topic, records in rows.collect():
+            fed[origin, topic] += records
     return dict(fed)
 
 
@@ -219,13 +217,6 @@ def _summed(digest: DataFrame, side: str) -> DataFrame:
     )
 
 
-NOT_DIGESTED = "the digest of the {side} does not have it"
-
-OTHERWISE = (
-    "the mirror reads it by another isolation level than the digest of the "
-    "source did: make it again with --isolation {level}"
-)
-
 UNTIMED = (
     "the target puts timestamps of its own on records: what was read of a "
     "window does not belong together. Use a nightly mirrorwatch audit run"
@@ -236,7 +227,7 @@ def timed_by_target(
     read: Read,
     pairs: Iterable[PartitionPair],
     target: DataFrame,
-    before: AbstractSet[PairName] = frozenset(),
+    before: AbstractSet[PairName],
 ) -> set[PairName]:
     """Return the pairs whose records have timestamps of the target's own,
     whatever its configuration says today.
@@ -278,68 +269,6 @@ def _name(row: Row) -> PairName:
     return row["flow"], row["target_topic"], row["partition"]
 
 
-def comparable(
-    plan: Plan,
-    source: Plan,
-    target: Plan,
-    own_times: Container[PairName] = (),
-) -> Plan:
-    """Leave out the pairs that are not in both digests.
-
-    Parameters
-    ----------
-    plan
-        What both clusters say belongs together.
-    source
-        What was digested of the source.
-    target
-        What was digested of the target.
-    own_times
-        Names of pairs with timestamps that the target put on records.
-
-    Returns
-    -------
-    Plan
-        The plan with what both digests have, read as the mirror reads it;
-        the rest is unverifiable.
-    """
-    sources = {
-        (name(pair), s.topic_id): s.read_committed
-        for pair in source.pairs
-        for s in pair.sources
-    }
-    targets = {(name(pair), pair.topic_id) for pair in target.pairs}
-    pairs, gaps = [], []
-    for pair in plan.pairs:
-        here = all((name(pair), s.topic_id) in sources for s in pair.sources)
-        there = not pair.topic_id or (name(pair), pair.topic_id) in targets
-        alike = all(
-            # Where it is not known how the mirror reads, all is wanted.
-            sources.get((name(pair), s.topic_id)) is bool(s.read_committed)
-            for s in pair.sources
-        )
-        timed = pair.timestamps and name(pair) not in own_times
-        if timed and here and there and alike:
-            pairs.append(pair)
-            continue
-        missing = NOT_DIGESTED.format(side="target" if here else "source")
-        if here and there:
-            committed = any(s.read_committed for s in pair.sources)
-            missing = OTHERWISE.format(
-                level="read_committed" if committed else "read_uncommitted"
-            )
-        gaps.append(
-            Unverifiable(
-                flow=pair.flow,
-                topic=pair.topic,
-                partition=pair.partition,
-                reason=missing if timed else UNTIMED,
-            )
-        )
-    unverifiable = (*plan.unverifiable, *gaps)
-    return replace(plan, pairs=tuple(pairs), unverifiable=unverifiable)
-
-
 def as_digested(plan: Plan, source: Plan, target: Plan) -> Plan:
     """Return a frozen plan as two sites have digested it.
 
@@ -357,16 +286,14 @@ def as_digested(plan: Plan, source: Plan, target: Plan) -> Plan:
     Plan
         The plan without what either could not read.
     """
-    sources = {(name(p), p.partition): p for p in source.pairs}
-    targets = {(name(p), p.partition): p for p in target.pairs}
+    sources = {name(pair): pair for pair in source.pairs}
+    targets = {name(pair): pair for pair in target.pairs}
     pairs = []
     for pair in plan.pairs:
-        key = (name(pair), pair.partition)
-        here, there = sources.get(key), targets.get(key)
+        here, there = sources.get(name(pair)), targets.get(name(pair))
         if here is None or there is None:
             continue
-        # What is read later must leave out the same records on both sides.
-        pairs.append(replace(here, skipped=there.skipped))
+        pairs.append(there if there.passed_over else here)
     told = (*plan.unverifiable, *target.unverifiable, *source.unverifiable)
     return replace(
         plan,

@@ -29,6 +29,9 @@ TUNING = {
     # A topic that was deleted meanwhile must not come back by asking for it.
     "allow.auto.create.topics": "false",
     "client.id": CLIENT_ID,
+    # Nobody reads what each of thousands of consumers says of itself.
+    "enable.metrics.push": "false",
+    "auto.include.jmx.reporter": "false",
 }
 """Properties of each consumer, for ranges that are read once, at speed."""
 

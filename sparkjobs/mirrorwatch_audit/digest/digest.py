@@ -203,14 +203,17 @@ def _parts() -> list[Column]:
 
 HASHED: tuple[str, ...] = ("flow", "target_topic", "partition", "origin")
 HASHED += ("topic", "offset", "timestamp", "bytes", "h1", "h2", "k1", "k2")
-"""Columns of a hashed record: where it is, its length (key, value and
-headers), its checksum `h1`, `h2`, and that of its key alone, `k1`, `k2`."""
+"""Columns of a hashed record: where it is, its length (key and value), its
+checksum `h1`, `h2`, and that of its key alone, `k1`, `k2`."""
 
 _SEEDS = (1, 2)
 """What the two halves of a checksum begin with; numbers, as a word would be
 hashed anew for each record."""
 
-_HEADERS = "headers_json"
+_NULLS = "headers_with_nulls"
+
+_NO_VALUE = b"\x00mirrorwatch"
+"""A value that hardly any header has, to look for nulls beside it."""
 
 
 def hashed(records: DataFrame, *, timestamps: bool) -> DataFrame:
@@ -234,31 +237,39 @@ def hashed(records: DataFrame, *, timestamps: bool) -> DataFrame:
     Spark's xxhash64 goes through its arguments one after the other, each
     seeded with the hash of those before, and skips nulls. So each field
     follows its length, with -1 for a null: an empty value is no null, and no
-    byte can move from one field to the next unseen. Headers are hashed as
-    JSON, which writes bytes as Base64, leaves out nulls, and keeps the order.
-    A lambda over them would do the same, but keep Spark from compiling the
-    rest, which costs half as much again for every record without headers.
+    byte can move from one field to the next unseen. Headers are hashed as the
+    array that they are, which as many names and values follow as there are
+    headers. Only where a value may be null, and would be skipped, they are
+    hashed as JSON too, which writes bytes as Base64.
 
     Two seeds alone do not make two checksums of it: from 64 bytes on, the top
     bit of one word and a multiple of 2^30 in the word a stripe later cancel
-    under every second pair of seeds. So the second half has CRCs of key,
-    value and headers in place of them. A CRC is linear over bits, what
-    cancels here is a difference of numbers: of pairs that agree in the first
-    half one in 2^32 agrees in the second.
+    under every second pair of seeds. So the second half has CRCs of key and
+    value, and Murmur's hash of headers, in place of them. A CRC is linear over
+    bits, what cancels here is a difference of numbers: of pairs that agree in
+    the first half one in 2^32 agrees in the second.
     That is against faults; who chooses records so that they agree is not kept
     from it.
     """
-    headers = sf.to_json("headers", {"ignoreNullFields": "true"})
+    found = sf.array_contains(sf.col("headers")["value"], _NO_VALUE)
+    # Null where a value is null and none is the one that is looked for.
+    whole = sf.coalesce(~found, sf.expr("false"))
+    nulls = sf.when(
+        (sf.size("headers") > 0) & ~whole,
+        sf.to_json("headers", {"ignoreNullFields": "true"}),
+    )
     # Apart, so that it is written once for both halves.
-    written = records.withColumn(_HEADERS, sf.when(_has_headers(), headers))
+    written = records.withColumn(_NULLS, nulls)
     key, value = ([_length(name), sf.col(name)] for name in ("key", "value"))
     count = sf.coalesce(sf.size("headers"), sf.lit(0))
-    fields = [*key, *value, count, sf.col(_HEADERS)]
+    flag = sf.isnotnull(_NULLS)
+    fields = [*key, *value, count, sf.col("headers"), flag, sf.col(_NULLS)]
     key_crc = [key[0], sf.crc32("key")]
     crcs = [
         *key_crc,
         *(value[0], sf.crc32("value")),
-        *(count, sf.crc32(sf.col(_HEADERS).cast("binary"))),
+        *(count, sf.hash("headers")),
+        *(flag, sf.crc32(sf.col(_NULLS).cast("binary"))),
     ]
     if timestamps:
         fields.append(sf.col("timestamp"))
@@ -284,23 +295,10 @@ def _length(field: str | Column) -> Column:
 
 
 def _bytes() -> Column:
-    headers = sf.col("headers")
-    joined = [
-        sf.array_join(headers[part].cast("array<string>"), "")
-        for part in ("key", "value")
-    ]
-    lengths = [
-        *(sf.length(part) for part in ("key", "value")),
-        *(sf.when(_has_headers(), sf.octet_length(j)) for j in joined),
-    ]
-    total = sf.lit(0)
-    for length in lengths:
-        total += sf.coalesce(length, sf.lit(0))
-    return total.cast("long")
-
-
-def _has_headers() -> Column:
-    return sf.size("headers") > 0
+    key, value = (
+        sf.coalesce(sf.length(part), sf.lit(0)) for part in ("key", "value")
+    )
+    return (key + value).cast("long")
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -368,7 +366,7 @@ class DigestSummary:
 
     records: int
     bytes: int
-    """Bytes of keys, values and headers."""
+    """Bytes of keys and values."""
 
     earliest: datetime | None
     """Earliest timestamp; `None` if no record has one."""
@@ -415,6 +413,15 @@ def hours_of(plan: Plan, source: DataFrame, target: DataFrame) -> Hours:
     differs = sf.sum("count") != 0
     for name in SUMS:
         differs |= sf.sum(name) != 0
+    # Of these all partitions together are compared.
+    summed = {
+        f"{pair.flow}\n{pair.target_topic}"
+        for pair in plan.pairs
+        if not pair.copies.partitions
+    }
+    topic = sf.concat_ws("\n", *_TOPIC)
+    whole = sf.when(topic.isin(*summed), -1).otherwise(sf.col("partition"))
+    both = both.withColumn("partition", whole)
     buckets = both.groupBy(*PAIR, "bucket").agg(
         sf.sum("source").alias("source"),
         sf.sum("target").alias("target"),

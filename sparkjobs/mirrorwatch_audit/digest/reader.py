@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from mirrorwatch.domain.audit.plan import (
+    TO_THE_END,
     AuditSpan,
     CopyProfile,
     PartitionPair,
@@ -35,7 +36,6 @@ from .records import (
     renamed,
     small_table,
     spanned,
-    without,
 )
 from .records import name as pair_name
 
@@ -52,6 +52,9 @@ The driver holds a kilobyte or two of each."""
 
 
 _APPENDED = 1
+
+_LATEST = -1
+"""Spark's offset for the end of a log."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,7 +73,7 @@ class _Stretch:
     copies: CopyProfile
     number: int = 0
     """Spark reads one range of a partition at once: all that are read of it,
-    as between skipped offsets, counted from 0."""
+    counted from 0."""
 
 
 _Log = tuple[str, str, int]
@@ -127,9 +130,8 @@ class KafkaReader:
             (s for s in _stretches(pairs, side) if len(s.span)), key=group
         )
         empty = small_table(self._session, [], RECORDS)
-        most = max(
-            _TASK_RECORDS, -(-sum(len(s.span) for s in wanted) // _MOST_TASKS)
-        )
+        known = [s.span for s in wanted if s.span.end != TO_THE_END]
+        most = max(_TASK_RECORDS, -(-sum(map(len, known)) // _MOST_TASKS))
         parts = [self._read(list(s), most) for _, s in groupby(wanted, group)]
         return reduce(DataFrame.unionByName, parts) if parts else empty
 
@@ -224,24 +226,23 @@ def _stretches(
         for log in [pair] if side == "target" else pair.sources:
             at_source = isinstance(log, SourceRange)
             asked = (log.flow, log.topic, log.partition, pair_name(pair))
-            for span in without(log.span, log.skipped):
-                number = numbers[asked]
-                numbers[asked] += bool(len(span))
-                yield _Stretch(
-                    cluster=log.cluster,
-                    read_committed=bool(log.read_committed)
-                    if isinstance(log, SourceRange)
-                    else True,
-                    flow=pair.flow,
-                    origin=log.flow,
-                    topic=log.topic if at_source else pair.target_topic,
-                    partition=log.partition,
-                    target_topic=pair.target_topic,
-                    span=span,
-                    pair=pair_name(pair),
-                    copies=pair.copies,
-                    number=number,
-                )
+            number = numbers[asked]
+            numbers[asked] += bool(len(log.span))
+            yield _Stretch(
+                cluster=log.cluster,
+                read_committed=log.read_committed
+                if isinstance(log, SourceRange)
+                else True,
+                flow=pair.flow,
+                origin=log.flow,
+                topic=log.topic if at_source else pair.target_topic,
+                partition=log.partition,
+                target_topic=pair.target_topic,
+                span=log.span,
+                pair=pair_name(pair),
+                copies=pair.copies,
+                number=number,
+            )
 
 
 def _by_topic(
@@ -250,5 +251,8 @@ def _by_topic(
     offsets: dict[str, dict[str, int]] = {}
     for s in stretches:
         partitions = offsets.setdefault(s.topic, {})
-        partitions[str(s.partition)] = getattr(s.span, which)
+        offset = getattr(s.span, which)
+        partitions[str(s.partition)] = (
+            _LATEST if offset == TO_THE_END else offset
+        )
     return offsets

@@ -20,7 +20,6 @@ from mirrorwatch.domain.audit.plan import (
 )
 
 __all__ = [
-    "ALL_PARTITIONS",
     "NAMES",
     "RECORDS",
     "SIDES",
@@ -34,8 +33,6 @@ __all__ = [
     "before",
     "first_records",
     "groups",
-    "is_by_topic",
-    "log_name",
     "name",
     "named",
     "narrowed",
@@ -44,9 +41,7 @@ __all__ = [
     "small_table",
     "span_table",
     "spanned",
-    "split_log",
     "streams",
-    "without",
 ]
 
 
@@ -64,10 +59,10 @@ that copies it (`origin`: the pair's but for merged topics), where it was read
 is compared, whether the timestamp is the broker's (`LogAppendTime`), and the
 offset again where that of a copy must be the same."""
 
-ALL_PARTITIONS = -1
-"""`partition` of the pairs of a topic that are compared as one, as the mirror
-does not keep partitions. Their `topic` has the partition behind a slash, which
-no name of a topic can have: ``telemetry/3``."""
+
+_NOOP = '"keytype":"NOOP"'
+"""In the key of a record that Confluent's registry writes to its own topic
+whenever it starts."""
 
 
 def as_compared(records: DataFrame, copies: CopyProfile) -> DataFrame:
@@ -87,28 +82,12 @@ def as_compared(records: DataFrame, copies: CopyProfile) -> DataFrame:
         )
     if not copies.tombstones:
         columns["value"] = sf.coalesce("value", sf.lit(b""))
-    if not copies.partitions:
-        columns["topic"] = sf.concat_ws("/", "topic", "partition")
-        columns["partition"] = sf.lit(ALL_PARTITIONS)
+    if copies.registry:
+        of_registry = sf.col("key").cast("string").contains(_NOOP)
+        records = records.where(~sf.coalesce(of_registry, sf.expr("false")))
     same = sf.col("offset") if copies.offsets else sf.lit(None)
     columns["same_offset"] = same.cast("bigint")
     return records.withColumns(columns)
-
-
-def is_by_topic(pairs: Sequence[PartitionPair]) -> bool:
-    """Return whether pairs that are hashed alike are compared by topic."""
-    return any(not pair.copies.partitions for pair in pairs)
-
-
-def log_name(pair: PartitionPair, topic: str) -> str:
-    """Return what a log of a pair is called in the column `topic`."""
-    return topic if pair.copies.partitions else f"{topic}/{pair.partition}"
-
-
-def split_log(log: str) -> tuple[str, int | None]:
-    """Return the topic of a log, and its partition where the log has it."""
-    topic, slash, partition = log.partition("/")
-    return topic, int(partition) if slash else None
 
 
 PairName = tuple[str, str, int]
@@ -196,9 +175,7 @@ def streams(pairs: Sequence[PartitionPair], side: Side) -> list[Stream]:
     ]
 
 
-def renamed(
-    names: Mapping[str, str], *, by_topic: bool = False
-) -> Column | None:
+def renamed(names: Mapping[str, str]) -> Column | None:
     """Return what topics are called at the target, as it follows from the
     column `topic`; `None` if that needs a table.
 
@@ -206,8 +183,6 @@ def renamed(
     ----------
     names
         Names at the target, by topic.
-    by_topic
-        Whether the column has partitions too, as `as_compared` writes them.
     """
     prefixes = {
         target.removesuffix(topic) if target.endswith(topic) else None
@@ -217,8 +192,6 @@ def renamed(
     if prefix is None:
         return None
     topic_column = sf.col("topic")
-    if by_topic:
-        topic_column = sf.substring_index(topic_column, "/", 1)
     return sf.concat(sf.lit(prefix), topic_column) if prefix else topic_column
 
 
@@ -233,23 +206,10 @@ def _stream(
         for pair in pairs
         for source in pair.sources
     }
-    by_topic = is_by_topic(pairs)
-    target = renamed(names, by_topic=by_topic)
+    target = renamed(names)
     if target is not None:
         known["target_topic"] = target
-    topics = tuple(names)
-    if by_topic:
-        known["partition"] = sf.lit(ALL_PARTITIONS)
-        topics = tuple(
-            log_name(pair, topic)
-            for pair in pairs
-            for topic in (
-                [source.topic for source in pair.sources]
-                if side == "source"
-                else [pair.target_topic]
-            )
-        )
-    return Stream(known=known, topics=topics, pairs=pairs)
+    return Stream(known=known, topics=tuple(names), pairs=pairs)
 
 
 def small_table(
@@ -315,11 +275,8 @@ def groups(pairs: Sequence[PartitionPair]) -> list[Group]:
 
 
 def name(pair: PartitionPair) -> PairName:
-    """Return what a pair is called in every table: all pairs of a topic that
-    are compared as one have one name.
-    """
-    partition = pair.partition if pair.copies.partitions else ALL_PARTITIONS
-    return pair.flow, pair.target_topic, partition
+    """Return what a pair is called in every table."""
+    return pair.flow, pair.target_topic, pair.partition
 
 
 def named(session: SparkSession, pairs: Iterable[PartitionPair]) -> DataFrame:
@@ -339,7 +296,7 @@ def span_table(
         `span_end`.
     """
     rows = [
-        (*name(pair), origin, log_name(pair, topic), span.start, span.end)
+        (*name(pair), origin, topic, span.start, span.end)
         for pair in pairs
         for origin, topic, span in (
             [(s.flow, s.topic, s.span) for s in pair.sources]
@@ -355,16 +312,6 @@ def after_first(span: AuditSpan, first: int | None) -> AuditSpan:
     """Return what of a span is not before an offset; nothing for none."""
     start = span.end if first is None else max(span.start, first)
     return AuditSpan(min(start, span.end), span.end)
-
-
-def without(span: AuditSpan, offsets: Iterable[int]) -> list[AuditSpan]:
-    """Return what is left of a span without some offsets."""
-    ends = sorted(o for o in offsets if span.start <= o < span.end)
-    starts = [span.start, *(offset + 1 for offset in ends)]
-    return [
-        AuditSpan(first, last)
-        for first, last in zip(starts, [*ends, span.end], strict=True)
-    ]
 
 
 def spanned(
@@ -388,16 +335,14 @@ def narrowed(
     pair
         The pair.
     source
-        Stretches of its sources, by flow and name of the log.
+        Stretches of its sources, by flow and topic.
     target
         Stretch of the target.
     """
     sources = tuple(
         replace(
             s,
-            span=_within(
-                s.span, source.get((s.flow, log_name(pair, s.topic)))
-            ),
+            span=_within(s.span, source.get((s.flow, s.topic))),
         )
         for s in pair.sources
     )

@@ -1,12 +1,15 @@
 """Topics of which only the newest record of a key is sure to be there."""
 
-from collections.abc import Callable
-from dataclasses import replace
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from mirrorwatch.domain.audit.plan import AuditSpan, PartitionPair, Side
+from mirrorwatch.domain.audit.plan import (
+    TO_THE_END,
+    AuditSpan,
+    PartitionPair,
+    Side,
+    SourceRange,
+)
 
 from ..checkpoint import checkpointed
 from ..digest.digest import PAIR, hashed, to_millis
@@ -15,8 +18,6 @@ from .drill import (
     MOST_SENT,
     SuspectBuckets,
     beyond,
-    is_isolation_unknown,
-    with_aborted,
 )
 from .explain import OUTCOME, SOURCE, bounds, positions
 
@@ -49,11 +50,9 @@ def drill_compacted(read: Read, case: SuspectBuckets) -> DataFrame:
     beyond the cut replaces. The spans are read for the keys that differ; then
     all that is retained, for the newest records of these keys, and for whether
     that of one side is among the records of the other. One row of each key is
-    kept, however many versions it has. Where it is not known if the mirror
-    leaves out aborted records, a key with some is the same on both sides if
-    either its newest record is, or its newest committed one; else what belongs
-    there cannot be verified. A key that was deleted beyond the cut may be gone
-    from one side with its tombstone, while the other has not removed it yet.
+    kept, however many versions it has. A key that was deleted beyond the cut
+    may be gone from one side with its tombstone, while the other has not
+    removed it yet.
     """
     keys = _differing(read, case).transform(checkpointed)
     keys_fit = keys.count() <= MOST_SENT
@@ -97,22 +96,16 @@ def drill_compacted(read: Read, case: SuspectBuckets) -> DataFrame:
         among = _retained(read, case, side, wanted).where(where)
         hits = among.select(*_KEY, sf.expr("true").alias(found)).distinct()
         both = both.join(hits, [*_KEY], "left")
-    explained = both.withColumn("kind", _doubted(_kind()))
+    explained = both.withColumn("kind", _kind())
     explained = explained.where("kind IS NOT NULL")
     return explained.select(*_outcome()).transform(checkpointed)
 
 
-Pairs = tuple[PartitionPair, ...]
-
-
 def without_replaced(
-    read: Read,
-    case: SuspectBuckets,
-    outcomes: DataFrame,
-    renewed: Callable[[Pairs], Pairs],
+    read: Read, case: SuspectBuckets, outcomes: DataFrame
 ) -> DataFrame:
     """Return the outcomes with keys told as compacted that were replaced
-    while they were looked into.
+    after the ranges were frozen.
 
     Parameters
     ----------
@@ -122,44 +115,53 @@ def without_replaced(
         What was looked into.
     outcomes
         What came of it, as in `OUTCOME`.
-    renewed
-        Returns pairs with ends that are of now.
 
     Notes
     -----
-    A side may remove a record between two readings, for a newer one of its
-    key that lies behind the ends that both went to. So what seems to be wrong
-    is looked for behind the ends as they are afterwards.
+    A night may be compared hours after it was frozen. A side removes a record
+    for a newer one of its key, which may lie behind the ends that were frozen:
+    so what seems to be wrong is looked for there, up to the present ends. If
+    the key was deleted there, the target may have removed the tombstone too:
+    the next night looks again.
     """
     wrong = sf.col("kind").isin("dropped", "corrupted", "extra")
     found = outcomes.where(wrong).select(*_KEY).distinct()
     names = {tuple(row) for row in found.select(*PAIR).distinct().collect()}
-    concerned = tuple(p for p in case.pairs if name(p) in names)
-    pairs = renewed(concerned) if concerned else ()
-    if pairs == concerned:
+    pairs = [_from_the_end(p) for p in case.pairs if name(p) in names]
+    if not pairs:
         return outcomes
-    now = replace(case, pairs=pairs)
     for side in SIDES:
-        ranges = [
-            spanned(p, lambda x: AuditSpan(x.span.start, x.retained.end))
-            for p in pairs
-        ]
-        records = hashed(read(ranges, side), timestamps=case.timestamps)
-        late = _placed(
-            records.join(found, [*_KEY], "left_semi").select(*records.columns),
-            now,
-            side,
-        ).where("late")
-        went_on = late.select(*_KEY, sf.expr("true").alias(f"{side}_on"))
-        outcomes = outcomes.join(went_on.distinct(), [*_KEY], "left")
-    replaced = (
-        sf.when(sf.col("kind") == "dropped", sf.col("target_on"))
-        .when(sf.col("kind") == "extra", sf.col("source_on"))
-        .when(wrong, sf.coalesce("target_on", "source_on"))
+        records = hashed(read(pairs, side), timestamps=case.timestamps)
+        newest = (
+            records.join(found, [*_KEY], "left_semi")
+            .groupBy(*_KEY)
+            .agg(sf.max_by("tombstone", "offset").alias(f"{side}_deleted"))
+        )
+        outcomes = outcomes.join(newest, [*_KEY], "left")
+    source_on, target_on, deleted = (
+        sf.isnotnull("source_deleted"),
+        sf.isnotnull("target_deleted"),
+        sf.coalesce("source_deleted", sf.expr("false")),
     )
-    kind = sf.when(replaced, "compacted").otherwise(sf.col("kind"))
+    kind = sf.col("kind")
+    kind = (
+        sf.when((kind == "dropped") & target_on, "compacted")
+        .when((kind == "dropped") & deleted, "unknown")
+        .when((kind == "extra") & source_on, "compacted")
+        .when((kind == "corrupted") & (source_on | target_on), "compacted")
+        .otherwise(kind)
+    )
     told = outcomes.withColumn("kind", kind)
     return told.select(*OUTCOME).transform(checkpointed)
+
+
+def _from_the_end(pair: PartitionPair) -> PartitionPair:
+    def later(x: PartitionPair | SourceRange) -> AuditSpan:
+        exists = x.topic_id or len(x.retained)
+        end = x.retained.end
+        return AuditSpan(end, TO_THE_END if exists else end)
+
+    return spanned(pair, later)
 
 
 def _whole(pair: PartitionPair) -> PartitionPair:
@@ -174,11 +176,8 @@ def _retained(
     """
     pairs = [_whole(pair) for pair in case.pairs]
     found = hashed(read(pairs, side), timestamps=case.timestamps)
-    records = with_aborted(
-        read,
-        found.join(wanted, wanted.columns, "left_semi").select(*found.columns),
-        pairs if side == "source" else (),
-        doubtful=is_isolation_unknown,
+    records = found.join(wanted, wanted.columns, "left_semi").select(
+        *found.columns
     )
     return _placed(records, case, side)
 
@@ -227,18 +226,12 @@ def _at_cut(rows: DataFrame, side_prefix: str) -> DataFrame:
         sf.when(sf.col("late"), sf.struct("offset", "tombstone")),
         sf.when(sf.col("late"), sf.col("offset")),
     )
-    content = sf.struct("h1", "h2")
-    whole = early & ~sf.col("aborted")
     return (
         rows.groupBy(*_KEY)
         .agg(
             newest.alias(side_prefix),
             sf.max("late").alias(f"{side_prefix}_went_on"),
             last.alias("last"),
-            sf.max("aborted").alias(f"{side_prefix}_aborted"),
-            sf.max_by(
-                sf.when(whole, content), sf.when(whole, sf.col("offset"))
-            ).alias(f"{side_prefix}_committed"),
         )
         .withColumns(
             {
@@ -317,24 +310,6 @@ def _kind() -> Column:
         .when(s.isNull(), alone_at_target)
         .when(s_content == t_content, None)
         .otherwise(differ)
-    )
-
-
-def _doubted(kind: Column) -> Column:
-    """Return the kind, where no aborted record of the key may be to blame."""
-    s, t = sf.col("s"), sf.col("t")
-    at_target = sf.struct(t["h1"].alias("h1"), t["h2"].alias("h2"))
-    judged = sf.coalesce(
-        kind.isin("dropped", "corrupted", "extra", "compacted"),
-        sf.expr("false"),
-    )
-    return (
-        sf.when(~judged | ~sf.coalesce("s_aborted", sf.expr("false")), kind)
-        .when(s["offset"] >= sf.col("decided"), "open")
-        .when(
-            t.isNotNull() & at_target.eqNullSafe(sf.col("s_committed")), None
-        )
-        .otherwise("undecided")
     )
 
 

@@ -1,7 +1,7 @@
 """Record by record, where counts and checksums differ."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import reduce
 
@@ -9,34 +9,26 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from mirrorwatch.domain.audit.plan import (
-    NOTHING,
-    AuditSpan,
     PartitionPair,
     Side,
-    SourceRange,
     TimeWindow,
 )
 
 from ..checkpoint import checkpointed
 from ..digest.digest import PAIR, hashed, prepared
 from ..digest.records import (
-    NAMES,
     SIDES,
     Read,
     Times,
     after,
     before,
     first_records,
-    is_by_topic,
-    log_name,
     name,
-    small_table,
 )
 from ..store.carry import carried
 from .corrupted import with_corrupted
 from .explain import (
     HASH,
-    SOURCE,
     asked_since,
     bounds,
     copies_outside,
@@ -54,8 +46,6 @@ __all__ = [
     "SuspectBuckets",
     "beyond",
     "drill",
-    "is_isolation_unknown",
-    "with_aborted",
 ]
 
 
@@ -107,24 +97,15 @@ def drill(read: Read, case: SuspectBuckets) -> DataFrame:
     outside_span = read_outside(
         read, unmatched, timestamps=case.timestamps, carry=case.carry
     ).transform(checkpointed)
-    # Copies that are in any partition show of none how far it was copied.
-    by_topic = is_by_topic(pairs)
     later = [
-        beyond(
-            read,
-            () if by_topic else pairs,
-            side,
-            after,
-            timestamps=case.timestamps,
-        )
+        beyond(read, pairs, side, after, timestamps=case.timestamps)
         for side in SIDES
     ]
-    seen = matches.limit(0) if by_topic else matches
     limits = bounds(
         positions(matches.sparkSession, pairs),
-        case.ends.limit(0) if by_topic else case.ends,
-        _side(seen, "source").unionByName(later[0]),
-        _side(seen, "target").unionByName(later[1]),
+        case.ends,
+        _side(matches, "source").unionByName(later[0]),
+        _side(matches, "target").unionByName(later[1]),
     ).transform(checkpointed)
     if any(source.asked_from for pair in pairs for source in pair.sources):
         limits = asked_since(limits, case.ends, matches)
@@ -140,9 +121,6 @@ def drill(read: Read, case: SuspectBuckets) -> DataFrame:
         matches, counts, reach(read(oldest, "target"), unmatched.with_surplus)
     )
     outcomes = missing.unionByName(surplus).transform(checkpointed)
-    if by_topic:
-        # No record has a place at the target where another could stand.
-        return outcomes
     return with_corrupted(outcomes, matches, pairs, case.bucket)
 
 
@@ -217,13 +195,7 @@ def _records(read: Read, case: SuspectBuckets, side: Side) -> DataFrame:
         )
         for rows in (records, left)
     )
-    pairs = case.pairs if side == "source" else ()
-    # What was left may be from a night that read otherwise.
-    return with_aborted(
-        read, records, pairs, doubtful=is_isolation_unknown
-    ).unionByName(
-        with_aborted(read, left, pairs, doubtful=may_have_been_unknown)
-    )
+    return records.unionByName(left)
 
 
 def _side(matches: DataFrame, side: Side) -> DataFrame:
@@ -274,103 +246,6 @@ def _is_passed(pair: PartitionPair) -> bool:
     )
 
 
-_SourceName = tuple[str, str, int, str, str]
-
-
-def is_isolation_unknown(source: SourceRange) -> bool:
-    """Return whether a source is read with records that may be aborted, though
-    the mirror may leave them out.
-    """
-    return source.read_committed is None
-
-
-def may_have_been_unknown(source: SourceRange) -> bool:
-    """Return whether that may have been so the night before."""
-    return source.read_committed is not False
-
-
-def with_aborted(
-    read: Read,
-    records: DataFrame,
-    pairs: Sequence[PartitionPair],
-    *,
-    doubtful: Callable[[SourceRange], bool],
-) -> DataFrame:
-    """Return for each record of the source whether it was `aborted`.
-
-    Parameters
-    ----------
-    read
-        Reads records.
-    records
-        Hashed records of the source.
-    pairs
-        Pairs that they are of.
-    doubtful
-        Chooses the sources whose records are looked for once more; those of
-        others count as committed.
-
-    Returns
-    -------
-    DataFrame
-        The records, with `aborted`: whether the same range, read committed,
-        lacks them. It is not known of those at and above `decided`.
-    """
-    names = {
-        _source_name(pair, source)
-        for pair in pairs
-        for source in pair.sources
-        if doubtful(source)
-    }
-    if not names:
-        return records.withColumn("aborted", sf.expr("false"))
-    kept = records.transform(checkpointed)
-    hulls = _hulls(kept, names)
-    committed = read([_committed(pair, hulls) for pair in pairs], "source")
-    seen = committed.select(*SOURCE, "offset", sf.expr("true").alias("seen"))
-    rows = [(*source_name, True) for source_name in sorted(names)]
-    columns = f"{NAMES}, origin string, topic string, doubtful boolean"
-    asked = sf.broadcast(small_table(records.sparkSession, rows, columns))
-    return (
-        kept.join(asked, [*SOURCE], "left")
-        .join(seen, [*SOURCE, "offset"], "left")
-        .withColumn("aborted", sf.isnotnull("doubtful") & sf.isnull("seen"))
-        .drop("doubtful", "seen")
-    )
-
-
-def _source_name(pair: PartitionPair, source: SourceRange) -> _SourceName:
-    return (*name(pair), source.flow, log_name(pair, source.topic))
-
-
-def _hulls(
-    records: DataFrame, names: Collection[_SourceName]
-) -> Mapping[_SourceName, AuditSpan]:
-    first, last = sf.min("offset"), sf.max("offset") + 1
-    rows = records.groupBy(*SOURCE).agg(first, last).collect()
-    return {
-        source_name: AuditSpan(row[5], row[6])
-        for row in rows
-        if (source_name := (row[0], row[1], row[2], row[3], row[4])) in names
-    }
-
-
-def _committed(
-    pair: PartitionPair, hulls: Mapping[_SourceName, AuditSpan]
-) -> PartitionPair:
-    """Return the pair as one that is read committed, as far as it can be."""
-    sources = []
-    for source in pair.sources:
-        hull = hulls.get(_source_name(pair, source), NOTHING)
-        # A reader would wait for the end of a transaction that is open.
-        end = source.retained.end
-        if source.decided is not None:
-            end = min(end, source.decided)
-        span = AuditSpan(hull.start, max(hull.start, min(hull.end, end)))
-        sources.append(replace(source, span=span, read_committed=True))
-    return replace(pair, sources=tuple(sources))
-
-
 def read_outside(
     read: Read, unmatched: Unmatched, *, timestamps: bool, carry: DataFrame
 ) -> DataFrame:
@@ -390,8 +265,8 @@ def read_outside(
     Returns
     -------
     DataFrame
-        Hashed records, with their `side`, whether they come `before` the
-        span, and whether they were `aborted`, where that is not known.
+        Hashed records, with their `side`, and whether they come `before` the
+        span.
 
     Notes
     -----
@@ -422,10 +297,4 @@ def read_outside(
                 )
             )
     found = reduce(DataFrame.unionByName, parts)
-    rest = found.join(sf.broadcast(counted), counted.columns, "left_anti")
-    at_source = sf.col("side") == "source"
-    source = with_aborted(
-        read, rest.where(at_source), pairs, doubtful=is_isolation_unknown
-    )
-    target = rest.where(~at_source).withColumn("aborted", sf.expr("false"))
-    return source.unionByName(target)
+    return found.join(sf.broadcast(counted), counted.columns, "left_anti")

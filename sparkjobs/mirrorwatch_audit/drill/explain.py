@@ -9,10 +9,8 @@ from mirrorwatch.domain.audit.plan import PartitionPair
 
 from ..digest.digest import PAIR
 from ..digest.records import (
-    ALL_PARTITIONS,
     NAMES,
     SIDES,
-    log_name,
     name,
     small_table,
 )
@@ -39,7 +37,7 @@ HASH = (*PAIR, "h1", "h2")
 
 _SIDE_COLUMNS = (
     *("origin", "topic", "offset", "timestamp", "bytes"),
-    *("k1", "k2", "aborted"),
+    *("k1", "k2"),
 )
 
 
@@ -64,8 +62,7 @@ def matched_copies(source: DataFrame, target: DataFrame) -> DataFrame:
     Copies are numbered by offset on each side, and number n is paired with
     number n. So of three copies of two records the last one is left, and one
     dropped record is left of two that were equal; a join by checksum alone
-    would pair all with all. Aborted ones come last: of an aborted record and
-    the same one sent again, a copy is that of the second.
+    would pair all with all.
     """
     return _numbered(source, "s").join(
         _numbered(target, "t"), [*HASH, "copy"], "full_outer"
@@ -73,9 +70,7 @@ def matched_copies(source: DataFrame, target: DataFrame) -> DataFrame:
 
 
 def _numbered(records: DataFrame, side: str) -> DataFrame:
-    order = Window.partitionBy(*HASH).orderBy(
-        "aborted", "offset", "topic", "origin"
-    )
+    order = Window.partitionBy(*HASH).orderBy("offset", "topic", "origin")
     return records.select(
         *HASH,
         sf.row_number().over(order).alias("copy"),
@@ -87,23 +82,20 @@ SOURCE = (*PAIR, "origin", "topic")
 """One of the source partitions that feed a pair."""
 
 _POSITIONS = f"{NAMES}, origin string, topic string, position bigint, "
-_POSITIONS += "oldest bigint, decided bigint, exact_start boolean, "
-_POSITIONS += "asked_from bigint"
+_POSITIONS += "exact_start boolean, asked_from bigint"
 
 
 def positions(
     session: SparkSession, pairs: Sequence[PartitionPair]
 ) -> DataFrame:
     """Return the mirror's position in every source partition, if known,
-    between which offsets it is known what was aborted, whether copies may
-    lie before the spans, and from where the mirror was asked for records.
+    whether copies may lie before the spans, and from where the mirror was
+    asked for records.
     """
     rows = [
         (
-            *(*name(pair), source.flow, log_name(pair, source.topic)),
-            source.position,
-            *(source.retained.start, source.decided, pair.exact_start),
-            source.asked_from,
+            *(*name(pair), source.flow, source.topic),
+            *(source.position, pair.exact_start, source.asked_from),
         )
         for pair in pairs
         for source in pair.sources
@@ -134,8 +126,8 @@ def bounds(
     Returns
     -------
     DataFrame
-        `SOURCE` and `bound`, which is null if nothing is known; and `oldest`,
-        `decided`, `exact_start` and `asked_from` as they are in `known`.
+        `SOURCE` and `bound`, which is null if nothing is known; and
+        `exact_start` and `asked_from` as they are in `known`.
 
     Notes
     -----
@@ -164,8 +156,6 @@ def bounds(
     return known.join(last, [*SOURCE], "left").select(
         *SOURCE,
         sf.greatest("position", "after_matched").alias("bound"),
-        "oldest",
-        "decided",
         "exact_start",
         "asked_from",
     )
@@ -228,9 +218,8 @@ def copies_outside(outside_span: DataFrame, bounds: DataFrame) -> DataFrame:
     -------
     DataFrame
         `HASH`; copies at either side before and after the span; those at the
-        source after the span that must have been copied (`after_due`); those
-        that were `aborted` there; and the `first` one at the source, with its
-        timestamp.
+        source after the span that must have been copied (`after_due`); and the
+        `first` one at the source, with its timestamp.
     """
     source, late = sf.col("side") == "source", ~sf.col("before")
     due = sf.coalesce(sf.col("offset") < sf.col("bound"), sf.expr("false"))
@@ -246,7 +235,6 @@ def copies_outside(outside_span: DataFrame, bounds: DataFrame) -> DataFrame:
             sf.count_if(source & late).alias("after_source"),
             sf.count_if(~source & late).alias("after_target"),
             sf.count_if(source & late & due).alias("after_due"),
-            sf.count_if("aborted").alias("aborted"),
             sf.min(sf.when(source, where)).alias("first"),
         )
     )
@@ -301,11 +289,10 @@ OUTCOME = (
 `carried` (its copy is after the range of the other side), `settled` (just
 before it), `in_flight`, or `unknown` (missing, and it is not known how far
 the mirror has come), or `skipped` (missing, and before what the mirror was
-surely asked for). Where it is not known how the mirror reads, it may be
-`aborted`, `open` (of a transaction that was open) or `undecided`."""
+surely asked for)."""
 
 _COUNTS = [f"{when}_{side}" for when in ("before", "after") for side in SIDES]
-_COUNTS += ["after_due", "aborted"]
+_COUNTS += ["after_due"]
 
 
 def explained_missing(
@@ -337,10 +324,6 @@ def explained_missing(
     before the span exist where a cut by time did not fall on the same record
     on both sides. Where the spans begin exactly, as at the end of an audit, a
     copy there was one too many, and excuses nothing.
-
-    Where it is not known whether the mirror leaves out aborted records, one
-    that is missing is no loss: who reads committed never saw it. But whether
-    copies around the spans are those of aborted records cannot be verified.
     """
     missing = _ranked(matches.where("t_offset IS NULL"), counts)
     found = missing.withColumns(
@@ -357,12 +340,10 @@ def explained_missing(
     early = sf.col("before_target") - sf.col("before_source")
     exact = sf.coalesce("exact_start", sf.expr("false"))
     kind = (
-        sf.when(~sf.col("s_aborted") & _blurred(), "undecided")
-        .when(sf.col("from_last") <= late, "carried")
+        sf.when(sf.col("from_last") <= late, "carried")
         .when(~exact & (sf.col("from_first") <= early), "settled")
         .when(sf.isnull("bound"), "unknown")
         .when(sf.col("s_offset") >= sf.col("bound"), "in_flight")
-        .when(sf.col("s_aborted"), _left_out())
         .when(sf.col("s_offset") < sf.col("asked_from"), "skipped")
         .otherwise("dropped")
     )
@@ -410,11 +391,9 @@ def explained_surplus(
     written_at = sf.coalesce("first.timestamp", "t_timestamp")
     # Comparing with a null is no: then it does not go back at all.
     remembered = written_at >= sf.col("reach")
-    by_topic = sf.col("partition") == ALL_PARTITIONS
     known = sf.col("first_copy").isNotNull() | sf.col("first").isNotNull()
     kind = (
-        sf.when(_blurred(), "undecided")
-        .when(sf.col("from_last") <= late, "carried")
+        sf.when(sf.col("from_last") <= late, "carried")
         .when(remembered & (sf.col("from_first") <= early), "settled")
         .when(known | (sf.col("before_target") > 0), "duplicated")
         .otherwise("extra")
@@ -423,33 +402,12 @@ def explained_surplus(
         found.withColumns(
             {
                 "origin": sf.coalesce("first_copy.s_origin", "first.origin"),
-                # What is by topic names the log of the copy itself.
-                "topic": sf.when(by_topic, sf.col("t_topic")).otherwise(
-                    sf.coalesce("first_copy.s_topic", "first.topic")
-                ),
-                "s_offset": sf.when(
-                    ~by_topic,
-                    sf.coalesce("first_copy.s_offset", "first.offset"),
-                ),
+                "topic": sf.coalesce("first_copy.s_topic", "first.topic"),
+                "s_offset": sf.coalesce("first_copy.s_offset", "first.offset"),
             }
         ),
         "t",
         kind,
-    )
-
-
-def _blurred() -> Column:
-    return sf.col("aborted") > 0
-
-
-def _left_out() -> Column:
-    """Return what became of a record that readers of committed do not see."""
-    offset = sf.col("s_offset")
-    return (
-        sf.when(offset >= sf.col("decided"), "open")
-        # It expired, and what is not there is not seen.
-        .when(offset < sf.col("oldest"), "undecided")
-        .otherwise("aborted")
     )
 
 

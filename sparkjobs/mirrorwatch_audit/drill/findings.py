@@ -29,11 +29,9 @@ from ..digest.records import (
     SIDES,
     PairName,
     Read,
-    log_name,
     name,
     narrowed,
     small_table,
-    split_log,
 )
 
 __all__ = [
@@ -176,15 +174,8 @@ _STATED: Mapping[str, StatedKind] = {
     "settled": "carried",
     "in_flight": "in_flight",
     "compacted": "compacted",
-    "aborted": "aborted",
 }
 """What outcomes are called that are not wrong."""
-
-_ISOLATION = (
-    "how the mirror reads transactions (isolation.level) is not known, or has "
-    "changed: see that mirror.topics.configs names the configuration topic of "
-    "its Connect workers, and that its connectors are in it"
-)
 
 _REASONS = {
     "unknown": (
@@ -195,14 +186,6 @@ _REASONS = {
         "records are missing at the target from before what the mirror is "
         "known to have copied: lost, or skipped as it began at the log end "
         "(auto.offset.reset is latest, or unknown)"
-    ),
-    "open": (
-        "records are missing at the target, and at the source a transaction "
-        "is open before them: they are lost, or will be aborted; "
-        f"{_ISOLATION}"
-    ),
-    "undecided": (
-        f"records differ that may be aborted at the source: {_ISOLATION}"
     ),
     "absent": (
         "records are at the target and not at the source: they may be of {}, "
@@ -256,7 +239,7 @@ def stated_of(
     for tally in tallies:
         pair, kind = known[tally.key[0]], _STATED.get(tally.key[3])
         if kind is not None:
-            counts[*_names(pair, tally.key, tally.side), kind] += tally.count
+            counts[*_names(pair, tally.key), kind] += tally.count
     return tuple(
         Stated(flow=flow, topic=topic, partition=p, kind=kind, count=count)
         for (flow, topic, p, kind), count in sorted(counts.items())
@@ -274,7 +257,7 @@ def unverifiable_of(
         if reason is None:
             continue
         pair = known[tally.key[0]]
-        flow, topic, partition = _names(pair, tally.key, tally.side)
+        flow, topic, partition = _names(pair, tally.key)
         found.append(
             Unverifiable(
                 flow=flow,
@@ -297,8 +280,7 @@ def _finding(
     parts: Sequence[OutcomeCounts],
     ranges: Mapping[tuple[OutcomeKey, Side], OffsetRanges],
 ) -> AuditFinding:
-    # A record of one kind is found on one side.
-    flow, topic, partition = _names(pair, key, parts[0].side)
+    flow, topic, partition = _names(pair, key)
     (kind,) = (kind for kind in FINDINGS if kind == key[3])
     return AuditFinding(
         flow=flow,
@@ -317,19 +299,10 @@ def _known(times: Iterable[datetime | None]) -> list[datetime]:
     return [time for time in times if time is not None]
 
 
-def _names(
-    pair: PartitionPair, key: OutcomeKey, side: Side
-) -> tuple[str, str, int]:
-    """Return flow, source topic and partition of an outcome: where partitions
-    are not kept, the partition is that of the side on which it was found.
-    """
-    _, origin, log, _ = key
-    topic, partition = split_log(log or "")
-    if partition is None:
-        partition = pair.partition
-    elif side == "target":
-        topic = pair.topic
-    return origin or pair.flow, topic or pair.topic, partition
+def _names(pair: PartitionPair, key: OutcomeKey) -> tuple[str, str, int]:
+    """Return flow, source topic and partition of an outcome."""
+    _, origin, topic, _ = key
+    return origin or pair.flow, topic or pair.topic, pair.partition
 
 
 _SampledRecord = tuple[PairName, str, str, int]
@@ -399,7 +372,7 @@ def _sample(
     flow = finding.flow if at_source else pair.flow
     topic = finding.topic if at_source else pair.target_topic
     for offset in islice(offsets, most):
-        yield name(pair), flow, log_name(pair, topic), offset
+        yield name(pair), flow, topic, offset
 
 
 def _keys(
@@ -444,6 +417,5 @@ def _narrow(
         )
     whole = None
     if side == "target":
-        log = log_name(pair, pair.target_topic)
-        whole = stretches.get((pair.flow, log))
+        whole = stretches.get((pair.flow, pair.target_topic))
     return narrowed(pair, stretches, whole)

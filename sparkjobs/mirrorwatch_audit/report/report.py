@@ -154,7 +154,6 @@ STATED: dict[StatedKind, str] = {
     "carried": "left to the next night: their copies may lie beyond the cut",
     "compacted": "removed by compaction on one side",
     "expired": "expired on one side before they could be compared",
-    "aborted": "of aborted transactions, which the mirror may leave out",
 }
 """What differs and is not wrong, in words."""
 

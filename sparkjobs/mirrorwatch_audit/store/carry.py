@@ -1,40 +1,30 @@
 """Records that one night leaves to the next."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import timedelta
-from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from mirrorwatch.domain.audit.plan import (
-    NOTHING,
     AuditedEnd,
     AuditedEnds,
-    AuditSpan,
     PartitionPair,
     Plan,
     Side,
-    SourceRange,
     Unverifiable,
 )
 
-from ..checkpoint import checkpointed
-from ..digest.digest import HASHED, PAIR, hashed, in_buckets
+from ..digest.digest import HASHED, PAIR, in_buckets
 from ..digest.records import (
-    ALL_PARTITIONS,
     NAMES,
-    SIDES,
     PairName,
-    Read,
-    log_name,
     name,
     named,
     small_table,
-    spanned,
 )
+from ..digest.unreadable import gap_of, passed_over, with_gaps
 
 __all__ = [
     "CARRY",
@@ -43,7 +33,6 @@ __all__ = [
     "carried",
     "carry_out",
     "copies_left",
-    "hashed_again",
     "lacked_carry",
     "missing_carry",
     "no_carry",
@@ -51,7 +40,7 @@ __all__ = [
 ]
 
 
-WAITING = ("carried", "in_flight", "unknown", "open")
+WAITING = ("carried", "in_flight", "unknown")
 """Outcomes of records that are compared the next night."""
 
 CARRY = (
@@ -61,7 +50,7 @@ CARRY = (
 )
 """A hashed record, the side that it was read on, and whether its copy is
 beyond the range of the other side (`carried`) or not there yet
-(`in_flight`, `unknown` or `open`)."""
+(`in_flight` or `unknown`)."""
 
 
 def no_carry(session: SparkSession) -> DataFrame:
@@ -133,15 +122,15 @@ def carry_out(
     waiting = carry.join(names, [*PAIR], "left_anti")
     source = sf.col("side") == "source"
     offset = sf.when(source, sf.col("source_offset"))
-    by_topic = sf.col("partition") == ALL_PARTITIONS
-    topic = sf.when(source | by_topic, sf.col("topic"))
     found = outcomes.where(sf.col("kind").isin(*WAITING)).withColumns(
         {
             "offset": offset.otherwise(sf.col("target_offset")),
             "origin": sf.when(source, sf.col("origin")).otherwise(
                 sf.col("flow")
             ),
-            "topic": topic.otherwise(sf.col("target_topic")),
+            "topic": sf.when(source, sf.col("topic")).otherwise(
+                sf.col("target_topic")
+            ),
             "reason": sf.col("kind"),
         }
     )
@@ -187,11 +176,20 @@ BROKEN = (
     "what can no longer be read, before this night's range"
 )
 
+OTHERWISE = (
+    "copies are compared otherwise (timestamps, headers) than by the night "
+    "before, which left records to this one"
+)
+
 
 def usable_carry(
-    carry: DataFrame, plan: Plan, before: AuditedEnds
-) -> tuple[DataFrame, tuple[Unverifiable, ...]]:
-    """Leave out what was left for ranges that do not go on.
+    carry: DataFrame,
+    plan: Plan,
+    before: AuditedEnds,
+    last: Mapping[PairName, PartitionPair],
+) -> tuple[DataFrame, Plan]:
+    """Leave out what was left for ranges that do not go on, and ranges to
+    which something was left by other checksums.
 
     Parameters
     ----------
@@ -201,11 +199,13 @@ def usable_carry(
         What this night compares.
     before
         Up to where partitions were audited.
+    last
+        What the night before compared.
 
     Returns
     -------
     tuple
-        What can be compared, and what cannot.
+        What can be compared, and the plan with what cannot.
 
     Notes
     -----
@@ -216,29 +216,34 @@ def usable_carry(
     known = before.by_partition()
     carry = _named_now(carry, plan.pairs)
     broken = {
-        name(pair): pair for pair in plan.pairs if not _goes_on(pair, known)
+        name(pair): pair
+        for pair in plan.pairs
+        if not _goes_on(pair, known)
+        or _is_hashed_otherwise(last.get(name(pair), pair), pair)
     }
-    if any(not pair.copies.partitions for pair in plan.pairs) or (
-        carry.where(sf.col("partition") == ALL_PARTITIONS).head() is not None
-    ):
-        broken |= dict(_compared_otherwise(plan.pairs))
     if not broken:
-        return carry, ()
+        return carry, plan
     names = sf.broadcast(small_table(carry.sparkSession, broken, NAMES))
     lost = carry.join(names, [*PAIR], "left_semi")
     at_source = sf.sum((sf.col("side") == "source").cast("long"))
-    sums = lost.groupBy(*PAIR).agg(at_source).collect()
-    gaps = tuple(
-        Unverifiable(
-            flow=flow,
-            topic=broken[flow, target_topic, partition].topic,
-            partition=None if partition == ALL_PARTITIONS else partition,
-            reason=BROKEN,
-            records=records,
-        )
-        for flow, target_topic, partition, records in sums
+    gaps, otherwise = [], set()
+    for *key, records in lost.groupBy(*PAIR).agg(at_source).collect():
+        pair = broken[tuple(key)]
+        if _goes_on(pair, known):
+            otherwise.add(name(pair))
+            gaps.append(gap_of(pair, OTHERWISE))
+        else:
+            gaps.append(replace(gap_of(pair, BROKEN), records=records))
+    pairs = tuple(
+        passed_over(pair) if name(pair) in otherwise else pair
+        for pair in plan.pairs
     )
-    return carry.join(names, [*PAIR], "left_anti"), gaps
+    rest = carry.join(names, [*PAIR], "left_anti")
+    return rest, with_gaps(replace(plan, pairs=pairs), gaps)
+
+
+def _is_hashed_otherwise(one: PartitionPair, other: PartitionPair) -> bool:
+    return (one.timestamps, one.copies) != (other.timestamps, other.copies)
 
 
 def _named_now(carry: DataFrame, pairs: Iterable[PartitionPair]) -> DataFrame:
@@ -269,113 +274,6 @@ def _named_now(carry: DataFrame, pairs: Iterable[PartitionPair]) -> DataFrame:
     )
 
 
-def _compared_otherwise(
-    pairs: Iterable[PartitionPair],
-) -> Iterator[tuple[PartitionKey, PartitionPair]]:
-    """Yield what was called otherwise the night before, if the mirror has
-    begun to keep partitions since, or no longer does.
-    """
-    for pair in pairs:
-        key = (pair.flow, pair.target_topic)
-        if pair.copies.partitions:
-            yield (*key, ALL_PARTITIONS), pair
-        else:
-            yield (*key, pair.partition), pair
-
-
-OTHERWISE = (
-    "records that the night before left to this one: their checksums were "
-    "made otherwise (timestamps), and they cannot be read any more to make "
-    "new ones"
-)
-
-
-def hashed_again(
-    read: Read, carry: DataFrame, pairs: Sequence[PartitionPair]
-) -> tuple[DataFrame, tuple[Unverifiable, ...]]:
-    """Make new checksums of what the night before left of some pairs.
-
-    Parameters
-    ----------
-    read
-        Reads records.
-    carry
-        What the night before left.
-    pairs
-        The pairs.
-
-    Returns
-    -------
-    tuple
-        What can be compared, and what cannot.
-    """
-    names = sf.broadcast(named(carry.sparkSession, pairs))
-    old = carry.join(names, [*PAIR], "left_semi").transform(checkpointed)
-    rest = carry.join(names, [*PAIR], "left_anti")
-    at = (*PAIR, "side", "origin", "topic")
-    spans = {
-        tuple(row[:6]): AuditSpan(row[6], row[7] + 1)
-        for row in old.groupBy(*at)
-        .agg(sf.min("offset"), sf.max("offset"))
-        .collect()
-    }
-    fresh = []
-    for side in SIDES:
-        for timestamps in (True, False):
-            asked = [
-                _at(pair, side, spans)
-                for pair in pairs
-                if pair.timestamps is timestamps
-            ]
-            records = hashed(read(asked, side), timestamps=timestamps)
-            fresh.append(
-                records.withColumn("side", sf.lit(side)).join(
-                    sf.broadcast(old.select(*at, "offset", "reason")),
-                    [*at, "offset"],
-                )
-            )
-    new = reduce(DataFrame.unionByName, fresh).select(*carry.columns)
-    new = new.transform(checkpointed)
-    left = Counter(
-        {
-            tuple(row[:3]): row[3]
-            for row in old.groupBy(*PAIR).count().collect()
-        }
-    )
-    left.subtract(
-        {
-            tuple(row[:3]): row[3]
-            for row in new.groupBy(*PAIR).count().collect()
-        }
-    )
-    gaps = tuple(
-        Unverifiable(
-            flow=pair.flow,
-            topic=pair.topic,
-            partition=pair.partition if pair.copies.partitions else None,
-            reason=OTHERWISE,
-            records=left[name(pair)],
-        )
-        for pair in {name(pair): pair for pair in pairs}.values()
-        if left[name(pair)] > 0
-    )
-    return rest.unionByName(new), gaps
-
-
-def _at(
-    pair: PartitionPair,
-    side: Side,
-    spans: Mapping[tuple[object, ...], AuditSpan],
-) -> PartitionPair:
-
-    def chosen(x: PartitionPair | SourceRange) -> AuditSpan:
-        topic = x.topic if isinstance(x, SourceRange) else x.target_topic
-        log = log_name(pair, topic)
-        return spans.get((*name(pair), side, x.flow, log), NOTHING)
-
-    return spanned(pair, chosen)
-
-
 def copies_left(carry: DataFrame) -> set[PairName]:
     """Return the pairs of which the night before left records of the target.
 
@@ -404,33 +302,29 @@ def begun(plan: Plan, before: AuditedEnds) -> Plan:
         pairs=tuple(
             replace(
                 pair,
-                exact_start=not _was_joined(pair, known)
-                and (_is_cut_by_syncs(pair) or _goes_on(pair, known)),
+                exact_start=not _is_blurred(pair, known)
+                # Without timestamps both sides are cut at one offset sync.
+                and (not pair.timestamps or _goes_on(pair, known)),
             )
             for pair in plan.pairs
         ),
     )
 
 
-def _is_cut_by_syncs(pair: PartitionPair) -> bool:
-    """Return whether the planner cuts a pair at the same record of both sides:
-    without timestamps by offset syncs only, but a topic whose partitions are
-    not kept at the mirror's positions.
-    """
-    return not pair.timestamps and pair.copies.partitions
-
-
-def _was_joined(
+def _is_blurred(
     pair: PartitionPair, known: Mapping[PartitionKey, AuditedEnd]
 ) -> bool:
-    """Return whether some sources of a pair were audited, and others not: the
-    copies of these may lie before the range of the target.
+    """Return whether copies of a pair may lie before the range of the target:
+    some of its sources were audited and others not, or what came before was
+    not compared.
     """
-    audited = {
-        (source.flow, source.topic, source.partition) in known
+    ends = [
+        known.get((source.flow, source.topic, source.partition))
         for source in pair.sources
-    }
-    return len(audited) > 1
+    ]
+    return len({end is None for end in ends}) > 1 or any(
+        end is not None and not end.exact for end in ends
+    )
 
 
 def _goes_on(
@@ -452,6 +346,8 @@ def _goes_on(
             source.span.start == end.source_end
             and pair.span.start == end.target_end
             and source.topic_id == end.source_id
+            and not end.by_topic
+            and pair.copies.partitions
             and end.target_id in {pair.topic_id, ""}
             for source, end in ends
         )

@@ -1,22 +1,22 @@
 """The folder that keeps all runs of a site.
 
-``runs/<id>/plan``
+``runs/<id>/plan.json``
     What is compared, and from where it goes on; stored before anything is
     read.
 ``runs/<id>/digests/source`` and ``.../target``
     Counts and checksums, Parquet.
 ``runs/<id>/carry``
     Records that the next night compares in place of this one, Parquet.
-``runs/<id>/hours``
-    Records by topic and hour, for the report.
-``runs/<id>/result``
+``runs/<id>/hours.json`` and ``.../report.html``
+    Records by topic and hour, and the report.
+``runs/<id>/result.json``
     What was found; stored last. It is what makes a run count.
-``layout``
-    `SCHEMA_VERSION`; runs of another one are set aside.
+``latest.json``
+    The same of the nightly run with the newest ranges.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -24,25 +24,20 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import Any, TypeVar
 
-import structlog
-from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from mirrorwatch.clock import utc_now
 from mirrorwatch.domain.audit.plan import AuditedEnds, Plan, Side
 from mirrorwatch.domain.audit.result import FinishedAudit, Hours
-from mirrorwatch.exceptions import AuditError
+from mirrorwatch.exceptions import AuditError, AuditRefusedError
 from mirrorwatch.state.audits import (
-    SCHEMA_VERSION,
     from_versioned,
     local_path,
+    result_files,
     to_url,
     to_versioned,
-    write_audit,
-    write_hours,
-    write_report,
+    write_file,
 )
 
 from ..checkpoint import CHECKPOINTS
@@ -55,8 +50,6 @@ KEEP_DIGESTS = timedelta(days=14)
 """How long digests are kept after their run: they are nearly all that it
 keeps, and two weeks are time to look at one again by hand. A run that has not
 ended keeps its own."""
-
-LAYOUT = "layout"
 
 _WHOLE = "_SUCCESS"
 """What Spark's committer puts beside a table that is whole."""
@@ -82,39 +75,61 @@ class HadoopFolder:
 
     Notes
     -----
-    Spark's committer moves a file into its place when it is whole, so what
-    can be read is what was written. That is why a text is one file.
+    A file is moved into its place when it is whole, so what can be read is
+    what was written.
     """
 
     def __init__(self, session: SparkSession, folder: str) -> None:
         self._session = session
         self.url = to_url(folder)
 
-    def write_text(self, name: str, text: str) -> None:
-        """Write one line of text in place of what was there."""
+    def write_text(self, name: str, text: str, *, anew: bool = False) -> bool:
+        """Write a text, whole or not at all; return whether that was done.
+
+        Parameters
+        ----------
+        name
+            Where.
+        text
+            What.
+        anew
+            Whether nothing is done where there is one already.
+        """
         with translated(f"Cannot write {self._at(name)}"):
-            line = self._session.range(1).select(sf.lit(text).alias("value"))
-            writer = line.coalesce(1).write.mode("overwrite")
-            writer.text(self._at(name))
+            files, path = self._hadoop(name)
+            if anew and files.exists(path):
+                return False
+            new = self._hadoop(f"{name}.new")[1]
+            stream = files.create(new, True)  # noqa: FBT003 - Java has none
+            try:
+                stream.write(bytearray(text, "utf-8"))
+            finally:
+                stream.close()
+            if not anew:
+                files.delete(path, False)  # noqa: FBT003
+            # Of two at once only one can rename its own.
+            return bool(files.rename(new, path))
 
     def read_texts(self, name: str, *, fields: str | None = None) -> list[str]:
-        """Read lines of text.
+        """Read texts.
 
         Parameters
         ----------
         name
             Where; `*` stands for any folder, `{a,b}` for one of two.
         fields
-            What is of use of a line of JSON, in Spark's DDL; else all. Of
-            thousands of lines the rest would not fit into memory.
+            What is of use of JSON, in Spark's DDL; else all. Of thousands of
+            texts the rest would not fit into memory.
         """
         with translated(f"Cannot read {self._at(name)}"):
             try:
-                lines = self._session.read.text(self._found(name))
+                texts = self._session.read.text(
+                    self._found(name), wholetext=True
+                )
                 if fields is not None:
                     some = sf.to_json(sf.from_json("value", fields))
-                    lines = lines.select(some)
-                rows = lines.collect()
+                    texts = texts.select(some)
+                rows = texts.collect()
             except AnalysisException as e:
                 if is_missing_path(e):
                     return []
@@ -150,10 +165,10 @@ class HadoopFolder:
                     return None
                 raise
 
-    def is_whole(self, name: str) -> bool:
-        """Return whether a table was written to its end."""
+    def exists(self, name: str) -> bool:
+        """Return whether there is a file or folder."""
         with translated(f"Cannot read {self._at(name)}"):
-            files, path = self._hadoop(f"{name}/{_WHOLE}")
+            files, path = self._hadoop(name)
             return bool(files.exists(path))
 
     def size_bytes(self, name: str) -> int:
@@ -185,46 +200,8 @@ class HadoopFolder:
             files, path = self._hadoop(name)
             files.delete(path, True)  # noqa: FBT003 - Java has no keywords
 
-    def create(self, name: str, text: str, *, anew: bool = True) -> bool:
-        """Write a small file; return whether that was done.
-
-        Parameters
-        ----------
-        name
-            Where.
-        text
-            What.
-        anew
-            Whether nothing is done if it is there already: one of several
-            who try at once has done it, as far as the file system can tell.
-        """
-        with translated(f"Cannot write {self._at(name)}"):
-            files, path = self._hadoop(name)
-            try:
-                stream = files.create(path, not anew)
-            except Py4JJavaError as e:
-                # Hadoop's own, or Java's, as the file system has it.
-                if "AlreadyExistsException" in str(e.java_exception):
-                    return False
-                raise
-            try:
-                stream.write(bytearray(text, "utf-8"))
-            finally:
-                stream.close()
-            return True
-
-    def rename(self, name: str, new: str) -> bool:
-        """Rename a file or folder; return whether it was there."""
-        with translated(f"Cannot rename {self._at(name)}"):
-            files, path = self._hadoop(name)
-            if not files.exists(path):
-                return False
-            if not files.rename(path, self._hadoop(new)[1]):
-                raise AuditError(f"Cannot rename {self._at(name)}")
-            return True
-
     def read(self, name: str) -> str | None:
-        """Return what is in a small file; `None` if it is not there."""
+        """Return a text; `None` if there is none."""
         with translated(f"Cannot read {self._at(name)}"):
             files, path = self._hadoop(name)
             if not files.exists(path):
@@ -234,17 +211,6 @@ class HadoopFolder:
                 return bytes(stream.readAllBytes()).decode()
             finally:
                 stream.close()
-
-    def changed(self, name: str) -> datetime | None:
-        """Return when a file was written, by the clock of its file system;
-        `None` if it is not there.
-        """
-        with translated(f"Cannot read {self._at(name)}"):
-            files, path = self._hadoop(name)
-            if not files.exists(path):
-                return None
-            at = files.getFileStatus(path).getModificationTime()
-            return datetime.fromtimestamp(at / 1000, tz=UTC)
 
     def _hadoop(self, name: str) -> tuple[Any, Any]:
         context = self._session.sparkContext
@@ -310,9 +276,6 @@ class RunStore:
         Spark.
     folder
         A path, or the URL of any Hadoop file system.
-    still_held
-        Raises if the folder is no longer held for what writes to it: it is
-        asked before each write. Unless it is given, nobody else writes.
 
     Raises
     ------
@@ -326,62 +289,33 @@ class RunStore:
     itself: of every hour there are thousands of results, each a file.
     """
 
-    def __init__(
-        self,
-        session: SparkSession,
-        folder: str,
-        still_held: Callable[[], None] = lambda: None,
-    ) -> None:
+    def __init__(self, session: SparkSession, folder: str) -> None:
         self._folder = HadoopFolder(session, folder)
         self._local = local_path(folder)
-        self._still_held = still_held
         self._ended: dict[str, EndedRun] | None = None
-
-    def begin(self) -> None:
-        """Set runs of another layout aside, so that the first one of this
-        layout begins anew.
-        """
-        files, layout = self._writable(), str(SCHEMA_VERSION)
-        if files.read(LAYOUT) == layout:
-            return
-        for name in ("runs", "latest.json"):
-            aside = f"{name}.unusable-{utc_now():%Y%m%dT%H%M%SZ}"
-            if files.rename(name, aside):
-                structlog.get_logger("mirrorwatch").warning(
-                    "Audits of another layout were set aside",
-                    path=f"{files.url}/{name}",
-                    aside=f"{files.url}/{aside}",
-                )
-        files.create(LAYOUT, layout, anew=False)
 
     def save_plan(self, run: FrozenRun) -> None:
         """Keep what a run compares, so that a run after a kill does too.
 
-        Notes
-        -----
-        Spark deletes what was there before it writes, so on a full disk a
-        plan is lost. The next one has other ranges: digests of the old one
-        are deleted before it is kept, and those that are there are always of
-        the plan beside them. For the same reason nothing is written where
-        the plan has not changed.
+        Raises
+        ------
+        AuditRefusedError
+            Raised if another audit has begun the same run meanwhile.
         """
-        name, text = f"runs/{run.plan.id}", to_versioned(run)
-        kept = self._folder.read_texts(f"{name}/plan")
-        if kept == [text]:
-            return
-        if not kept:
-            self._writable().delete(f"{name}/digests")
-            # A local file system does not say that it failed.
-            if self._folder.folders(f"{name}/digests"):
-                raise AuditError(
-                    f"Cannot delete {self._folder.url}/{name}/digests, which "
-                    "are of a plan that was lost"
-                )
-        self._writable().write_text(f"{name}/plan", text)
+        name = f"runs/{run.plan.id}"
+        anew = not self._folder.exists(f"{name}/plan.json")
+        if anew:
+            # Those that are there are always of the plan beside them.
+            self._folder.delete(f"{name}/digests")
+        if not self._write(f"{name}/plan.json", to_versioned(run), anew=anew):
+            raise AuditRefusedError(
+                f"Another audit has begun {run.plan.id} in {self._folder.url}:"
+                " let one at a time write there"
+            )
 
     def plan(self, run: str) -> FrozenRun | None:
         """Return what a run compares; `None` if it never began."""
-        return self._one(FrozenRun, f"runs/{run}/plan")
+        return self._one(FrozenRun, f"runs/{run}/plan.json")
 
     def save_digest(
         self, run: str, side: Side, digest: DataFrame
@@ -390,7 +324,7 @@ class RunStore:
         made of it then does not read the records again.
         """
         name = f"runs/{run}/digests/{side}"
-        self._writable().write_table(
+        self._folder.write_table(
             name, digest, failing=f"Cannot sum up the {side}"
         )
         kept = self._folder.read_table(name)
@@ -403,7 +337,7 @@ class RunStore:
         of this length.
         """
         name = f"runs/{run}/digests/{side}"
-        if not self._folder.is_whole(name):
+        if not self._folder.exists(f"{name}/{_WHOLE}"):
             return None
         length = bucket // timedelta(milliseconds=1)
         with suppress(AuditError):
@@ -417,7 +351,7 @@ class RunStore:
 
     def save_carry(self, run: str, carry: DataFrame) -> None:
         """Keep what a run leaves to the next night."""
-        self._writable().write_table(f"runs/{run}/carry", carry)
+        self._folder.write_table(f"runs/{run}/carry", carry)
 
     def carry(self, run: str | None) -> DataFrame | None:
         """Return what a run left to the next night, if there was one."""
@@ -431,27 +365,18 @@ class RunStore:
 
     def save_report(self, run: str, hours: Hours, page: str) -> None:
         """Keep what a person looks at."""
-        self._writable().write_text(f"runs/{run}/hours", to_versioned(hours))
-        if self._local is not None:
-            write_hours(self._local, run, hours)
-            write_report(self._local, run, page)
+        self._write(f"runs/{run}/hours.json", to_versioned(hours))
+        self._write(f"runs/{run}/report.html", page)
 
     def hours(self, run: str) -> Hours:
         """Return the records of a run by topic and hour."""
-        return self._one(Hours, f"runs/{run}/hours") or Hours()
+        return self._one(Hours, f"runs/{run}/hours.json") or Hours()
 
     def save_result(self, audit: FinishedAudit) -> None:
-        """Keep what a run found. From now on it counts.
-
-        First for people and the agent: the next night goes on behind a run
-        that counts, so nobody would ever see what one found that was killed
-        in between. One that does not count is carried out again.
-        """
-        if self._local is not None:
-            self._still_held()
-            write_audit(self._local, audit)
-        name = f"runs/{audit.result.id}/result"
-        self._writable().write_text(name, to_versioned(audit))
+        """Keep what a run found. From now on it counts."""
+        latest = self._one(FinishedAudit, "latest.json")
+        for name, text in result_files(audit, latest).items():
+            self._write(name, text)
         if self._ended is not None:
             result = audit.result
             self._ended[result.id] = EndedRun(
@@ -464,24 +389,20 @@ class RunStore:
 
     def result(self, run: str) -> FinishedAudit | None:
         """Return what a run found; `None` if it did not come to its end."""
-        return self._one(FinishedAudit, f"runs/{run}/result")
+        return self._one(FinishedAudit, f"runs/{run}/result.json")
 
     def is_finished(self, run: str) -> bool:
         """Return whether a run came to its end."""
-        return bool(self._folder.read_texts(f"runs/{run}/result"))
+        return self._folder.exists(f"runs/{run}/result.json")
 
     def results(self) -> list[FinishedAudit]:
         """Return what all finished runs found, in no order."""
-        name = "runs/*/result"
-        return [
-            from_versioned(FinishedAudit, text, f"{self._folder.url}/{name}")
-            for text in self._folder.read_texts(name)
-        ]
+        return self._results("*")
 
     def ended(self) -> list[EndedRun]:
         """Return which runs came to their end, in no order."""
         if self._ended is None:
-            name = "runs/*/result"
+            name = "runs/*/result.json"
             where = f"{self._folder.url}/{name}"
             found = [
                 from_versioned(_Ended, text, where).result
@@ -504,7 +425,10 @@ class RunStore:
         newest = sorted(nights, key=attrgetter("end"))[-most:]
         if not newest:
             return []
-        name = f"runs/{{{','.join(run.id for run in newest)}}}/result"
+        return self._results(f"{{{','.join(run.id for run in newest)}}}")
+
+    def _results(self, runs: str) -> list[FinishedAudit]:
+        name = f"runs/{runs}/result.json"
         return [
             from_versioned(FinishedAudit, text, f"{self._folder.url}/{name}")
             for text in self._folder.read_texts(name)
@@ -539,7 +463,7 @@ class RunStore:
             if run in finished or self._is_given_up(
                 run, changed, before, last
             ):
-                self._writable().delete(f"runs/{run}")
+                self._folder.delete(f"runs/{run}")
                 if self._ended is not None:
                     self._ended.pop(run, None)
 
@@ -549,11 +473,11 @@ class RunStore:
         stored = self._folder.folders("runs")
         for result in results:
             if result.id in stored and result.ended_at < before:
-                self._writable().delete(f"runs/{result.id}/digests")
+                self._folder.delete(f"runs/{result.id}/digests")
         # What a run left that was killed on a cluster.
         for name, changed in self._folder.folders(CHECKPOINTS).items():
             if changed < before:
-                self._writable().delete(f"{CHECKPOINTS}/{name}")
+                self._folder.delete(f"{CHECKPOINTS}/{name}")
 
     def _is_given_up(
         self,
@@ -588,12 +512,14 @@ class RunStore:
             )
         return run
 
-    def _writable(self) -> HadoopFolder:
-        """Return the folder, if it is still held for this audit."""
-        self._still_held()
-        return self._folder
+    def _write(self, name: str, text: str, *, anew: bool = False) -> bool:
+        if self._local is None:
+            return self._folder.write_text(name, text, anew=anew)
+        write_file(self._local / name, text)
+        return True
 
     def _one(self, kind: type[T], name: str) -> T | None:
-        for text in self._folder.read_texts(name):
-            return from_versioned(kind, text, f"{self._folder.url}/{name}")
-        return None
+        text = self._folder.read(name)
+        if text is None:
+            return None
+        return from_versioned(kind, text, f"{self._folder.url}/{name}")

@@ -1,5 +1,6 @@
 """What nights compare of a mirror that does not keep partitions."""
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -17,7 +18,6 @@ from mirrorwatch.domain.audit.facts import (
     PairedLogs,
     Question,
     SourceLog,
-    run_batched,
 )
 from mirrorwatch.domain.audit.nightly import NightlyInputs, plan_night
 from mirrorwatch.domain.audit.plan import (
@@ -31,12 +31,13 @@ from mirrorwatch.domain.audit.plan import (
 )
 from mirrorwatch.domain.audit.ranges import PlanningOutcome
 from mirrorwatch.domain.audit.window import AdHoc
-from tests.support.audit_spark import SETTLE, a_copied_world, pair_of
+from tests.support.audit_spark import SETTLE, a_copied_world, looking, pair_of
 from tests.support.builders import NOON
 
 BY_TOPIC = CopyProfile(partitions=False)
 SLACK = timedelta(minutes=1)
 MINUTE = timedelta(minutes=1)
+HOUR = timedelta(hours=1)
 
 
 @dataclass
@@ -93,8 +94,6 @@ class Topic:
                         log=self._log("source", n),
                         steady=steady,
                         position=self.committed[n],
-                        read_committed=None,
-                        decided=len(self.sources[n]),
                     ),
                 ),
                 target=self._log("target", n),
@@ -113,8 +112,8 @@ class Topic:
             slack=SLACK,
             ends=self.ends.by_partition(),
         )
-        steps = plan_topic_night(self.parts(steady=steady), night)
-        (outcomes,) = run_batched([steps], self.answer)
+        look = looking(self.answer)
+        outcomes = plan_topic_night(look, self.parts(steady=steady), night)
         plan = Plan(
             id="night", at=self.now, window=None, pairs=tuple(pairs(outcomes))
         )
@@ -168,132 +167,105 @@ def gaps(
     return [(u.partition, u.records) for o in outcomes for u in o.unverifiable]
 
 
-def test_a_topic_that_rests_is_compared_to_all_of_its_ends() -> None:
-    topic = Topic(starts_at_end=False)
-    topic.write(60)
-    topic.now += timedelta(hours=1)
-    first = topic.night()
-    assert spans(first) == [(0, 30, 0, 20), (0, 30, 0, 20), (0, 0, 0, 20)]
-    assert {pair.cut for pair in pairs(first)} == {"idle"}
-    topic.write(6)
-    topic.now += timedelta(hours=1)
-    second = topic.night()
-    assert spans(second) == [
-        (30, 33, 20, 22),
-        (30, 33, 20, 22),
-        (0, 0, 20, 22),
-    ]
-    assert gaps(first) == gaps(second) == []
+def hours(outcomes: list[PlanningOutcome]) -> tuple[float, float]:
+    """Return begin and end of what is compared, in hours since noon."""
+    (found,) = {pair.hours for pair in pairs(outcomes)}
+    assert found is not None
+    begin, end = ((t - NOON) / HOUR for t in (found.start, found.end))
+    return begin if found.start.year > 1970 else -math.inf, end
 
 
-def test_one_that_never_rests_is_cut_by_time_in_all_partitions() -> None:
+def test_nights_go_on_by_whole_hours() -> None:
     topic = Topic(starts_at_end=False)
-    topic.write(60)
-    night = topic.night(steady=False)
+    topic.write(200)
+    first = topic.night(steady=False)
     # What is settled is older than a quarter of an hour.
-    first = pairs(night)
-    assert {pair.cut for pair in first} == {"timestamp"}
-    assert sum(len(p.sources[0].span) for p in first) == 44
-    assert sum(len(p.span) for p in first) in range(42, 47)
-    topic.write(60)
-    second = pairs(topic.night(steady=False))
-    assert [p.span.start for p in second] == [p.span.end for p in first]
+    assert hours(first) == (-math.inf, 3)
+    assert spans(first) == [(0, 100, 0, 67), (0, 100, 0, 67), (0, 0, 0, 66)]
+    topic.write(100)
+    second = topic.night(steady=False)
+    assert hours(second) == (3, 4)
+    # The record of the third hour is the first that is read again.
+    assert spans(second)[0] == (90, 150, 60, 100)
+    assert gaps(first) == gaps(second) == []
+    third = topic.night()
+    assert hours(third) == (4, 4)
 
 
-def test_where_it_began_is_not_known_the_oldest_copy_shows_it() -> None:
-    topic = Topic()
-    topic.write(10, copy=False)
-    topic.copied = [5, 5]  # what was there is never read
-    topic.write(20)
-    topic.now += timedelta(hours=1)
+@pytest.mark.parametrize(("waits", "until"), [(60, 3), (61, 2), (200, 0)])
+def test_they_end_before_what_the_mirror_has_not_copied(
+    waits: int, until: int
+) -> None:
+    topic = Topic(starts_at_end=False)
+    topic.write(240 - waits)
+    topic.write(waits, copy=False)
+    topic.committed = list(topic.copied)
+    assert hours(topic.night(steady=False))[1] == until
+
+
+@pytest.mark.parametrize(
+    ("starts_at_end", "begin", "told"),
+    [(None, 1, 1), (True, 1, 0), (False, -math.inf, 0)],
+)
+def test_where_it_began_is_not_known_the_oldest_copy_shows_it(
+    *, starts_at_end: bool | None, begin: float, told: int
+) -> None:
+    topic = Topic(starts_at_end=starts_at_end)
+    topic.write(30, copy=False)
+    topic.copied = [15, 15]  # what was there is never read
+    topic.write(210)
     night = topic.night()
-    # The slack of a minute after the first copy, which is of the 11th.
-    assert [s[:2] for s in spans(night)] == [(6, 15), (5, 15), (0, 0)]
-    assert gaps(night) == [(0, 6), (1, 5)]
-
-
-def asked_from(outcomes: list[PlanningOutcome]) -> list[int]:
-    return [s.asked_from for p in pairs(outcomes) for s in p.sources]
-
-
-def test_what_a_group_had_passed_before_its_first_copy_may_be_skipped() -> (
-    None
-):
-    topic = Topic()
-    topic.write(10, copy=False)
-    # A consumer group commits where it begins.
-    topic.copied, topic.committed = [5, 5], [5, 5]
-    topic.now += timedelta(hours=1)
-    night = topic.night()
-    assert [s[:2] for s in spans(night)] == [(0, 5), (0, 5), (0, 0)]
-    assert asked_from(night) == [5, 5, 0]
-    topic.write(10)
-    topic.now += timedelta(hours=1)
-    assert asked_from(topic.night()) == [0, 0, 0]
-
-
-def test_without_timestamps_it_is_cut_at_the_positions() -> None:
-    topic = Topic(timestamps=False, starts_at_end=False)
-    topic.write(60)
-    topic.write(3, copy=False)
-    topic.copy(commit=False)
-    night = topic.night(steady=False)
-    assert spans(night) == [(0, 30, 0, 21), (0, 30, 0, 21), (0, 0, 0, 21)]
-    assert {pair.cut for pair in pairs(night)} == {"position"}
-    # What is behind may be the record of any copy.
-    assert pairs(night)[0].sources[0].retained.end == 32
+    assert hours(night) == (begin, 3)
+    assert gaps(night) == [(None, None)] * told
 
 
 @pytest.mark.parametrize("lost", ["source", "target", "ids", "shorter"])
 def test_what_is_lost_of_one_partition_is_lost_of_all(lost: str) -> None:
     topic = Topic(starts_at_end=False)
-    topic.write(60)
-    topic.now += timedelta(hours=1)
+    topic.write(200)
     topic.night()
-    topic.write(30)
-    topic.now += timedelta(hours=1)
+    topic.write(200)
     match lost:
         case "source":
-            topic.starts["source"][1] = 35
+            topic.starts["source"][1] = 110
         case "target":
-            topic.starts["target"][2] = 25
+            topic.starts["target"][2] = 80
         case "ids":
             topic.ids["target"] = "another"
         case _:
             topic.targets[0] = topic.targets[0][:10]
     night = topic.night()
-    assert [partition for partition, _ in gaps(night)[:2]] == [0, 1]
-    if lost == "source":
-        # From a minute after the oldest record that is left.
-        assert spans(night)[1][:2] == (36, 45)
-        assert gaps(night)[:2] == [(0, 6), (1, 6)]
+    assert gaps(night) == [(None, None)]
+    if lost in ("source", "target"):
+        # From a minute after the oldest record that is left there.
+        assert hours(night) == (4 if lost == "source" else 5, 6)
+    topic.write(100)
+    assert gaps(topic.night()) == []
+
+
+def test_a_mirror_that_kept_partitions_before_begins_anew() -> None:
+    topic = Topic(starts_at_end=False)
+    topic.write(200)
+    topic.night()
+    ends = (replace(end, by_topic=False) for end in topic.ends.ends)
+    topic.ends = AuditedEnds(tuple(ends))
+    assert gaps(topic.night()) == [(None, None)]
 
 
 def test_what_cannot_be_compared() -> None:
-    topic = Topic(compacted=True)
-    topic.write(60)
-    assert spans(topic.night()) == []
-    assert gaps(topic.night()) == [(0, 30), (1, 30)]
-    # Nothing shows where copies of what is left begin.
-    topic = Topic(timestamps=False)
-    topic.write(60)
-    assert gaps(topic.night(steady=False)) == [(0, 30), (1, 30)]
+    for topic in (Topic(compacted=True), Topic(timestamps=False)):
+        topic.write(60)
+        assert spans(topic.night()) == []
+        assert gaps(topic.night()) == [(0, 30), (1, 30)]
 
 
-def test_what_may_have_been_skipped_of_a_window_need_not_be_copied() -> None:
+def test_what_has_no_target_stays_where_it_was() -> None:
     topic = Topic()
-    topic.write(10, copy=False)
-    topic.copied = [5, 5]
-    topic.write(20)
-    window = TimeWindow(NOON, NOON + timedelta(hours=1))
-    adhoc = AdHoc(now=topic.now, window=window, slack=timedelta())
-    for starts_at_end, due in ((None, [5, 5, 0]), (False, [0, 0, 0])):
-        topic.starts_at_end = starts_at_end
-        (outcomes,) = run_batched(
-            [plan_topic_window(topic.parts(), adhoc)], topic.answer
-        )
-        assert [s[:2] for s in spans(outcomes)][:2] == [(0, 15), (0, 15)]
-        assert asked_from(outcomes) == due
+    topic.write(60, copy=False)
+    parts = [replace(part, target=None) for part in topic.parts()[:2]]
+    night = NightlyInputs(now=topic.now, settle=SETTLE, slack=SLACK, ends={})
+    outcomes = plan_topic_night(looking(topic.answer), parts, night)
+    assert (pairs(outcomes), gaps(outcomes)) == ([], [(0, 30), (1, 30)])
 
 
 def test_a_window_is_that_of_each_log() -> None:
@@ -301,15 +273,12 @@ def test_a_window_is_that_of_each_log() -> None:
     topic.write(60)
     window = TimeWindow(NOON + 10 * MINUTE, NOON + 20 * MINUTE)
     adhoc = AdHoc(now=topic.now, window=window, slack=timedelta())
-    (outcomes,) = run_batched(
-        [plan_topic_window(topic.parts(), adhoc)], topic.answer
-    )
+    outcomes = plan_topic_window(looking(topic.answer), topic.parts(), adhoc)
     assert sum(len(p.sources[0].span) for p in pairs(outcomes)) == 10
     assert sum(len(p.span) for p in pairs(outcomes)) in range(9, 12)
+    assert {pair.hours for pair in pairs(outcomes)} == {None}
     topic.timestamps = False
-    (outcomes,) = run_batched(
-        [plan_topic_window(topic.parts(), adhoc)], topic.answer
-    )
+    outcomes = plan_topic_window(looking(topic.answer), topic.parts(), adhoc)
     assert gaps(outcomes) == [(0, 30), (1, 30)]
 
 
@@ -319,7 +288,7 @@ def test_a_mirror_that_keeps_offsets_is_cut_at_the_same_one() -> None:
     facts = world.freeze(write=5)
     facts = replace(facts, copies=CopyProfile(offsets=True))
     night = NightlyInputs(now=world.now, settle=MINUTE, slack=SLACK, ends={})
-    (outcome,) = run_batched([plan_night(facts, night)], world.answer)
+    outcome = plan_night(looking(world.answer), facts, night)
     pair = pair_of(outcome)
     assert pair.cut == "offset"
     assert pair.span == pair.sources[0].span

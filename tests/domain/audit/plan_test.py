@@ -11,12 +11,13 @@ from mirrorwatch.domain.audit.facts import (
     FirstSince,
     FlowTopics,
     Log,
+    Lookup,
     PairedLogs,
     Question,
     Retention,
     SourceLog,
     pair_partitions,
-    run_batched,
+    plan_batched,
 )
 from mirrorwatch.domain.audit.nightly import NightlyInputs, plan_night
 from mirrorwatch.domain.audit.plan import (
@@ -38,7 +39,7 @@ from mirrorwatch.domain.topics import (
     ReplicatedTopics,
     Selection,
 )
-from tests.support.audit_spark import SLACK, World, pair_of
+from tests.support.audit_spark import SLACK, World, looking, pair_of
 from tests.support.builders import NOON
 
 
@@ -163,7 +164,7 @@ def a_world(**settings: object) -> World:
 def plan(world: World, facts: PairedLogs | None = None) -> PlanningOutcome:
     adhoc = AdHoc(now=world.now, window=WINDOW, slack=SLACK)
     pair = facts or world.freeze()
-    return run_batched([plan_window(pair, adhoc)], world.answer)[0]
+    return plan_window(looking(world.answer), pair, adhoc)
 
 
 def test_a_window_begins_exactly_and_ends_a_slack_later() -> None:
@@ -455,7 +456,7 @@ def merged_plan(
         slack=6 * 60 * MINUTE,
         ends={end.key: end for end in ends},
     )
-    return run_batched([plan_night(pair, night)], answer)[0]
+    return plan_night(looking(answer), pair, night)
 
 
 def test_sources_at_rest_are_compared_whole() -> None:
@@ -582,3 +583,32 @@ def test_a_target_that_never_was_is_not_told_as_deleted() -> None:
         ends=[an_end_without_target(2, 0)],
     )
     assert outcome == PlanningOutcome()
+
+
+def test_pairs_are_planned_side_by_side() -> None:
+    asked: list[int] = []
+
+    def answer(
+        questions: Collection[Question],
+    ) -> Mapping[Question, AuditFound]:
+        asked.append(len(questions))
+        return {question: AuditFound(7) for question in questions}
+
+    def plan(look: Lookup, partition: int) -> int:
+        log = log_of(partition)
+        first = look(FirstSince(log, NOON))
+        if partition == 2:
+            return 0
+        second = look(FirstSince(log, NOON + HOUR))
+        return (first.offset or 0) + (second.offset or 0)
+
+    def log_of(partition: int) -> Log:
+        return Log(
+            side="source",
+            cluster="a",
+            topic_partition=("t", partition),
+            topic_id="",
+        )
+
+    assert plan_batched([1, 2, 3], plan, answer) == [14, 0, 14]
+    assert asked == [3, 2]

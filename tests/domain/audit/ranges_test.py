@@ -18,7 +18,6 @@ from mirrorwatch.domain.audit.facts import (
     SyncHistory,
     newest_sync,
     oldest_sync,
-    run_batched,
 )
 from mirrorwatch.domain.audit.plan import (
     AuditedEnd,
@@ -41,6 +40,7 @@ from tests.support.audit_spark import (
     SLACK,
     World,
     a_copied_world,
+    looking,
     pair_of,
 )
 from tests.support.builders import NOON
@@ -193,8 +193,8 @@ def aligned(
     pair: PairedLogs = world.freeze(write=1)
     pair = replace(pair, **changes)  # type: ignore[arg-type]
     assert pair.target is not None
-    talk = align(pair, pair.target, SLACK, floor=floor)
-    return run_batched([talk], world.answer)[0]
+    look = looking(world.answer)
+    return align(look, pair, pair.target, SLACK, floor=floor)
 
 
 def at(offset: int) -> AlignedOffsets:
@@ -492,7 +492,7 @@ def test_a_position_in_what_expired_is_looked_for_where_the_log_begins() -> (
     world.source_start = 20
     later = world.now + timedelta(hours=1)
     (source,) = world.freeze().sources
-    (found,) = run_batched([settled_of(source, later, later)], world.answer)
+    found = settled_of(looking(world.answer), source, later, later)
     assert found.position == 20
 
 
@@ -572,16 +572,6 @@ def test_what_a_mirror_that_goes_on_has_not_copied_is_in_flight() -> None:
     outcome = world.night()
     assert outcome.unverifiable == ()
     assert [stated.count for stated in outcome.stated] == [6]
-
-
-def test_what_cannot_be_read_is_not_taken_for_aborted() -> None:
-    world = Mute(**vars(a_copied_world(syncs_every=1)))
-    world.read_committed = None
-    world.write(10)
-    world.now += HOUR
-    world.night()
-    (gap,) = world.night().unverifiable
-    assert "has not moved" in gap.reason
 
 
 def test_a_log_that_is_not_whole_and_cannot_be_paired_is_told() -> None:

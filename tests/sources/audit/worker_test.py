@@ -19,9 +19,16 @@ from mirrorwatch.exceptions import AuditError, StateError
 from mirrorwatch.sources.audit import job
 from mirrorwatch.sources.audit.worker import Schedule
 from mirrorwatch.state import Database
-from mirrorwatch.state.audits import read_audit, write_audit
+from mirrorwatch.state.audits import read_audit
 from tests.sources.audit.agent import DAY, HOUR, MINUTE, Agent, diary_of
-from tests.support.audit import NIGHT, a_count, a_finding, a_finished, a_result
+from tests.support.audit import (
+    NIGHT,
+    a_count,
+    a_finding,
+    a_finished,
+    a_result,
+    write_audit,
+)
 from tests.support.findings import find
 from tests.support.watch import wait_until
 

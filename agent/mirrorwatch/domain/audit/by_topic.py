@@ -1,21 +1,22 @@
 """What is compared of a topic whose mirror does not keep partitions.
 
-The copies of one source partition are in all partitions of the target, so
-that all of a topic is compared as one. There are no offset-syncs.
+The copies of one source partition are in all partitions of the target. So one
+sum of the topic is compared, of the records whose timestamps lie in whole
+hours: offsets cannot be cut at the same record on both sides.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
-from .facts import FirstSince, Log, PairedLogs, PlanSteps, SourceLog, ask
-from .nightly import UNCUT, UNPAIRED, NightlyInputs, waiting
+from .facts import FirstSince, Log, Lookup, PairedLogs, SourceLog
+from .nightly import NOWHERE, UNCUT, NightlyInputs, waiting
 from .plan import (
     NOTHING,
     AuditedEnd,
     AuditSpan,
-    Cut,
     PartitionPair,
+    TimeWindow,
     Unverifiable,
 )
 from .ranges import (
@@ -24,7 +25,6 @@ from .ranges import (
     AlignedOffsets,
     PlanningOutcome,
     Settled,
-    asked_from_of,
     find_loss,
     first_record,
     hides_its_time,
@@ -34,9 +34,9 @@ from .ranges import (
     to_gap,
     to_pair,
 )
+from .ranges import EXPIRED as EXPIRED_BEFORE
 from .window import (
     EXPIRED,
-    UNTIMED,
     AdHoc,
     has_expired,
     window_span,
@@ -50,173 +50,61 @@ COMPACTED = (
     "key is the newest is not known"
 )
 
-NO_TARGET = Log(
-    side="target", cluster="", topic_partition=("", 0), topic_id=""
+UNTIMED = (
+    "the mirror keeps neither partitions nor timestamps: which records of "
+    "both sides belong together is not known"
 )
-"""The target of a partition that exists at the source only."""
 
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Offsets:
-    """An offset of each log, by partition; of a source also by its flow."""
-
-    sources: Mapping[tuple[str, str, int], int]
-    targets: Mapping[int, int]
-
-
-class _Topic:
-    """All partitions of a topic, frozen."""
-
-    def __init__(self, parts: Sequence[PairedLogs]) -> None:
-        self.parts = parts
-        self.sources = [s for part in parts for s in part.sources]
-        self.targets = {
-            part.topic_partition[1]: part.target
-            for part in parts
-            if part.target is not None
-        }
-        self.timestamps = all(part.timestamps for part in parts)
-        unsure = {part.starts_at_end for part in parts if part.sources}
-        self.starts_at_end = next(iter(unsure)) if len(unsure) == 1 else None
-
-    def asked_from(
-        self,
-        ends: Mapping[tuple[str, str, int], AuditedEnd],
-        slack: timedelta,
-    ) -> PlanSteps[Mapping[tuple[str, str, int], int]]:
-        """Return from which offset of each source copies are due."""
-        found = yield from asked_from_of(
-            self.sources,
-            [*self.targets.values()],
-            ends,
-            slack,
-            starts_at_end=self.starts_at_end,
-        )
-        keys = [source.key for source in self.sources]
-        return dict(zip(keys, found, strict=True))
-
-    @property
-    def logs(self) -> list[Log]:
-        return [*(s.log for s in self.sources), *self.targets.values()]
-
-    def give_up(self, reason: str) -> list[PlanningOutcome]:
-        """Return that nothing of it can be compared."""
-        gaps = tuple(
-            to_gap(source, reason, len(source.log.retained))
-            for source in self.sources
-        )
-        return [PlanningOutcome(unverifiable=gaps)]
-
-    def pairs(
-        self,
-        start: _Offsets,
-        end: _Offsets,
-        positions: Mapping[tuple[str, str, int], int | None],
-        *,
-        cut: Cut,
-        cut_at: datetime | None = None,
-        asked_from: Mapping[tuple[str, str, int], int],
-    ) -> Iterator[PartitionPair]:
-        """Yield what is compared of each partition."""
-        first = self.sources[0]
-        for part in self.parts:
-            number = part.topic_partition[1]
-            keys = [source.key for source in part.sources]
-            facts = part
-            if not keys:
-                # What its target holds is of other partitions.
-                log = replace(
-                    first.log,
-                    topic_partition=(first.log.topic_partition[0], number),
-                    retained=NOTHING,
-                )
-                nothing = SourceLog(flow=first.flow, log=log)
-                facts = replace(part, sources=(nothing,))
-            yield to_pair(
-                facts,
-                _of_part(start, keys, number),
-                _of_part(end, keys, number),
-                positions=[positions.get(key) for key in keys] or [None],
-                cut=cut,
-                cut_at=cut_at,
-                asked_from=[asked_from.get(key, 0) for key in keys],
-            )
-
-
-def _of_part(
-    offsets: _Offsets, keys: Sequence[tuple[str, str, int]], number: int
-) -> AlignedOffsets:
-    return AlignedOffsets(
-        sources=tuple(offsets.sources[key] for key in keys) or (0,),
-        target=offsets.targets.get(number, 0),
-    )
+HOUR = timedelta(hours=1)
 
 
 def plan_topic_night(
-    parts: Sequence[PairedLogs], night: NightlyInputs
-) -> PlanSteps[list[PlanningOutcome]]:
+    look: Lookup, parts: Sequence[PairedLogs], night: NightlyInputs
+) -> list[PlanningOutcome]:
     """Work out what a night compares of one topic.
 
     Parameters
     ----------
+    look
+        Answers questions.
     parts
-        Its partitions, at the source, at the target, or at both; the topic
-        exists on both sides.
+        Its partitions, at the source, at the target, or at both.
     night
         What is the same for all topics.
 
     Notes
     -----
-    A topic that rests is cut at all of its ends. Else by time: what is older
-    and comes behind the cut, in another partition, is carried to the next
-    night. Where copies have timestamps of their own, the cut is at the
-    mirror's positions and at the target's ends, which were read later: what
-    the target has of records that are not committed yet is carried.
+    The logs are read to their ends, from the first record that is not older
+    than the hours: a copy may be in any partition, later than its neighbours.
     """
-    topic = _Topic(parts)
-    if any(part.compacted for part in parts):
-        return topic.give_up(COMPACTED)
-    start, since, lost = yield from _start(topic, night)
-    if start is None:
-        return (
-            [PlanningOutcome(unverifiable=lost)]
-            if lost
-            else topic.give_up(UNPAIRED)
-        )
-    limit = limit_of(since, night.now, night.settle)
-    settled: dict[tuple[str, str, int], Settled] = {}
-    for source in topic.sources:
-        settled[source.key] = yield from settled_of(
-            source, limit, night.latest
-        )
-    end, cut, at = yield from _end(topic, start, settled, limit)
-    if end is None:
-        gaps = tuple(
-            to_gap(source, UNCUT, settled[source.key].copied - first)
-            for source in topic.sources
-            if settled[source.key].copied
-            > (first := start.sources[source.key])
-        )
-        return [PlanningOutcome(unverifiable=(*lost, *gaps))]
-    outcomes = [PlanningOutcome(unverifiable=lost)]
-    positions = {key: found.position for key, found in settled.items()}
-    more = cut == "timestamp" and at == limit < night.newest
-    asked_from = yield from topic.asked_from(night.ends, night.slack)
-    pairs = topic.pairs(
-        start,
-        end,
-        positions,
-        cut=cut,
-        cut_at=night.newest if cut != "timestamp" else at,
-        asked_from=asked_from,
-    )
-    for part, pair in zip(parts, pairs, strict=True):
-        stuck, stated = yield from waiting(
-            part, night, [settled[source.key] for source in part.sources]
-        )
+    refused = _refused(parts)
+    if refused is not None:
+        return refused
+    since, oldest, lost = _since(look, parts, night)
+    limit = limit_of(oldest, night.now, night.settle)
+    settled: list[Settled] = []
+    for source in _sources(parts):
+        found = settled_of(look, source, limit, night.latest)
+        settled.append(found)
+    if any(map(hides_its_time, settled)):
+        return _give_up(parts, UNCUT)
+    times = [s.waiting_since for s in settled if s.waiting_since is not None]
+    whole = _whole_hours(limit - night.slack)
+    until = _whole_hours(min([limit, *times]) - night.slack)
+    hours = TimeWindow(since, max(since, until))
+    spans = {}
+    for log in _logs(parts):
+        first = look(FirstSince(log, since))
+        spans[log] = AuditSpan(first.within(log.retained), log.retained.end)
+    outcomes = [PlanningOutcome(unverifiable=tuple(lost))]
+    more = until == whole > since and limit < night.newest
+    left = iter(settled)
+    for part in parts:
+        own = [next(left) for _ in part.sources]
+        stuck, stated = waiting(part, night, own)
         outcomes.append(
             PlanningOutcome(
-                pair=pair,
+                pair=_pair(parts, part, spans, hours),
                 unverifiable=tuple(stuck),
                 stated=tuple(stated),
                 more=more,
@@ -225,321 +113,202 @@ def plan_topic_night(
     return outcomes
 
 
-_Start = tuple[_Offsets | None, datetime | None, tuple[Unverifiable, ...]]
-
-
-def _start(topic: _Topic, night: NightlyInputs) -> PlanSteps[_Start]:
-    """Return from where on a topic is compared, since when, and what is lost.
-
-    Notes
-    -----
-    It goes on where it was audited up to, in all partitions; one that is new
-    begins at its start. Where any of it is lost, no partition goes on: its
-    copies may be in any other.
-    """
-    known = dict(_known(topic, night.ends))
-    if not known:
-        return (yield from _first_start(topic, night))
-    floor = _Offsets(
-        sources={
-            source.key: known[number].source_end
-            if (number := source.log.topic_partition[1]) in known
-            and source.key == known[number].key
-            else source.log.retained.start
-            for source in topic.sources
-        },
-        targets={
-            number: known[number].target_end
-            if number in known
-            else log.retained.start
-            for number, log in topic.targets.items()
-        },
-    )
-    since = min(end.cut_at for end in known.values())
-    reasons = list(_losses(topic, known))
-    if not reasons:
-        return floor, since, ()
-    again = any(
-        known[number].target_id not in {log.topic_id, ""}
-        for number, log in topic.targets.items()
-        if number in known
-    ) or any(
-        end.source_id != source.log.topic_id
-        for source in topic.sources
-        if (end := night.ends.get(source.key)) is not None
-    )
-    aligned = yield from _align(topic, night, None if again else floor)
-    lost = tuple(
-        to_gap(
-            source,
-            reasons[0],
-            None
-            if again or aligned is None
-            else aligned.sources[source.key] - floor.sources[source.key],
-        )
-        for source in topic.sources
-    )
-    return aligned, since, lost
-
-
-def _known(
-    topic: _Topic, ends: Mapping[tuple[str, str, int], AuditedEnd]
-) -> Iterator[tuple[int, AuditedEnd]]:
-    """Yield up to where partitions were audited, by their number."""
-    flow, name = topic.sources[0].key[:2]
-    for part in topic.parts:
-        number = part.topic_partition[1]
-        keys = [source.key for source in part.sources] or [
-            (flow, name, number)
-        ]
-        found = next((ends[key] for key in keys if key in ends), None)
-        if found is not None:
-            yield number, found
-
-
-def _losses(topic: _Topic, known: Mapping[int, AuditedEnd]) -> Iterator[str]:
-    """Yield why partitions cannot go on where they were audited up to."""
-    first = topic.sources[0]
-    for part in topic.parts:
-        end = known.get(part.topic_partition[1])
-        if end is None:
-            continue
-        target = part.target or replace(
-            NO_TARGET,
-            topic_id=end.target_id,
-            retained=AuditSpan(end.target_end, end.target_end),
-        )
-        sources: Iterable[SourceLog] = part.sources or [
-            SourceLog(
-                flow=first.flow,
-                log=replace(
-                    first.log,
-                    retained=AuditSpan(end.source_end, end.source_end),
-                ),
-            )
-        ]
-        for source in sources:
-            reason = find_loss(source, end, target)
-            if reason is not None:
-                yield reason
-
-
-def _first_start(topic: _Topic, night: NightlyInputs) -> PlanSteps[_Start]:
-    """Return where a topic begins that was never audited."""
-    whole = all(log.retained.start == 0 for log in topic.logs)
-    times = []
-    for source in topic.sources:
-        first = yield from first_record(source.log)
-        if first.written_at is not None:
-            times.append(first.written_at)
-    since = min(times, default=None)
-    if whole and topic.starts_at_end is False:
-        return _at(topic, "start"), since, ()
-    aligned = yield from _align(topic, night, None)
-    lost: tuple[Unverifiable, ...] = ()
-    if aligned is not None and whole and topic.starts_at_end is None:
-        lost = tuple(
-            to_gap(source, SKIPPED, offset)
-            for source in topic.sources
-            if (offset := aligned.sources[source.key])
-        )
-    return aligned, since, lost
-
-
-def _at(topic: _Topic, which: str) -> _Offsets:
-    return _Offsets(
-        sources={s.key: getattr(s.log.retained, which) for s in topic.sources},
-        targets={
-            number: getattr(log.retained, which)
-            for number, log in topic.targets.items()
-        },
-    )
-
-
-def _align(
-    topic: _Topic, night: NightlyInputs, floor: _Offsets | None
-) -> PlanSteps[_Offsets | None]:
-    """Find offsets from which on all partitions can be compared.
-
-    Notes
-    -----
-    By time: `slack` after the oldest record of each log that has lost some,
-    and after the oldest copy, where it is not known whether the mirror read
-    what was there before.
-    """
-    if not any(log.retained.end for log in topic.targets.values()):
-        return _at(topic, "start")
-    timed = None
-    if topic.timestamps:
-        timed = yield from _align_by_time(topic, night)
-    if timed is None:
-        rests = all(source.at_rest for source in topic.sources)
-        return _at(topic, "end") if rests else None
-    if floor is None:
-        return timed
-    return _Offsets(
-        sources={
-            key: max(offset, floor.sources[key])
-            for key, offset in timed.sources.items()
-        },
-        targets={
-            number: max(offset, floor.targets[number])
-            for number, offset in timed.targets.items()
-        },
-    )
-
-
-def _align_by_time(
-    topic: _Topic, night: NightlyInputs
-) -> PlanSteps[_Offsets | None]:
-    begins, copies = [], []
-    for log in topic.logs:
-        first = yield from first_record(log)
-        if first.written_at is None:
-            continue
-        if log.side == "target":
-            copies.append(first.written_at)
-        if log.retained.start:
-            begins.append(first.written_at)
-    if topic.starts_at_end is not False and copies:
-        begins.append(min(copies))
-    begin = later(max(begins), night.slack) if begins else EPOCH
-    found = yield from _since(topic, begin)
-    passed = all(
-        source.position is not None
-        and source.position >= found.sources[source.key]
-        and found.sources[source.key] < source.log.retained.end
-        for source in topic.sources
-        if len(source.log.retained)
-    )
-    return found if passed else None
-
-
-def _since(topic: _Topic, time: datetime) -> PlanSteps[_Offsets]:
-    """Ask for the first record of each log that is not older than a time."""
-    sources, targets = {}, {}
-    for source in topic.sources:
-        first = yield from ask(FirstSince(source.log, time))
-        sources[source.key] = first.within(source.log.retained)
-    for number, log in topic.targets.items():
-        first = yield from ask(FirstSince(log, time))
-        targets[number] = first.within(log.retained)
-    return _Offsets(sources=sources, targets=targets)
-
-
-_End = tuple[_Offsets | None, Cut, datetime]
-
-
-def _end(
-    topic: _Topic,
-    start: _Offsets,
-    settled: Mapping[tuple[str, str, int], Settled],
-    limit: datetime,
-) -> PlanSteps[_End]:
-    """Return where what is compared of a topic ends; `None` if records are
-    settled and copied, but cannot be cut.
-    """
-    if all(
-        source.steady
-        and settled[source.key].end == source.log.retained.end
-        and max(settled[source.key].position or 0, start.sources[source.key])
-        >= source.log.retained.end
-        for source in topic.sources
-    ):
-        return _at(topic, "end"), "idle", limit
-    if not topic.timestamps:
-        end = _Offsets(
-            sources={
-                source.key: max(
-                    start.sources[source.key],
-                    min(source.position or 0, source.log.retained.end),
-                )
-                for source in topic.sources
-            },
-            targets=_at(topic, "end").targets,
-        )
-        moved = end.sources != start.sources
-        return (end if moved else start), "position", limit
-    at = min(
-        (
-            found.waiting_since
-            for found in settled.values()
-            if found.waiting_since is not None
-        ),
-        default=limit,
-    )
-    at = min(at, limit)
-    behind = any(
-        found.copied > start.sources[key] for key, found in settled.items()
-    )
-    if any(map(hides_its_time, settled.values())):
-        return (None if behind else start), "timestamp", at
-    found = yield from _since(topic, at)
-    end = _Offsets(
-        sources={
-            key: max(start.sources[key], min(offset, settled[key].copied))
-            for key, offset in found.sources.items()
-        },
-        targets={
-            number: max(start.targets[number], offset)
-            for number, offset in found.targets.items()
-        },
-    )
-    blocked = any(found.blocked for found in settled.values())
-    if behind and blocked and end.sources == start.sources:
-        return None, "timestamp", at
-    return end, "timestamp", at
-
-
 def plan_topic_window(
-    parts: Sequence[PairedLogs], adhoc: AdHoc
-) -> PlanSteps[list[PlanningOutcome]]:
+    look: Lookup, parts: Sequence[PairedLogs], adhoc: AdHoc
+) -> list[PlanningOutcome]:
     """Work out what an ad hoc audit compares of one topic.
 
     Parameters
     ----------
+    look
+        Answers questions.
     parts
         As in `plan_topic_night`.
     adhoc
         What is the same for all topics.
     """
-    topic = _Topic(parts)
-    if any(part.compacted for part in parts):
-        return topic.give_up(COMPACTED)
-    if not topic.timestamps:
-        return topic.give_up(UNTIMED)
+    refused = _refused(parts)
+    if refused is not None:
+        return refused
     spans: dict[Log, AuditSpan] = {}
     expired = None
-    for log in topic.logs:
-        spans[log] = yield from window_span(log, adhoc)
-        if expired is None and (yield from has_expired(log, adhoc)):
+    for log in _logs(parts):
+        spans[log] = window_span(look, log, adhoc)
+        if expired is None and (has_expired(look, log, adhoc.window.start)):
             expired = log
     if expired is not None and (
         any(map(len, spans.values()))
         or not all(
             log.retention.kept_since(adhoc.window.start, adhoc.now)
-            for log in topic.logs
+            for log in _logs(parts)
         )
     ):
         reason = EXPIRED.format(
             side=expired.side, start=expired.retained.start
         )
-        return topic.give_up(reason)
-    start, end = (
-        _Offsets(
-            sources={
-                s.key: getattr(spans[s.log], which) for s in topic.sources
-            },
-            targets={
-                number: getattr(spans[log], which)
-                for number, log in topic.targets.items()
-            },
+        return _give_up(parts, reason)
+    return [
+        PlanningOutcome(pair=_pair(parts, part, spans, None)) for part in parts
+    ]
+
+
+def _sources(parts: Sequence[PairedLogs]) -> list[SourceLog]:
+    return [source for part in parts for source in part.sources]
+
+
+def _logs(parts: Sequence[PairedLogs]) -> list[Log]:
+    targets = [part.target for part in parts if part.target is not None]
+    return [*(source.log for source in _sources(parts)), *targets]
+
+
+def _whole_hours(time: datetime) -> datetime:
+    return EPOCH + (time - EPOCH) // HOUR * HOUR
+
+
+def _refused(parts: Sequence[PairedLogs]) -> list[PlanningOutcome] | None:
+    """Return why nothing of a topic can be compared, if so."""
+    if all(part.target is None for part in parts):
+        return _give_up(parts, NOWHERE.format(cluster=parts[0].cluster))
+    if any(part.compacted for part in parts):
+        return _give_up(parts, COMPACTED)
+    if not all(part.timestamps for part in parts):
+        return _give_up(parts, UNTIMED)
+    return None
+
+
+def _give_up(
+    parts: Sequence[PairedLogs], reason: str
+) -> list[PlanningOutcome]:
+    gaps = tuple(
+        to_gap(source, reason, len(source.log.retained))
+        for source in _sources(parts)
+        if len(source.log.retained)
+    )
+    return [PlanningOutcome(unverifiable=gaps)]
+
+
+def _pair(
+    parts: Sequence[PairedLogs],
+    part: PairedLogs,
+    spans: Mapping[Log, AuditSpan],
+    hours: TimeWindow | None,
+) -> PartitionPair:
+    """Return what is compared of one partition."""
+    if not part.sources:
+        # What its target holds is of other partitions.
+        first = _sources(parts)[0]
+        log = replace(
+            first.log,
+            topic_partition=(
+                first.log.topic_partition[0],
+                part.topic_partition[1],
+            ),
+            retained=NOTHING,
         )
-        for which in ("start", "end")
+        part = replace(part, sources=(replace(first, log=log),))
+    here = [spans.get(source.log, NOTHING) for source in part.sources]
+    there = NOTHING if part.target is None else spans[part.target]
+    pair = to_pair(
+        part,
+        AlignedOffsets(
+            sources=tuple(s.start for s in here), target=there.start
+        ),
+        AlignedOffsets(sources=tuple(s.end for s in here), target=there.end),
+        positions=[source.position for source in part.sources],
+        cut="window" if hours is None else "timestamp",
+        cut_at=None if hours is None else hours.end,
     )
-    positions = {source.key: source.position for source in topic.sources}
-    asked_from = yield from topic.asked_from({}, adhoc.slack)
-    pairs = topic.pairs(
-        start, end, positions, cut="window", asked_from=asked_from
-    )
-    return [PlanningOutcome(pair=pair) for pair in pairs]
+    return replace(pair, hours=hours)
+
+
+_Since = tuple[datetime, datetime | None, list[Unverifiable]]
+"""Since when a topic is compared, time of the oldest record that may be in
+it, and what is lost."""
+
+
+def _since(
+    look: Lookup, parts: Sequence[PairedLogs], night: NightlyInputs
+) -> _Since:
+    """Work out since when a topic is compared: it goes on where it was audited
+    up to, unless any of it is lost.
+    """
+    known = dict(_known(parts, night.ends))
+    if not known:
+        return _first_since(look, parts, night, None)
+    since = _whole_hours(min(end.cut_at for end in known.values()))
+    reason = next(_losses(parts, known), None)
+    for log in _logs(parts):
+        if not log.retention.kept_since(since, night.now) and (
+            has_expired(look, log, since)
+        ):
+            reason = reason or EXPIRED_BEFORE.format(side=log.side)
+    if reason is None:
+        return since, since, []
+    return _first_since(look, parts, night, reason)
+
+
+def _first_since(
+    look: Lookup,
+    parts: Sequence[PairedLogs],
+    night: NightlyInputs,
+    reason: str | None,
+) -> _Since:
+    """Work out since when a topic is compared that does not go on.
+
+    Notes
+    -----
+    That is `slack` after the oldest record of the logs that have lost some,
+    and after the oldest copy, where it is not known whether the mirror read
+    what was there before.
+    """
+    begins: list[datetime] = []
+    copies: list[datetime] = []
+    oldest: list[datetime] = []
+    for log in _logs(parts):
+        first = first_record(look, log)
+        if first.written_at is not None:
+            times = copies if log.side == "target" else oldest
+            times.append(first.written_at)
+            if log.retained.start:
+                begins.append(first.written_at)
+    starts_at_end = {part.starts_at_end for part in parts if part.sources}
+    if starts_at_end != {False} and copies:
+        if not begins and True not in starts_at_end:
+            reason = reason or SKIPPED
+        begins.append(min(copies))
+    lost = [] if reason is None else [_whole_gap(parts, reason)]
+    if not begins:
+        return EPOCH, min(oldest, default=None), lost
+    begin = later(max(begins), night.slack + HOUR)
+    return _whole_hours(begin), begin, lost
+
+
+def _whole_gap(parts: Sequence[PairedLogs], reason: str) -> Unverifiable:
+    return replace(to_gap(_sources(parts)[0], reason), partition=None)
+
+
+def _known(
+    parts: Sequence[PairedLogs],
+    ends: Mapping[tuple[str, str, int], AuditedEnd],
+) -> Iterator[tuple[int, AuditedEnd]]:
+    """Yield up to where partitions were audited, by their number."""
+    flow, name, _ = _sources(parts)[0].key
+    for part in parts:
+        number = part.topic_partition[1]
+        keys = [s.key for s in part.sources] or [(flow, name, number)]
+        found = next((ends[key] for key in keys if key in ends), None)
+        if found is not None:
+            yield number, found
+
+
+def _losses(
+    parts: Sequence[PairedLogs], known: Mapping[int, AuditedEnd]
+) -> Iterator[str]:
+    """Yield why a topic cannot go on where it was audited up to."""
+    for part in parts:
+        end = known.get(part.topic_partition[1])
+        for source in part.sources:
+            if end is not None:
+                reason = find_loss(source, end, part.target, by_topic=True)
+                if reason is not None:
+                    yield reason

@@ -3,7 +3,6 @@
 from collections.abc import (
     Callable,
     Collection,
-    Generator,
     Iterator,
     Mapping,
     Sequence,
@@ -32,21 +31,21 @@ __all__ = [
     "FlowTopics",
     "IsolationHistory",
     "Log",
+    "Lookup",
     "PairedLogs",
-    "PlanSteps",
     "Question",
     "RecordAt",
     "Retention",
     "SourceLog",
     "SyncHistory",
-    "ask",
     "newest_sync",
     "oldest_sync",
     "pair_partitions",
-    "run_batched",
+    "plan_batched",
 ]
 
 
+P = TypeVar("P")
 T = TypeVar("T")
 
 
@@ -112,13 +111,8 @@ class SourceLog:
     """Next offset proved copied or passed, read before the target's end."""
 
     syncs: tuple[tuple[int, int], ...] = ()
-    read_committed: bool | None = False
-    """Whether the mirror leaves out aborted records; `None` if that is not
-    known: then `log` ends as for one that does not."""
-
-    decided: int | None = None
-    """Where that is not known, the offset before which no transaction is
-    open."""
+    read_committed: bool = False
+    """Whether the mirror leaves out aborted records."""
 
     later_end: int = 0
     """End read after the target's, or 0: no copy below the target's end is of
@@ -209,14 +203,8 @@ class AuditFound:
 Question = FirstSince | RecordAt
 """What only a cluster can answer."""
 
-PlanSteps = Generator[Question, AuditFound, T]
-"""Works something out, and asks one question after the other: so that the
-questions of all pairs are put at once, and the rules know no Kafka."""
-
-
-def ask(question: Question) -> PlanSteps[AuditFound]:
-    """Ask one question."""
-    return (yield question)
+Lookup = Callable[[Question], AuditFound]
+"""Returns the answer to a question."""
 
 
 FOREIGN = (
@@ -356,8 +344,7 @@ class IsolationHistory:
     The records that an audit compares may have been copied before the last
     configuration was written. So all count that their topic still holds, of
     all connectors, also of those that were deleted. One that cannot be read
-    makes it unknown, as none at all does: then the records themselves must
-    show what was aborted.
+    makes it unknown, as none at all does.
     """
 
     def __init__(self) -> None:
@@ -474,42 +461,52 @@ def _below(one: SyncPair, other: SyncPair) -> bool:
     return one[0] <= other[0] and one[1] <= other[1]
 
 
-def run_batched(
-    steps: Sequence[PlanSteps[T]],
+class _UnreadError(Exception):
+    """Raised with a question that was not answered yet."""
+
+    def __init__(self, question: Question) -> None:
+        self.question = question
+
+
+def plan_batched(
+    things: Sequence[P],
+    plan: Callable[[Lookup, P], T],
     answer: Callable[[Collection[Question]], Mapping[Question, AuditFound]],
 ) -> list[T]:
-    """Run the planning of all pairs to its end, side by side.
+    """Plan all pairs side by side.
 
     Parameters
     ----------
-    steps
-        What is worked out.
+    things
+        What is planned: pairs, say.
+    plan
+        Plans one. It is called anew whenever an answer was missing.
     answer
-        Answers each of the questions that are open at the same time. So what
-        is asked of a cluster grows with the rounds, not with the pairs.
+        Answers all questions that are open at the same time. So what is asked
+        of a cluster grows with the rounds, not with the pairs.
 
     Returns
     -------
     list
         What came of each, in their order.
     """
+    known: dict[Question, AuditFound] = {}
+
+    def look(question: Question) -> AuditFound:
+        if question not in known:
+            raise _UnreadError(question)
+        return known[question]
+
     results: dict[int, T] = {}
-    open_: dict[int, Question] = {}
-
-    def go_on(number: int, found: AuditFound | None) -> None:
-        try:
-            # A generator that has not begun is sent `None`.
-            question = steps[number].send(found)  # type: ignore[arg-type]
-        except StopIteration as e:
-            open_.pop(number, None)
-            results[number] = e.value
-        else:
-            open_[number] = question
-
-    for number in range(len(steps)):
-        go_on(number, None)
+    open_ = dict(enumerate(things))
     while open_:
-        answers = answer(set(open_.values()))
-        for number, question in list(open_.items()):
-            go_on(number, answers[question])
-    return [results[number] for number in range(len(steps))]
+        asked: set[Question] = set()
+        for number, thing in list(open_.items()):
+            try:
+                results[number] = plan(look, thing)
+            except _UnreadError as e:
+                asked.add(e.question)
+            else:
+                del open_[number]
+        known |= answer(asked) if asked else {}
+    return [results[number] for number in range(len(things))]

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from .facts import PairedLogs, PlanSteps, RecordAt, SourceLog, ask
+from .facts import Lookup, PairedLogs
 from .plan import AuditedEnd, Stated, Unverifiable
 from .ranges import (
     AlignedOffsets,
@@ -38,17 +38,20 @@ NOWHERE = (
 
 
 def plan_missing_target(
+    look: Lookup,
     pair: PairedLogs,
     ends: Mapping[tuple[str, str, int], AuditedEnd],
     *,
     newest: datetime,
     latest: datetime,
     slack: timedelta,
-) -> PlanSteps[PlanningOutcome]:
+) -> PlanningOutcome:
     """Work out what is compared of sources whose target does not exist.
 
     Parameters
     ----------
+    look
+        Answers questions.
     pair
         The pair.
     ends
@@ -70,7 +73,7 @@ def plan_missing_target(
     """
     begins, lasts, positions, gaps = [], [], [], []
     for source in pair.sources:
-        found = yield from settled_of(source, newest, latest)
+        found = settled_of(look, source, newest, latest)
         end = ends.get(source.key)
         known = end is not None and end.source_id == source.log.topic_id
         reason = None if end is None else find_loss(source, end, None)
@@ -89,8 +92,8 @@ def plan_missing_target(
         positions.append(found.position)
     if lasts == begins:
         return PlanningOutcome(unverifiable=tuple(gaps))
-    asked_from = yield from asked_from_of(
-        pair.sources, [], ends, slack, starts_at_end=pair.starts_at_end
+    asked_from = asked_from_of(
+        look, pair.sources, [], ends, slack, starts_at_end=pair.starts_at_end
     )
     return PlanningOutcome(
         pair=to_pair(
@@ -145,20 +148,19 @@ class NightlyInputs:
 
 
 def plan_night(
-    pair: PairedLogs, night: NightlyInputs
-) -> PlanSteps[PlanningOutcome]:
+    look: Lookup, pair: PairedLogs, night: NightlyInputs
+) -> PlanningOutcome:
     """Work out what a night compares of one pair."""
     if pair.target is None:
-        return (
-            yield from plan_missing_target(
-                pair,
-                night.ends,
-                newest=night.newest,
-                latest=night.latest,
-                slack=night.slack,
-            )
+        return plan_missing_target(
+            look,
+            pair,
+            night.ends,
+            newest=night.newest,
+            latest=night.latest,
+            slack=night.slack,
         )
-    start = yield from start_of(pair, pair.target, night.ends, night.slack)
+    start = start_of(look, pair, pair.target, night.ends, night.slack)
     if start.aligned is None:
         gaps = start.lost or tuple(
             to_gap(source, UNPAIRED, len(source.log.retained))
@@ -168,9 +170,9 @@ def plan_night(
     limit = limit_of(start.since, night.now, night.settle)
     settled = []
     for source in pair.sources:
-        found = yield from settled_of(source, limit, night.latest)
+        found = settled_of(look, source, limit, night.latest)
         settled.append(found)
-    cut = yield from cut_of(pair, pair.target, start.aligned, settled, limit)
+    cut = cut_of(look, pair, pair.target, start.aligned, settled, limit=limit)
     if cut is None:
         return PlanningOutcome(
             unverifiable=(
@@ -189,8 +191,9 @@ def plan_night(
         )
     more = cut.kind != "idle" and cut.at == limit < night.newest
     at = night.newest if cut.kind == "idle" else cut.at
-    stuck, stated = yield from waiting(pair, night, settled)
-    asked_from = yield from asked_from_of(
+    stuck, stated = waiting(pair, night, settled)
+    asked_from = asked_from_of(
+        look,
         pair.sources,
         [pair.target],
         night.ends,
@@ -215,7 +218,7 @@ def plan_night(
 
 def waiting(
     pair: PairedLogs, night: NightlyInputs, settled: Sequence[Settled]
-) -> PlanSteps[tuple[list[Unverifiable], list[Stated]]]:
+) -> tuple[list[Unverifiable], list[Stated]]:
     """Return settled records that the mirror has not copied."""
     stuck: list[Unverifiable] = []
     stated: list[Stated] = []
@@ -224,8 +227,7 @@ def waiting(
             continue
         count = found.end - found.position
         end = night.ends.get(source.key)
-        unmoved = end is not None and found.position == end.position
-        if unmoved and not (yield from _may_be_left_out(source, found)):
+        if end is not None and found.position == end.position:
             stuck.append(to_gap(source, STUCK, count))
         else:
             topic, partition = source.log.topic_partition
@@ -239,16 +241,3 @@ def waiting(
                 )
             )
     return stuck, stated
-
-
-def _may_be_left_out(source: SourceLog, found: Settled) -> PlanSteps[bool]:
-    """Return whether a mirror that reads committed would wait here for ever,
-    where it is not known how it reads.
-    """
-    if source.decided is None or source.decided < found.end:
-        return False
-    position = found.position or 0
-    head = yield from ask(RecordAt(source.log, position, read_committed=True))
-    return not head.failed and (
-        head.offset is None or head.offset >= found.end
-    )

@@ -12,6 +12,7 @@ from ..topics import compile_pattern
 __all__ = [
     "AS_THEY_ARE",
     "NOTHING",
+    "TO_THE_END",
     "AuditSpan",
     "AuditedEnd",
     "AuditedEnds",
@@ -35,12 +36,11 @@ __all__ = [
 
 Side = Literal["source", "target"]
 
-Cut = Literal["idle", "sync", "offset", "timestamp", "position", "window"]
+Cut = Literal["idle", "sync", "offset", "timestamp", "window"]
 """How ends of both sides are made to agree: nothing more was written, the last
-pair of offsets, the same offset, by time, the mirror's position, or the window
-of an ad hoc audit."""
+pair of offsets, the same offset, by time, or the window of an ad hoc audit."""
 
-StatedKind = Literal["in_flight", "expired", "compacted", "carried", "aborted"]
+StatedKind = Literal["in_flight", "expired", "compacted", "carried"]
 """What is different on both sides and not wrong."""
 
 
@@ -78,6 +78,10 @@ class CopyProfile:
     added_headers: tuple[str, ...] = ()
     """Headers that the mirror adds; they are not compared."""
 
+    registry: bool = False
+    """Whether they are of a schema registry's own topic: then what a registry
+    writes there at each start is not compared."""
+
     def ignoring(self, headers: Iterable[str]) -> "CopyProfile":
         """Return the same without more headers."""
         added = tuple(dict.fromkeys([*self.added_headers, *headers]))
@@ -91,6 +95,7 @@ class CopyProfile:
             offsets=False,
             timestamps=self.timestamps and other.timestamps,
             tombstones=self.tombstones and other.tombstones,
+            registry=self.registry or other.registry,
             added_headers=tuple(
                 sorted({*self.added_headers, *other.added_headers})
             ),
@@ -99,6 +104,9 @@ class CopyProfile:
 
 AS_THEY_ARE = CopyProfile()
 """Of a mirror that changes nothing but offsets."""
+
+TO_THE_END = 2**63 - 1
+"""End of a span up to the end that the log has when it is read."""
 
 NOTHING = AuditSpan(0, 0)
 """The span of a log that does not exist, or is not read."""
@@ -132,20 +140,11 @@ class SourceRange:
     target was dropped below it, and may be in flight at or above it."""
 
     topic_id: str = ""
-    read_committed: bool | None = False
+    read_committed: bool = False
     """Whether the mirror leaves out aborted records: it is read as the mirror
-    reads. `None` if that is not known: then all is read, and what is missing
-    is looked for among the committed records. Of the target, only committed
-    records are read in any case: the rest are no copies that anybody could
-    rely on, such as those that an exactly-once mirror aborted and copied
-    again."""
-
-    decided: int | None = None
-    """Where that is not known, the offset before which no transaction was
-    open: behind it, what will have been aborted cannot be known."""
-
-    skipped: tuple[int, ...] = ()
-    """Offsets that are not read, as Spark cannot represent their records."""
+    reads. Of the target, only committed records are read in any case: the
+    rest are no copies that anybody could rely on, such as those that an
+    exactly-once mirror aborted and copied again."""
 
     asked_from: int = 0
     """Offset from which the mirror is known to have been asked for records.
@@ -187,14 +186,17 @@ class PartitionPair:
     audit before left: then no copy of a record lies before them. An audit
     sets it when it begins."""
 
-    skipped: tuple[int, ...] = ()
-    """Target offsets that are not read, as Spark cannot represent their
-    records."""
+    passed_over: bool = False
+    """Whether its ranges could not be read: nothing was compared, and the next
+    night goes on after them."""
 
     copies: CopyProfile = AS_THEY_ARE
     """What is compared of each record. Where partitions are not kept, all
-    pairs of a topic are compared as one; one of them whose partition does not
-    exist at the source has a source without offsets."""
+    pairs of a topic are compared as one sum; one of them whose partition does
+    not exist at the source has a source without offsets."""
+
+    hours: TimeWindow | None = None
+    """Timestamps that a night compares where partitions are not kept."""
 
     absent: tuple[tuple[str, str], ...] = ()
     """Flows that are configured to write the target topic too, and their
@@ -312,6 +314,14 @@ class AuditedEnd:
     position: int | None = None
     """The mirror's position then, if it was known."""
 
+    exact: bool = True
+    """Whether what came before was compared, and its rest left to the next
+    night."""
+
+    by_topic: bool = False
+    """Whether partitions were not kept: then the offsets are those up to
+    which the logs were read, and all before `cut_at` was compared."""
+
     @property
     def key(self) -> tuple[str, str, int]:
         """Flow, source topic and partition."""
@@ -369,6 +379,8 @@ def ends_after(plan: Plan, before: AuditedEnds) -> AuditedEnds:
                 target_id=pair.topic_id,
                 cut_at=pair.cut_at or plan.at,
                 position=source.position,
+                exact=not pair.passed_over,
+                by_topic=not pair.copies.partitions,
             )
             found[end.key] = end
     return AuditedEnds(tuple(found.values()))

@@ -8,11 +8,10 @@ from .facts import (
     AuditFound,
     FirstSince,
     Log,
+    Lookup,
     PairedLogs,
-    PlanSteps,
     RecordAt,
     SourceLog,
-    ask,
     newest_sync,
     oldest_sync,
 )
@@ -22,6 +21,7 @@ from .plan import (
     AuditSpan,
     Cut,
     PartitionPair,
+    Side,
     SourceRange,
     Stated,
     Unverifiable,
@@ -65,17 +65,20 @@ class AlignedOffsets:
 
 
 def align(
+    look: Lookup,
     pair: PairedLogs,
     target: Log,
     slack: timedelta,
     *,
     floor: AlignedOffsets | None = None,
     use_syncs: bool = True,
-) -> PlanSteps[AlignedOffsets | None]:
+) -> AlignedOffsets | None:
     """Find offsets from which on both sides can be compared.
 
     Parameters
     ----------
+    look
+        Answers questions.
     pair
         The pair.
     target
@@ -117,7 +120,7 @@ def align(
         if sync is not None:
             found.append(AlignedOffsets(sources=(sync[0],), target=sync[1]))
     if pair.timestamps:
-        timed = yield from _align_by_time(pair, target, slack)
+        timed = _align_by_time(look, pair, target, slack)
         if timed is not None:
             found.append(
                 AlignedOffsets(
@@ -132,20 +135,20 @@ def align(
 
 
 def _align_by_time(
-    pair: PairedLogs, target: Log, slack: timedelta
-) -> PlanSteps[AlignedOffsets | None]:
+    look: Lookup, pair: PairedLogs, target: Log, slack: timedelta
+) -> AlignedOffsets | None:
     logs = [target, *(source.log for source in pair.sources)]
     begin = None
     for log in logs:
-        first = yield from first_record(log)
+        first = first_record(look, log)
         if first.written_at is None:
             return None
         time = later(first.written_at, slack)
         begin = time if begin is None else max(begin, time)
-    there = yield from ask(FirstSince(target, begin or EPOCH))
+    there = look(FirstSince(target, begin or EPOCH))
     sources = []
     for source in pair.sources:
-        here = yield from ask(FirstSince(source.log, begin or EPOCH))
+        here = look(FirstSince(source.log, begin or EPOCH))
         if here.offset is None or here.offset >= source.log.retained.end:
             return None
         passed = source.position is not None and source.position >= here.offset
@@ -158,9 +161,9 @@ def _align_by_time(
     )
 
 
-def first_record(log: Log) -> PlanSteps[AuditFound]:
+def first_record(look: Lookup, log: Log) -> AuditFound:
     """Ask for the first record that is still there."""
-    return (yield from ask(FirstSince(log, EPOCH)))
+    return look(FirstSince(log, EPOCH))
 
 
 def later(time: datetime, by: timedelta) -> datetime:
@@ -233,7 +236,6 @@ def to_pair(
                 position=position,
                 topic_id=source.log.topic_id,
                 read_committed=source.read_committed,
-                decided=source.decided,
                 asked_from=asked,
             )
             for source, first, last, position, asked in zip(
@@ -293,6 +295,8 @@ RECREATED = (
 
 OF_ANOTHER = "of {flow}, which feeds the same target topic: {reason}"
 
+OTHERWISE = "mirror.keeps_partitions was changed since the last audit"
+
 DELETED = "the topic at the target was deleted since the last audit"
 
 SKIPPED = (
@@ -317,15 +321,18 @@ class RangeStarts:
 
 
 def start_of(
+    look: Lookup,
     pair: PairedLogs,
     target: Log,
     ends: Mapping[tuple[str, str, int], AuditedEnd],
     slack: timedelta,
-) -> PlanSteps[RangeStarts]:
+) -> RangeStarts:
     """Work out where the ranges of a pair begin on a night.
 
     Parameters
     ----------
+    look
+        Answers questions.
     pair
         The pair.
     target
@@ -343,7 +350,7 @@ def start_of(
     """
     known = [ends.get(source.key) for source in pair.sources]
     if not any(known):
-        return (yield from _first_start(pair, target, slack))
+        return _first_start(look, pair, target, slack)
     before = AlignedOffsets(
         sources=tuple(
             source.log.retained.start if end is None else end.source_end
@@ -364,8 +371,8 @@ def start_of(
     )
     # Offsets and syncs of another topic prove nothing about this one.
     floor = None if recreated else before
-    aligned = yield from align(
-        pair, target, slack, floor=floor, use_syncs=not recreated
+    aligned = align(
+        look, pair, target, slack, floor=floor, use_syncs=not recreated
     )
     lost = tuple(_lost_of(pair, reasons, before, aligned, sure=not recreated))
     return RangeStarts(aligned=aligned, since=since, lost=lost)
@@ -405,17 +412,20 @@ def _lost_of(
 
 
 def asked_from_of(
+    look: Lookup,
     sources: Sequence[SourceLog],
     targets: Sequence[Log],
     ends: Mapping[tuple[str, str, int], AuditedEnd],
     slack: timedelta,
     *,
     starts_at_end: bool | None,
-) -> PlanSteps[list[int]]:
+) -> list[int]:
     """Return from which offset of each source the mirror was asked to copy.
 
     Parameters
     ----------
+    look
+        Answers questions.
     sources
         The sources.
     targets
@@ -448,10 +458,10 @@ def asked_from_of(
             asked_from.append(0)
             continue
         if first is None:
-            first = yield from _first_copy(targets)
+            first = _first_copy(look, targets)
         begin = max(retained.start, source.position or 0)
         if first != NEVER:
-            since = yield from ask(FirstSince(source.log, later(first, slack)))
+            since = look(FirstSince(source.log, later(first, slack)))
             begin = since.within(retained)
         sync = oldest_sync(source.syncs, (retained.start, 0))
         if sync is not None:
@@ -460,18 +470,18 @@ def asked_from_of(
     return asked_from
 
 
-def _first_copy(targets: Sequence[Log]) -> PlanSteps[datetime]:
+def _first_copy(look: Lookup, targets: Sequence[Log]) -> datetime:
     """Return the time of the first copy that is known, or `NEVER`."""
     first = NEVER
     for log in targets:
-        found = yield from first_record(log)
+        found = first_record(look, log)
         first = min(first, found.written_at or NEVER)
     return first
 
 
 def _first_start(
-    pair: PairedLogs, target: Log, slack: timedelta
-) -> PlanSteps[RangeStarts]:
+    look: Lookup, pair: PairedLogs, target: Log, slack: timedelta
+) -> RangeStarts:
     """Return where a pair begins that was never audited."""
     whole = target.retained.start == 0 and all(
         source.log.retained.start == 0 for source in pair.sources
@@ -481,10 +491,10 @@ def _first_start(
         zeros = tuple(0 for _ in pair.sources)
         aligned = AlignedOffsets(sources=zeros, target=0)
     else:
-        aligned = yield from align(pair, target, slack)
+        aligned = align(look, pair, target, slack)
     times = []
     for source in pair.sources:
-        first = yield from first_record(source.log)
+        first = first_record(look, source.log)
         if first.written_at is not None:
             times.append(first.written_at)
     lost: tuple[Unverifiable, ...] = ()
@@ -510,18 +520,27 @@ def _is_another(source: SourceLog, end: AuditedEnd, target: Log) -> bool:
 
 
 def find_loss(
-    source: SourceLog, end: AuditedEnd, target: Log | None
+    source: SourceLog,
+    end: AuditedEnd,
+    target: Log | None,
+    *,
+    by_topic: bool = False,
 ) -> str | None:
     """Return why a pair cannot go on where it was audited up to."""
+    if end.by_topic is not by_topic:
+        return OTHERWISE
+    recreated: Side | None = None
     if end.source_id != source.log.topic_id:
-        return RECREATED.format(side="source")
+        recreated = "source"
+    elif target is not None and end.target_id not in {target.topic_id, ""}:
+        recreated = "target"
+    if recreated is not None:
+        return RECREATED.format(side=recreated)
+    if target is None and end.target_end:
+        return DELETED
     ends = [(source.log, end.source_end)]
     if target is not None:
-        if end.target_id not in {target.topic_id, ""}:
-            return RECREATED.format(side="target")
         ends.append((target, end.target_end))
-    elif end.target_end:
-        return DELETED
     for log, audited in ends:
         if audited > log.retained.end:
             return SHORTENED.format(side=log.side)
@@ -587,12 +606,14 @@ def limit_of(
 
 
 def settled_of(
-    source: SourceLog, limit: datetime, latest: datetime
-) -> PlanSteps[Settled]:
+    look: Lookup, source: SourceLog, limit: datetime, latest: datetime
+) -> Settled:
     """Find out up to where a source is settled and copied.
 
     Parameters
     ----------
+    look
+        Answers questions.
     source
         One of the source partitions that feed a pair.
     limit
@@ -611,7 +632,7 @@ def settled_of(
     as that takes, and nothing would be audited any more. Then what is copied
     is taken for settled.
     """
-    first = yield from ask(FirstSince(source.log, limit))
+    first = look(FirstSince(source.log, limit))
     end = first.within(source.log.retained)
     blocked = first.written_at is not None and first.written_at > latest
     if blocked:
@@ -625,11 +646,11 @@ def settled_of(
             else min(position, source.log.retained.end),
             blocked=blocked,
         )
-    head = yield from ask(
+    head = look(
         RecordAt(
             source.log,
             max(position, source.log.retained.start),
-            bool(source.read_committed),
+            source.read_committed,
         )
     )
     if head.failed:
@@ -658,16 +679,20 @@ class RangeEnds:
 
 
 def cut_of(
+    look: Lookup,
     pair: PairedLogs,
     target: Log,
     start: AlignedOffsets,
     settled: Sequence[Settled],
+    *,
     limit: datetime,
-) -> PlanSteps[RangeEnds | None]:
+) -> RangeEnds | None:
     """Work out where the ranges of a pair end.
 
     Parameters
     ----------
+    look
+        Answers questions.
     pair
         The pair.
     target
@@ -730,7 +755,7 @@ def cut_of(
     if not pair.timestamps or any(map(hides_its_time, settled)):
         stay = RangeEnds(aligned=start, kind="timestamp", at=at)
         return None if waiting else stay
-    timed = yield from _cut_by_time(pair, target, start, settled, at)
+    timed = _cut_by_time(look, pair, target, start, settled, at=at)
     moved = timed.sources != start.sources
     if waiting and not moved and any(s.blocked for s in settled):
         return None
@@ -782,12 +807,14 @@ def _find_sync(
 
 
 def _cut_by_time(
+    look: Lookup,
     pair: PairedLogs,
     target: Log,
     start: AlignedOffsets,
     settled: Sequence[Settled],
+    *,
     at: datetime,
-) -> PlanSteps[AlignedOffsets]:
+) -> AlignedOffsets:
     """Return the first records that are not older than a time.
 
     Notes
@@ -800,11 +827,11 @@ def _cut_by_time(
     for source, found, first in zip(
         pair.sources, settled, start.sources, strict=True
     ):
-        since = yield from ask(FirstSince(source.log, at))
+        since = look(FirstSince(source.log, at))
         offset = since.within(source.log.retained)
         before = before and offset < first
         sources.append(max(first, min(offset, found.copied)))
-    since = yield from ask(FirstSince(target, at))
+    since = look(FirstSince(target, at))
     target_end = since.within(target.retained)
     if before or target_end < start.target:
         return start

@@ -81,7 +81,7 @@ class TopicCount:
     source_count: int
     target_count: int
     source_bytes: int = 0
-    """Bytes of keys, values and headers at the source."""
+    """Bytes of keys and values at the source."""
 
     target_bytes: int = 0
     usual_count: int | None = None
@@ -401,7 +401,7 @@ class Speed:
 
     records: int
     bytes: int
-    """Bytes of keys, values and headers of these."""
+    """Bytes of keys and values of these."""
 
     reading: timedelta
     total: timedelta
@@ -476,7 +476,7 @@ class Crossing:
     side: Side
     records: int
     read_bytes: int
-    """Bytes of keys, values and headers of these."""
+    """Bytes of keys and values of these."""
 
     digest_bytes: int
     """Bytes of the folder that travels."""

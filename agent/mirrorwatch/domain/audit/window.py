@@ -7,9 +7,8 @@ from datetime import datetime, timedelta
 from .facts import (
     FirstSince,
     Log,
+    Lookup,
     PairedLogs,
-    PlanSteps,
-    ask,
     newest_sync,
     oldest_sync,
 )
@@ -55,7 +54,9 @@ class AdHoc:
     slack: timedelta
 
 
-def plan_window(pair: PairedLogs, adhoc: AdHoc) -> PlanSteps[PlanningOutcome]:
+def plan_window(
+    look: Lookup, pair: PairedLogs, adhoc: AdHoc
+) -> PlanningOutcome:
     """Work out what an ad hoc audit compares of one pair.
 
     Notes
@@ -74,8 +75,8 @@ def plan_window(pair: PairedLogs, adhoc: AdHoc) -> PlanSteps[PlanningOutcome]:
         logs.append(pair.target)
     spans, expired = [], None
     for log in logs:
-        spans.append((yield from window_span(log, adhoc)))
-        if expired is None and (yield from has_expired(log, adhoc)):
+        spans.append(window_span(look, log, adhoc))
+        if expired is None and (has_expired(look, log, adhoc.window.start)):
             expired = log
     if expired is not None and (
         any(map(len, spans))
@@ -89,7 +90,8 @@ def plan_window(pair: PairedLogs, adhoc: AdHoc) -> PlanSteps[PlanningOutcome]:
         )
         return _give_up(pair, reason)
     sources = spans[: len(pair.sources)]
-    asked_from = yield from asked_from_of(
+    asked_from = asked_from_of(
+        look,
         pair.sources,
         [] if pair.target is None else [pair.target],
         {},
@@ -149,22 +151,22 @@ def _missing_target(
     )
 
 
-def window_span(log: Log, adhoc: AdHoc) -> PlanSteps[AuditSpan]:
+def window_span(look: Lookup, log: Log, adhoc: AdHoc) -> AuditSpan:
     """Ask where the records of a window are in a log: as far behind it as
     they may be out of order.
     """
-    first = yield from ask(FirstSince(log, adhoc.window.start))
+    first = look(FirstSince(log, adhoc.window.start))
     end = later(adhoc.window.end, adhoc.slack)
-    last = yield from ask(FirstSince(log, end))
+    last = look(FirstSince(log, end))
     return AuditSpan(first.within(log.retained), last.within(log.retained))
 
 
-def has_expired(log: Log, adhoc: AdHoc) -> PlanSteps[bool]:
-    """Return whether records of the window may no longer be there."""
+def has_expired(look: Lookup, log: Log, since: datetime) -> bool:
+    """Return whether records of this time and after may have expired."""
     if not log.retained.start:
         return False
-    first = yield from first_record(log)
-    return first.written_at is None or first.written_at > adhoc.window.start
+    first = first_record(look, log)
+    return first.written_at is None or first.written_at > since
 
 
 def _by_syncs(
