@@ -17,6 +17,7 @@ from mirrorwatch.domain.bottleneck.check import BottleneckLimits
 from mirrorwatch.domain.canary.model import CanaryCounts, CanaryObservation
 from mirrorwatch.domain.checkpoints import CheckpointsObservation
 from mirrorwatch.domain.checks import judge
+from mirrorwatch.domain.copies.journal import CopyCounters
 from mirrorwatch.domain.failover.check import FailoverObservation
 from mirrorwatch.domain.heartbeats import HeartbeatsObservation
 from mirrorwatch.domain.lag.model import LagStatus, TopicLag
@@ -27,7 +28,7 @@ from mirrorwatch.domain.position.model import PositionObservation
 from mirrorwatch.domain.readers.check import ReadersLimits
 from mirrorwatch.domain.report import Observation
 from mirrorwatch.domain.schemas.check import SchemasLimits
-from mirrorwatch.domain.skips.model import SkipCounters, SkipsObservation
+from mirrorwatch.domain.skips.model import SkipsObservation
 from mirrorwatch.ports import Report
 from tests.support.builders import (
     FLOW,
@@ -132,7 +133,7 @@ def _observe(
         flow=FLOW.name,
         at=at,
         partitions=72,
-        tallies=tuple((topic.topic, SkipCounters()) for topic in topics),
+        counters=tuple((topic.topic, CopyCounters()) for topic in topics),
     )
     yield PositionObservation(
         flow=FLOW.name,

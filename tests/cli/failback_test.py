@@ -17,18 +17,19 @@ from click.testing import CliRunner, Result
 from mirrorwatch.cli.root import main
 from mirrorwatch.clock import utc_now
 from mirrorwatch.domain.cluster_view import TopicPartition
-from mirrorwatch.domain.offsets import OffsetMap, OffsetRange, RangeSet
+from mirrorwatch.domain.copies.tracker import CopyTracker
+from mirrorwatch.domain.failover import texts
+from mirrorwatch.domain.offsets import OffsetRange
 from mirrorwatch.domain.position.model import PartitionPosition, PositionState
-from mirrorwatch.domain.skips.partition import PartitionState
-from mirrorwatch.domain.skips.tracker import SkipTracker
 from mirrorwatch.exceptions import SourceUnavailableError
 from mirrorwatch.kafka.admin import Cluster
 from mirrorwatch.kafka.reader import RangeReader
 from mirrorwatch.state import Database
+from mirrorwatch.state.copies import CopiesStore
 from mirrorwatch.state.failover import SourceEndStore
 from mirrorwatch.state.position import PositionStore
-from mirrorwatch.state.skips import SkipsStore
 from tests.support.builders import NOON
+from tests.support.copies import log_pair
 from tests.support.dead_sites import two_dead_sites
 
 pytestmark = pytest.mark.slow
@@ -53,23 +54,12 @@ def keep(
     target_end: int | None = None,
 ) -> None:
     database = Database(config.parent / "state.db")
-    tracker = SkipTracker(
-        states={
-            (topic, 0): PartitionState(
-                topic=topic,
-                partition=0,
-                source_id="s",
-                upstream=50,
-                downstream=43,
-                frontier=50,
-                copies=OffsetMap([(0, 0, 10), (17, 10, 34)]),
-                skipped=RangeSet([(10, 16)]),
-            )
-            for topic in ("t", "filtered")
-        }
-    )
-    tracker.changed |= set(tracker.states)
-    SkipsStore(database, FLOW).save(tracker)
+    pairs = {
+        (topic, 0): log_pair((0, 10, 0), (17, 51, 10))
+        for topic in ("t", "filtered")
+    }
+    tracker = CopyTracker(pairs=pairs, changed=set(pairs))
+    CopiesStore(database, FLOW).save(tracker)
     places = {
         ("t", 0): PartitionPosition(reached=58, target_end=target_end),
         ("merged", 0): PartitionPosition(reached=3),
@@ -94,26 +84,23 @@ def test_ranges_are_known_with_both_sides_lost(config: Path) -> None:
     result = run(config, "--json")
     assert result.exit_code == 3, result.output
     (flow,) = json.loads(result.stdout)["flows"]
-    drops = "A transform drops records of the topic"
-    unseen = "No offset sync shows how far MirrorMaker came"
-    silent = "The target does not say how far MirrorMaker came"
     assert [tuple(each.values()) for each in flow["ranges"]] == [
-        ("filtered", 0, 51, 59, 9, False, drops),
-        ("merged", 0, 3, 8, 6, False, "Several flows feed the topic"),
-        ("new", 0, 0, 1, 2, False, unseen),
+        ("filtered", 0, 51, 59, 9, False, texts.TRANSFORMED),
+        ("merged", 0, 3, 8, 6, False, texts.MERGED),
+        ("new", 0, 0, 1, 2, False, texts.NO_SYNC),
         ("t", 0, 10, 16, 7, True, None),
-        ("t", 0, 58, 99, 42, False, silent),
+        ("t", 0, 51, 99, 49, False, texts.SILENT),
     ]
-    assert (flow["count"], flow["exact"]) == (66, False)
+    assert (flow["count"], flow["exact"]) == (73, False)
     assert flow["source_ends_at"] == NOON.isoformat()
     there, here = flow["problems"]
     assert "What MirrorMaker copied last is not known" in there
     assert f"What was written there since {NOON:%Y-%m-%d %H:%M}" in here
 
     text = " ".join(run(config).output.split())
-    assert "at most 66 source offsets of 4 partitions never came" in text
+    assert "at most 73 source offsets of 4 partitions never came" in text
     assert "t[0] 10 16 7" in text
-    assert "t[0] 58 99 ≤ 42" in text
+    assert "t[0] 51 99 ≤ 49" in text
 
 
 def test_nothing_to_copy_is_said_of_a_time(config: Path) -> None:

@@ -154,7 +154,7 @@ def _skips(
     seen: SkipsObservation, is_its: Callable[[str], bool]
 ) -> Counter[str]:
     found: Counter[str] = Counter()
-    for tally in (tally for name, tally in seen.tallies if is_its(name)):
+    for tally in (tally for name, tally in seen.counters if is_its(name)):
         found["skipped"] += tally.skipped - tally.recovered
         found["repeated"] += tally.repeated
         found["unverifiable"] += tally.unverifiable

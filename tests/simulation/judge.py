@@ -5,13 +5,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from mirrorwatch.domain.copies.pair import LOSSES, EventKind
 from mirrorwatch.domain.position.model import (
     PositionObservation,
     Reset,
     ResetKind,
 )
 from mirrorwatch.domain.report import Health, Report, Verdict
-from mirrorwatch.domain.skips.model import LOSSES, SkipKind, SkipsObservation
+from mirrorwatch.domain.skips.model import SkipsObservation
 
 from .cluster import Kind
 from .oracle import Key
@@ -305,8 +306,10 @@ class Judge:
             return
         said = by_check["skips"], by_check["position"]
         # It says that it cannot know, and not only of topics that it names.
-        if said[0].health is Health.UNKNOWN and (
-            said[0].code != "skips.hidden-topics"
+        if any(
+            finding.health is Health.UNKNOWN
+            and finding.code != "skips.hidden-topics"
+            for finding in said[0].findings
         ):
             return
         if WHOLE & {*said[1].codes} and said[1].health is Health.CRITICAL:
@@ -500,7 +503,7 @@ def _doubtful(
     skips: SkipsObservation, position: PositionObservation
 ) -> Iterator[Named]:
     for event, _ in skips.events:
-        if event.kind is SkipKind.UNVERIFIABLE:
+        if event.kind is EventKind.UNVERIFIABLE:
             for first, last in event.ranges:
                 yield event.place, first, last + 1
     for reset in position.resets:

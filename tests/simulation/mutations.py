@@ -44,7 +44,7 @@ class Mutation:
     new: str
 
     by: str
-    """Part of the names of scenarios that found it before: tried first."""
+    """Part of the names of tests that found it before: tried first."""
 
     def broken(self, source: str) -> str:
         return replace_once(source, self.old, self.new)
@@ -74,77 +74,140 @@ class Mutant:
 
 
 MUTATIONS = (
-    # Skips: what is counted, and what is believed.
+    # Copies: what is proved, and what is believed.
     Mutation(
-        "skips are not counted",
-        "skips/partition.py",
-        "tally.skipped += len(ranges)",
-        "tally.skipped += min(1, len(ranges))",
-        "dropped_between",
+        "an even sync accounts for its own record only",
+        "copies/pair.py",
+        "found += self._copy(range(first, first + length), before.target + 1)",
+        "found += self._copy(range(after.source, after.source + 1), "
+        "after.target)",
+        "duplicates_are_reported",
     ),
     Mutation(
-        "a skip is forgotten when its records are read again",
-        "skips/partition.py",
-        "self.skipped, recovered = discard(self.skipped, first, last)",
-        "self.skipped, recovered = RangeSet(), 0",
-        "a_skip_stays_told",
+        "an uneven sync proves all before it",
+        "copies/pair.py",
+        "after.source - before.source != length",
+        "False",
+        "each_history_is_told",
     ),
     Mutation(
         "records of others hide what was dropped",
-        "skips/partition.py",
-        "hides = has_others and 1 < length < _CADENCE",
-        "hides = False",
-        "as_many_records_of_others",
+        "copies/pair.py",
+        "may_hide and 1 < length < CADENCE",
+        "False",
+        "each_history_is_told",
     ),
     Mutation(
-        "a topic that appears begins at its first copy",
-        "skips/partition.py",
-        "appeared or is_young or is_empty",
-        "is_empty",
-        "copied_at_once_is_watched",
+        "a pair that is none any more is believed",
+        "copies/pair.py",
+        "self._is_copy(start) and content.is_truncated(start)",
+        "False",
+        "restart_of_the_agent",
+    ),
+    Mutation(
+        "syncs of a truncated log are believed",
+        "copies/ranges.py",
+        "found.wrong.add(OffsetPair(offset, source))",
+        "pass",
+        "each_history_is_told",
+    ),
+    Mutation(
+        "no record of the target hides a copy",
+        "copies/pair.py",
+        "matched.hidden",
+        "0",
+        "each_history_is_told",
+    ),
+    Mutation(
+        "altered copies prove losses",
+        "copies/ranges.py",
+        "bool(sources and copies) and copies.isdisjoint(sources)",
+        "False",
+        "altered",
+    ),
+    Mutation(
+        "records that expired unread are unverifiable as well",
+        "copies/pair.py",
+        "_clip(gaps, self.expired, content.source_start)",
+        "_clip(gaps, 0, content.source_start)",
+        "each_history_is_told",
+    ),
+    Mutation(
+        "syncs of a topic that was recreated are taken",
+        "copies/pair.py",
+        "self.since is not None and written_at <= self.since",
+        "False",
+        "each_history_is_told",
+    ),
+    Mutation(
+        "transaction markers at the target are forgotten",
+        "copies/pair.py",
+        "bool(foreign or matched.holes)",
+        "bool(foreign)",
+        "each_history_is_told",
+    ),
+    Mutation(
+        "the head of a recreated topic is called lost",
+        "copies/tracker.py",
+        "pair.awaits_first = True",
+        "pass",
+        "each_history_is_told",
+    ),
+    Mutation(
+        "copies of lost records take no loss back",
+        "copies/pair.py",
+        "before[State.ABSENT]",
+        "0",
+        "records_of_an_event",
+    ),
+    Mutation(
+        "a topic that appears begins at its first sync",
+        "copies/tracker.py",
+        "appeared or seen.copies_end == 0 or is_young",
+        "False",
+        "each_history_is_told",
     ),
     Mutation(
         "a committed position is believed at once",
-        "skips/partition.py",
-        "at - since >= STALE_END",
+        "copies/tracker.py",
+        "view.at - since >= STALE_END",
         "True",
-        "as_a_commit_comes",
+        "each_history_is_told",
     ),
     Mutation(
         "a committed position is never believed",
-        "skips/partition.py",
-        "at - since >= STALE_END",
+        "copies/tracker.py",
+        "view.at - since >= STALE_END",
         "False",
-        "drop_that_no_sync_follows",
+        "each_history_is_told",
     ),
     Mutation(
         "a recreated topic is taken for the one before",
-        "skips/partition.py",
-        "state.source_id != seen.source_id or (seen.target_id is not None "
-        "and state.target_id not in {None, seen.target_id})",
+        "copies/tracker.py",
+        "_is_another(pair, seen)",
         "False",
-        "dropped_of_a_recreated",
+        "each_history_is_told",
     ),
     Mutation(
-        "one stale end starts a partition anew",
-        "skips/tracker.py",
-        "at - since < STALE_END",
+        "an end that fell is believed at once",
+        "copies/tracker.py",
+        "at - began < STALE_END",
         "False",
-        "beside_one_stale_end",
+        "brokers_are_asked",
     ),
     Mutation(
-        "a low end is believed though the broker may serve what is behind",
-        "skips/tracker.py",
-        "return request is not None",
-        "return False",
-        "stays_low",
+        "an end that fell is believed of a longer log",
+        "copies/tracker.py",
+        "key not in self._confirmed",
+        "False",
+        "each_history_is_told",
     ),
     Mutation(
         "syncs are judged by the survey that came before them",
-        "skips/tracker.py",
-        "not is_within(sync, seen)",
-        "False",
-        "late_sync_of_a_former",
+        "copies/tracker.py",
+        "_is_within(sync, seen)",
+        "True",
+        "each_history_is_told",
     ),
     Mutation(
         "a loss is reported for ten minutes only",
@@ -322,7 +385,7 @@ MUTATIONS = (
 )
 
 
-SUBJECTS = ("skips", "position", "lag", "canary", "failover")
+SUBJECTS = ("copies", "skips", "position", "lag", "canary", "failover")
 MUTANTS = 5
 
 
@@ -395,12 +458,18 @@ def find(mutation: Mutation | Mutant | None, seconds: float) -> Outcome:
     return Outcome(None, _used() - began)
 
 
-FILES = tuple(
-    path.relative_to(ROOT)
-    for path in sorted(Path(__file__).parent.glob("*_test.py"))
-    if path.stem not in {"chance_test", "mutations_test"}
+FILES = (
+    *(
+        Path("tests/domain/copies", name)
+        for name in ("tracker_test.py", "oracle_test.py")
+    ),
+    *(
+        path.relative_to(ROOT)
+        for path in sorted(Path(__file__).parent.glob("*_test.py"))
+        if path.stem not in {"chance_test", "mutations_test"}
+    ),
 )
-"""Where the scenarios are."""
+"""Histories of one partition, and scenarios."""
 
 PYTEST = (
     *("-m", "pytest", "-x", "-q", "-p", "no:xdist", "--hypothesis-seed=0"),

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from mirrorwatch.domain.copies.pair import EventKind
 from mirrorwatch.domain.report import Health
-from mirrorwatch.domain.skips.model import SkipKind, SkipsObservation
+from mirrorwatch.domain.skips.model import SkipsObservation
 from tests.simulation.cluster import Kind, Log, Record
 from tests.simulation.mirrormaker import MirrorSettings
 from tests.simulation.world import World
@@ -115,7 +116,7 @@ def told(
     )
 
 
-def named(world: World, kind: SkipKind) -> list[tuple[int, int]]:
+def named(world: World, kind: EventKind) -> list[tuple[int, int]]:
     """Return the ranges of source offsets, last ones included, of all that
     skips found of a kind.
     """

@@ -26,7 +26,6 @@ from mirrorwatch.domain.failover.translation import (
 )
 from mirrorwatch.domain.finding import render
 from mirrorwatch.domain.mirror_records import Checkpoint, Companion, Sync
-from mirrorwatch.domain.offsets import OffsetMap
 from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch.domain.topics import Selection
 from mirrorwatch.exceptions import SourceUnavailableError
@@ -39,6 +38,7 @@ from mirrorwatch.state import Database
 from mirrorwatch.state.documents import DocumentStore, FirstSeenStore
 from mirrorwatch.state.failover import GroupStore, SourceEnds, SourceEndStore
 from tests.support.builders import NOON
+from tests.support.copies import copied_partition
 from tests.support.findings import find
 from tests.support.surveys import an_unseen_view
 
@@ -297,7 +297,7 @@ def verdict(site: Site) -> Verdict:
 def test_starts_are_judged_by_copies_and_the_end_of_the_target(
     site: Site,
 ) -> None:
-    site.copied["t", 0] = CopiedPartition(copies=OffsetMap([(0, 0, 9)]))
+    site.copied["t", 0] = copied_partition((0, 9, 0))
     site.failover.take(view(9))
     assert verdict(site).health is Health.OK
     site.failover.take(view(2))  # truncated
@@ -320,7 +320,7 @@ def test_starts_are_judged_by_copies_and_the_end_of_the_target(
 
 
 def test_a_start_that_expired_at_the_target_is_none(site: Site) -> None:
-    site.copied["t", 0] = CopiedPartition(copies=OffsetMap([(0, 0, 90)]))
+    site.copied["t", 0] = copied_partition((0, 90, 0))
 
     def judge(starts: dict[TopicPartition, int], own: int) -> Verdict:
         seen = view(90, at=site.now)
@@ -359,9 +359,7 @@ def test_a_start_that_expired_at_the_target_is_none(site: Site) -> None:
 
 def test_a_group_that_has_read_all_needs_no_copy(site: Site) -> None:
     """A mirror that writes in transactions: its last marker has expired."""
-    site.copied["t", 0] = CopiedPartition(
-        copies=OffsetMap([(4, 7, 1)]), marked=True
-    )
+    site.copied["t", 0] = replace(copied_partition((4, 5, 7)), is_shared=True)
     seen = copied_view(NOON)
     assert seen.target is not None
     place = ("summit.t", 0)
@@ -393,7 +391,7 @@ def test_a_group_without_a_start_has_none_after_an_election(
     site: Site, hides: str
 ) -> None:
     """Its partition has no leader for a moment, or its topic is not listed."""
-    site.copied["t", 0] = CopiedPartition(copies=OffsetMap([(0, 0, 9)]))
+    site.copied["t", 0] = copied_partition((0, 9, 0))
     for minute in range(12):
         site.groups["g"]["t", 0] = 6 + minute % 2
         site.now = NOON + timedelta(minutes=minute)
@@ -420,7 +418,7 @@ def test_a_topic_that_is_gone_at_the_target_leaves_no_start(
     site: Site, seen_before: bool
 ) -> None:
     """It answers, and lists it no more; or the agent starts after that."""
-    site.copied["t", 0] = CopiedPartition(copies=OffsetMap([(0, 0, 9)]))
+    site.copied["t", 0] = copied_partition((0, 9, 0))
     site.checkpoint("g", 4, 4)
     for minute in range(60):
         site.groups["g"]["t", 0] = 5 + minute % 4
@@ -474,7 +472,7 @@ def test_a_partition_that_is_gone_at_the_target_leaves_no_start(
 ) -> None:
     """It was recreated there with fewer partitions."""
     site.groups["g"] = {("t", 1): 5}
-    site.copied["t", 1] = CopiedPartition(copies=OffsetMap([(0, 0, 9)]))
+    site.copied["t", 1] = copied_partition((0, 9, 0))
     for minute in range(15):
         site.groups["g"]["t", 1] = 5 + minute % 4
         site.now = NOON + timedelta(minutes=minute)
@@ -491,7 +489,7 @@ def test_what_the_target_hides_for_a_while_keeps_its_start(
     """Brokers with old metadata answer, between others; or the partition has
     no leader for an hour.
     """
-    site.copied["t", 0] = CopiedPartition(copies=OffsetMap([(0, 0, 9)]))
+    site.copied["t", 0] = copied_partition((0, 9, 0))
     for step in range(240):
         site.groups["g"]["t", 0] = 5 + step % 4
         site.now = NOON + step * timedelta(seconds=15)
@@ -509,7 +507,7 @@ def test_a_topic_that_a_lost_target_did_not_list_at_once_is_there(
     site: Site,
 ) -> None:
     """Nor did it just before it was lost: its brokers were started."""
-    site.copied["t", 0] = CopiedPartition(copies=OffsetMap([(0, 0, 9)]))
+    site.copied["t", 0] = copied_partition((0, 9, 0))
     site.failover.take(view(9))
     assert verdict(site).health is Health.OK
     for minute in range(1, 40):
@@ -525,7 +523,7 @@ def test_a_topic_that_a_lost_target_did_not_list_at_once_is_there(
 
 
 def test_groups_that_no_broker_lists_may_have_no_start(site: Site) -> None:
-    site.copied["t", 0] = CopiedPartition(copies=OffsetMap([(0, 0, 9)]))
+    site.copied["t", 0] = copied_partition((0, 9, 0))
     site.failover.take(view(9))
     site.whole = False
     found = verdict(site)
@@ -578,7 +576,7 @@ def test_ends_that_nobody_reads_any_more_prove_nothing(site: Site) -> None:
 def test_a_lost_source_makes_starts_unknown_also_after_a_restart(
     site: Site,
 ) -> None:
-    site.copied["t", 0] = CopiedPartition(copies=OffsetMap([(0, 0, 9)]))
+    site.copied["t", 0] = copied_partition((0, 9, 0))
     site.failover.take(view(9))
     assert verdict(site).health is Health.OK
     site.lists = False

@@ -1,19 +1,25 @@
 """What waits while its task goes on: dropped, or stuck in the mirror."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from mirrorwatch.domain.cluster_view import TopicPartition
+from mirrorwatch.domain.copies.ranges import (
+    EndRequest,
+    RangeContent,
+    RangeRequest,
+)
 from mirrorwatch.domain.mirror_records import Assignment, Connector
-from mirrorwatch.domain.skips.model import RangeRequest, SkipsObservation
-from mirrorwatch.domain.skips.settle import RangeContent
+from mirrorwatch.domain.offsets import OffsetRange
+from mirrorwatch.domain.skips.model import SkipsObservation
 from mirrorwatch.domain.topics import Selection
+from mirrorwatch.sources.copies import CopiesWorker, RangeExaminer
 from mirrorwatch.sources.mirror_state import MirrorState
-from mirrorwatch.sources.skips import RangeExaminer, SkipsWorker
 from mirrorwatch.state import Database
-from mirrorwatch.state.skips import SkipsStore
+from mirrorwatch.state.copies import CopiesStore
 from tests.domain.position.world import Log, World
 
 
@@ -33,20 +39,40 @@ class NoAnswers(RangeExaminer):
         del committed, transactional
         return [None for _ in requests]
 
+    def count(
+        self,
+        spans: Mapping[TopicPartition, OffsetRange],
+        *,
+        committed: bool,
+    ) -> dict[TopicPartition, int]:
+        del committed
+        return {place: len(span) for place, span in spans.items()}
+
+    @property
+    def bytes_read(self) -> tuple[int, int]:
+        return 0, 0
+
+    def find_truncated(
+        self, requests: Iterable[EndRequest]
+    ) -> list[EndRequest]:
+        del requests
+        return []
+
 
 def seen_of(*connectors: Connector) -> SkipsObservation:
     """Let one topic stand for minutes while its task copies another."""
     world, positions = World(), MirrorState()
     positions.keep_every_sync()
-    watch = SkipsWorker(
+    watch = CopiesWorker(
         flow="summit->ldf",
         positions=positions,
-        store=SkipsStore(Database(None), "summit->ldf"),
+        store=CopiesStore(Database(None), "summit->ldf"),
         examiner=NoAnswers(),
         merged=lambda _: False,
         exactly_once=False,
         patience=timedelta(minutes=2),
         memory=timedelta(hours=1),
+        read_rate=2**20,
         clock=lambda: world.now,
     )
     places = frozenset({("t", 0), ("u", 0)})

@@ -4,13 +4,9 @@ from pathlib import Path
 
 from mirrorwatch.domain.failover.recovery import RecoveryState
 from mirrorwatch.domain.failover.translation import GroupOffset, GroupState
-from mirrorwatch.domain.offsets import OffsetMap
-from mirrorwatch.domain.skips.partition import PartitionState
-from mirrorwatch.domain.skips.tracker import SkipTracker
 from mirrorwatch.state import Database
 from mirrorwatch.state.documents import DocumentStore
 from mirrorwatch.state.failover import GroupStore
-from mirrorwatch.state.skips import SkipsStore
 from tests.support.builders import FLOW, NOON
 
 OFFSETS = (
@@ -35,19 +31,6 @@ def test_groups_are_read_back(tmp_path: Path) -> None:
         "c": GroupState(group="c", offsets=OFFSETS)
     }
     again.close()
-
-
-def test_the_map_of_copies_is_kept_with_its_partition(tmp_path: Path) -> None:
-    database = Database(tmp_path / "state.db")
-    runs = [(0, 0, 359), (375, 365, 100)]
-    state = PartitionState(
-        topic="t", partition=0, source_id="s", copies=OffsetMap(runs)
-    )
-    tracker = SkipTracker(states={("t", 0): state}, changed={("t", 0)})
-    SkipsStore(database, FLOW.name).save(tracker)
-    loaded = SkipsStore(database, FLOW.name).load().states["t", 0]
-    assert list(loaded.copies) == runs
-    database.close()
 
 
 def test_of_which_topics_a_time_is_proved_is_kept_with_it() -> None:

@@ -23,6 +23,7 @@ from mirrorwatch.domain.canary.model import (
     CanaryObservation,
     CanaryPartition,
 )
+from mirrorwatch.domain.copies.journal import CopyCounters
 from mirrorwatch.domain.failover.check import (
     FailoverObservation,
     GroupStart,
@@ -41,7 +42,6 @@ from mirrorwatch.domain.lag.model import (
     TopicLag,
 )
 from mirrorwatch.domain.metrics import Histogram
-from mirrorwatch.domain.offsets import OffsetMap
 from mirrorwatch.domain.parity.configs import ConfigDrift, ConfigsObservation
 from mirrorwatch.domain.parity.topics import (
     MissingTopic,
@@ -64,14 +64,12 @@ from mirrorwatch.domain.schemas.model import (
     SchemasObservation,
     SchemaUse,
 )
-from mirrorwatch.domain.skips.model import (
-    SkipCounters,
-    SkipsObservation,
-    SuspectedDrop,
-)
+from mirrorwatch.domain.skips.dropped_tails import SuspectedDrop
+from mirrorwatch.domain.skips.model import SkipsObservation
 from mirrorwatch.ports import AgentState, Report
 
 from .builders import FLOW, NOON, a_verdict, a_window
+from .copies import copied_partition
 from .watch import Watch, wait_until
 
 __all__ = [
@@ -236,7 +234,9 @@ def some_starts(at: datetime) -> FailoverObservation:
     """Return two groups with a start, one of them by its checkpoint, one
     without any, and one that the mirror's filter leaves out.
     """
-    runs = CopiedPartition(copies=OffsetMap([(0, 0, 9), (15, 10, 90)]), end=99)
+    runs = copied_partition(
+        (0, 9, 0), (9, 15, None, 9), (15, 105, 10), end=100
+    )
     starts = [
         GroupStart(group=group, remote=remote, start=translate(place, copied))
         for group, remote, place, copied in (
@@ -317,15 +317,16 @@ def some_skips(at: datetime) -> SkipsObservation:
         flow=FLOW.name,
         at=at,
         partitions=3,
-        tallies=(
-            ("events", SkipCounters()),
+        counters=(
+            ("events", CopyCounters()),
             (
                 "telemetry",
-                SkipCounters(
+                CopyCounters(
                     skipped=10, recovered=2, repeated=300, unverifiable=1
                 ),
             ),
         ),
+        bytes_read=(4096, 2048),
         suspicions=(
             SuspectedDrop(
                 topic="telemetry",
@@ -515,12 +516,12 @@ def some_topic_skips(at: datetime = NOON) -> SkipsObservation:
         flow=FLOW.name,
         at=at,
         partitions=5,
-        tallies=(
+        counters=(
             (
                 "lsst.sal.ESS.temperature",
-                SkipCounters(skipped=10, recovered=3, repeated=300),
+                CopyCounters(skipped=10, recovered=3, repeated=300),
             ),
-            ("lsst.sal.MTMount.elevation", SkipCounters(unverifiable=4)),
+            ("lsst.sal.MTMount.elevation", CopyCounters(unverifiable=4)),
         ),
         suspicions=(
             SuspectedDrop(

@@ -4,8 +4,9 @@ import json
 from collections.abc import Callable, Mapping
 
 from mirrorwatch.clock import utc_now
+from mirrorwatch.domain.copies.journal import CopyCounters
 from mirrorwatch.domain.report import Health
-from mirrorwatch.domain.skips.model import SkipCounters, SkipsObservation
+from mirrorwatch.domain.skips.model import SkipsObservation
 from mirrorwatch.mirrors.mirrormaker2 import to_sync
 from mirrorwatch_lab import Lab
 from mirrorwatch_lab.settings import SOURCE, TARGET
@@ -36,13 +37,13 @@ def seen_by(watch: Watch) -> SkipsObservation | None:
     return kinds[0] if kinds else None
 
 
-def tally(watch: Watch, topic: str) -> SkipCounters:
+def tally(watch: Watch, topic: str) -> CopyCounters:
     """Return the counters of a topic."""
     seen = seen_by(watch)
     return (
-        dict(seen.tallies).get(topic, SkipCounters())
+        dict(seen.counters).get(topic, CopyCounters())
         if seen
-        else SkipCounters()
+        else CopyCounters()
     )
 
 

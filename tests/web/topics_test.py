@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mirrorwatch.domain.copies.journal import CopyCounters
 from mirrorwatch.domain.lag.model import LagStatus
 from mirrorwatch.domain.report import Flow, Observation
-from mirrorwatch.domain.skips.model import SkipCounters
 from mirrorwatch.web.topics import SORTS, TopicsQuery, choose, losses_document
 from tests.support.builders import FLOW, a_report
 from tests.support.reports import (
@@ -59,10 +59,10 @@ def test_what_one_topic_recovers_makes_up_for_no_other(
 ) -> None:
     # A filter dropped five, of which three were copied after all.
     tallies = (
-        ("kept", SkipCounters(skipped=4, recovered=1)),
-        ("some", SkipCounters(skipped=5, filtered=5, recovered=3)),
+        ("kept", CopyCounters(skipped=4, recovered=1)),
+        ("some", CopyCounters(skipped=5, filtered=5, recovered=3)),
     )
-    skips = replace(some_topic_skips(), tallies=tallies, suspicions=())
+    skips = replace(some_topic_skips(), counters=tallies, suspicions=())
     topics = [a_topic("kept"), a_topic("some"), a_topic("new")]
     stage.tick(a_report(observations=[a_lag(topics), skips]))
 

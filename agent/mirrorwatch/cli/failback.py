@@ -14,17 +14,17 @@ from rich.text import Text
 from ..clock import utc_now
 from ..config import Config, FlowConfig
 from ..domain.cluster_view import TopicPartition
+from ..domain.copies.tracker import CopyTracker
+from ..domain.failover import texts
 from ..domain.failover.failback import (
     ReplicatedLog,
     UncopiedRange,
     list_uncopied,
 )
-from ..domain.failover.recovery import RecoveryState
-from ..domain.offsets import OffsetRange, RangeSet
+from ..domain.failover.translation import CopiedPartition
+from ..domain.offsets import OffsetRange
 from ..domain.position.model import PositionState
 from ..domain.report import counted, seconds
-from ..domain.skips.partition import PartitionState
-from ..domain.skips.tracker import SkipTracker
 from ..domain.tasks.model import name_partitions
 from ..domain.topics import (
     FilteredTopics,
@@ -37,10 +37,9 @@ from ..kafka.admin import Cluster, list_topics
 from ..kafka.offsets import read_ends, read_starts
 from ..kafka.reader import RangeReader
 from ..state import Database
-from ..state.documents import DocumentStore
+from ..state.copies import CopiesStore
 from ..state.failover import SourceEnds, SourceEndStore
 from ..state.position import PositionStore
-from ..state.skips import SkipsStore
 from .options import choose_flows, config_option, flows_option
 from .status import plain
 
@@ -104,9 +103,8 @@ class _Kept:
     """What the state file says of one flow."""
 
     ends: SourceEnds
-    tracker: SkipTracker
+    tracker: CopyTracker
     positions: PositionState
-    recovery: RecoveryState
 
     @classmethod
     def load(cls, database: Database, flow: str) -> "_Kept":
@@ -114,11 +112,8 @@ class _Kept:
         ends = SourceEndStore(database, flow).load()
         return cls(
             ends=ends,
-            tracker=SkipsStore(database, flow).load(),
+            tracker=CopiesStore(database, flow).load(),
             positions=PositionStore(database, flow).load(),
-            recovery=DocumentStore(
-                database, flow, "recovery", RecoveryState
-            ).load(),
         )
 
 
@@ -334,51 +329,55 @@ def _to_log(
     place: TopicPartition, topics: _Topics, kept: _Kept, logs: _Logs
 ) -> ReplicatedLog:
     topic, partition = place
-    state = kept.tracker.states.get(place) or PartitionState(
-        topic=topic, partition=partition, source_id=""
-    )
+    pair = kept.tracker.pairs.get(place)
+    if pair is not None and pair.cursor is None and pair.since is None:
+        pair = None  # no sync of it was ever read
     position = kept.positions.places.get(place)
-    is_filtered = topics.filtered.matches(topic)
-    holes = {(h.topic, h.partition): h.end for h in kept.recovery.holes}
-    unnamed = RangeSet() if is_filtered else state.unnamed.among
+    passed = 0 if position is None else position.proved
     watched_end = None if position is None else position.target_end
+    is_transactional = kept.tracker.is_transactional
+    copied = (
+        CopiedPartition()
+        if pair is None
+        else CopiedPartition.of(pair, is_transactional=is_transactional)
+    )
+    spans = [] if copied.coverage is None else copied.coverage.spans
     return ReplicatedLog(
         topic=topic,
         partition=partition,
+        # Of a lost source, what lies before is not known to be there.
+        start=logs.starts.get(place, spans[0].first if spans else 0),
         end=logs.ends[place] if place in logs.ends else kept.ends.ends[place],
-        grown=place not in logs.ends,
-        start=logs.starts.get(place, state.start_before),
-        position=max(
-            state.frontier + 1, 0 if position is None else position.proved
-        ),
-        looked=state.frontier + 1,
-        upstream=state.upstream,
-        downstream=state.downstream,
-        copies=state.copies,
-        skipped=RangeSet() if is_filtered else state.skipped,
-        doubtful=RangeSet([*state.doubtful, *unnamed]),
-        forgotten=state.is_full and not is_filtered,
-        hole=holes.get(place, 0),
+        is_growing=place not in logs.ends,
+        coverage=copied.coverage,
+        cursor=copied.cursor,
+        passed=passed if pair is None else max(pair.passed, passed),
+        is_filtered=topics.filtered.matches(topic),
         target_end=None if logs.copies is None else logs.copies.get(place),
         watched_end=watched_end or 0
         if topics.remote(topic) == topic
         else None,
-        uncounted=_why_uncounted(topics, state, marked=kept.tracker.marked),
+        uncounted=_why_uncounted(
+            topics,
+            topic,
+            is_shared=copied.is_shared or copied.is_mixed,
+            is_transactional=is_transactional,
+        ),
     )
 
 
 def _why_uncounted(
-    topics: _Topics, state: PartitionState, *, marked: bool
+    topics: _Topics, topic: str, *, is_shared: bool, is_transactional: bool
 ) -> str | None:
     """Return why the target's end does not show what was copied."""
-    if topics.merged.matches(state.topic):
-        return "Several flows feed the topic"
-    if marked:
-        return "MirrorMaker writes in transactions"
-    if state.noisy or state.heads:
-        return "Others write to the target, too"
-    if topics.filtered.matches(state.topic):
-        return "A transform drops records of the topic"
+    if topics.merged.matches(topic):
+        return texts.MERGED
+    if is_transactional:
+        return texts.TRANSACTIONS
+    if is_shared:
+        return texts.SHARED
+    if topics.filtered.matches(topic):
+        return texts.TRANSFORMED
     return None
 
 

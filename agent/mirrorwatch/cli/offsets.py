@@ -5,7 +5,7 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,13 @@ from rich.text import Text
 from ..clock import utc_now
 from ..config import Config, FlowConfig
 from ..domain.cluster_view import TopicPartition
+from ..domain.copies.coverage import OffsetPair
 from ..domain.failover.translation import (
     CopiedPartition,
     GroupState,
     Start,
     StartOffset,
-    translate_safely,
+    translate,
 )
 from ..domain.offsets import OffsetRange
 from ..domain.report import seconds
@@ -33,9 +34,9 @@ from ..kafka.admin import Cluster, list_topics
 from ..kafka.offsets import find_first_since, read_ends, read_starts
 from ..kafka.reader import RangeReader
 from ..state import Database
+from ..state.copies import CopiesStore
 from ..state.failover import GroupStore, SourceEndStore
 from ..state.position import PositionStore
-from ..state.skips import SkipsStore
 from .options import (
     EXAMPLE,
     TIME,
@@ -171,39 +172,35 @@ class _Kept:
 
     groups: Sequence[GroupState]
     copies: Mapping[TopicPartition, CopiedPartition]
+    """With the ends of both logs, as last read."""
+
     positions: Mapping[TopicPartition, int]
     """Next source offset that may be copied, as far as it is proved."""
-
-    source_ends: Mapping[TopicPartition, int]
 
     @classmethod
     def load(
         cls, database: Database, flow: str, wanted: Sequence[str]
     ) -> "_Kept":
-        tracker = SkipsStore(database, flow).load()
+        tracker = CopiesStore(database, flow).load()
         groups = GroupStore(database, flow).load()
+        places = PositionStore(database, flow).load().places
+        copies = {
+            key: CopiedPartition.of(
+                pair, is_transactional=tracker.is_transactional
+            )
+            for key, pair in tracker.pairs.items()
+        }
+        for key, end in SourceEndStore(database, flow).load().ends.items():
+            known = copies.get(key, CopiedPartition())
+            copies[key] = replace(known, source_end=end)
         return cls(
             groups=[
                 group
                 for name, group in groups.items()
                 if not wanted or name in wanted
             ],
-            copies={
-                key: CopiedPartition(
-                    copies=state.copies,
-                    marked=tracker.marked,
-                    shared=bool(state.heads),
-                    noisy=state.noisy,
-                )
-                for key, state in tracker.states.items()
-            },
-            positions={
-                key: place.proved
-                for key, place in PositionStore(database, flow)
-                .load()
-                .places.items()
-            },
-            source_ends=SourceEndStore(database, flow).load().ends,
+            copies=copies,
+            positions={key: place.proved for key, place in places.items()},
         )
 
 
@@ -250,38 +247,29 @@ def _translate(
     copied: dict[TopicPartition, CopiedPartition] = {}
     left: dict[TopicPartition, int | None] = {}
     for place in places:
-        known = kept.copies.get(place, CopiedPartition())
-        copies = None if merged(place[0]) else known.copies
-        end, source_end = asked.target.get(place), asked.source.get(place)
         position = kept.positions.get(place, 0)
-        if copies is not None and end is not None and source_end is not None:
-            if not known.noisy:
-                copies.reaches(source_end, end)
-                if place in asked.empty:
-                    copies.reaches(position, end)
-            last = copies.last
-            position = max(position, last.last_upstream + 1 if last else 0)
-        copied[place] = CopiedPartition(
-            copies=copies,
-            marked=known.marked,
-            shared=known.shared,
-            noisy=known.noisy,
+        found = replace(
+            kept.copies.get(place, CopiedPartition()),
             start=asked.target_starts.get(place),
-            end=end,
+            end=asked.target.get(place),
             absent=place in asked.absent,
             source_start=asked.source_starts.get(place),
-            source_end=kept.positions.get(place, 0)
-            if place in asked.empty
-            else asked.source.get(place, kept.source_ends.get(place)),
             at_time=asked.at_time.get(place),
         )
-        left[place] = (
-            None
-            if source_end is None
-            else 0
-            if place in asked.empty
-            else max(0, source_end - position)
-        )
+        if merged(place[0]):
+            found = replace(found, coverage=None)
+        if place in asked.source:
+            end = position if place in asked.empty else asked.source[place]
+            found = replace(found, source_end=end)
+            if found.end is not None:
+                found = replace(found, ends=OffsetPair(found.end, end))
+            known = found.known
+            if known is not None:
+                position = max(position, known.next.source)
+            left[place] = max(0, end - position)
+        else:
+            left[place] = None
+        copied[place] = found
     return _Flow(
         name=flow.name,
         source=flow.source,
@@ -292,7 +280,7 @@ def _translate(
                 group=group.group,
                 read_at=group.read_at,
                 starts=[
-                    translate_safely(o, copied[o.topic, o.partition])
+                    translate(o, copied[o.topic, o.partition])
                     for o in group.offsets
                 ],
             )

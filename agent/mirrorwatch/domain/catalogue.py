@@ -29,6 +29,7 @@ LABELS = {
     "group": "name of a consumer group at the target",
     "state": "task state of Kafka Connect, in lower case",
     "kind": "kind of audit finding, or `unverifiable`",
+    "side": "`source` or `target`",
     "source": "name of a data source of the agent; of a flow, alias of its "
     "source cluster",
     "target": "alias of the flow's target cluster",

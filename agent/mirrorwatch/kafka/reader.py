@@ -759,6 +759,8 @@ class RangeReader:
     def __init__(self, properties: Mapping[str, str], cluster: str) -> None:
         self._properties = properties
         self._cluster = cluster
+        self.bytes_read = 0
+        """Bytes of keys and values of ranges, since it was made."""
 
     def find_empty(
         self, wanted: Iterable[tuple[TopicPartition, OffsetRange]]
@@ -880,6 +882,11 @@ class RangeReader:
                     else:
                         records = found[_partition_of(event)]
                         records[_offset(event)] = RecordFingerprint.of(event)
+                        self.bytes_read += sum(
+                            len(part)
+                            for part in (event.key(), event.value())
+                            if part is not None
+                        )
                 if left:
                     (topic, number), end = next(iter(left.items()))
                     raise _not_served(

@@ -32,7 +32,7 @@ from ..domain.failover.translation import (
     GroupOffset,
     Start,
     merge,
-    translate_safely,
+    translate,
 )
 from ..domain.finding import render
 from ..state.documents import DocumentStore, FirstSeenStore
@@ -306,7 +306,10 @@ class FailoverSource:
                     ]
                 ),
                 starts_total=len(starts),
-                problems=(*seen.problems, *_find_unknown(starts, names)),
+                problems=(
+                    *seen.problems,
+                    *_find_unknown(starts, names, self._target_ends),
+                ),
             )
         elif self._seen.get() is None and not seen.problems:
             return  # nothing was judged yet
@@ -327,27 +330,24 @@ class FailoverSource:
             (o.topic, o.partition) for g in self._kept.values() for o in g
         }
         copied = self._copied(places)
-        known = set(names.values())
+        carried = set(names.values())
         absent = self._find_absent(
             target, {(names[t], p) for t, p in places if t in names}
         )
         # What has no leader now has the start and the end that it had.
         ends = self._target_ends = _replaced(
-            self._target_ends, target.ends, known, absent
+            self._target_ends, target.ends, carried, absent
         )
         starts = self._target_starts = _replaced(
-            self._target_starts, target.starts, known, absent
+            self._target_starts, target.starts, carried, absent
         )
         source = self._source.get()
         source_starts = {} if source is None else source.starts
-        for group, offsets in self._kept.items():
-            for each in offsets:
-                remote = names.get(each.topic)
-                if remote is None or group in self._deleted:
-                    continue
-                key = each.topic, each.partition
-                copy = remote, each.partition
-                known_copies = replace(
+        known = {}
+        for key in places:
+            if key[0] in names:
+                copy = names[key[0]], key[1]
+                known[key] = replace(
                     copied.get(key, CopiedPartition()),
                     start=starts.get(copy),
                     end=ends.get(copy),
@@ -355,7 +355,11 @@ class FailoverSource:
                     source_start=source_starts.get(key),
                     source_end=self._ends.get(key),
                 )
-                yield group, translate_safely(each, known_copies)
+        for group, offsets in self._kept.items():
+            for each in offsets if group not in self._deleted else ():
+                found = known.get((each.topic, each.partition))
+                if found is not None:
+                    yield group, translate(each, found)
 
     def _find_absent(
         self, target: ClusterView, copies: Iterable[TopicPartition]
@@ -430,19 +434,23 @@ def _is_listed(copy: TopicPartition, target: ClusterView) -> bool:
 
 
 def _find_unknown(
-    starts: Iterable[tuple[str, Start]], names: Mapping[str, str]
+    starts: Iterable[tuple[str, Start]],
+    names: Mapping[str, str],
+    ends: Container[TopicPartition],
 ) -> Iterator[str]:
-    """Yield the problem of starts of which it is not known what they miss, if
-    there are any.
+    """Yield the problem of starts in partitions without a known end, if there
+    are any.
     """
     unknown = [
-        (group, start.place)
+        (group, copy)
         for group, start in starts
-        if start.chosen and start.chosen.missed is None
+        if start.chosen
+        and (copy := (names[start.place.topic], start.place.partition))
+        not in ends
     ]
     if unknown:
         groups = len({group for group, _ in unknown})
-        copies = sorted({(names[p.topic], p.partition) for _, p in unknown})
+        copies = sorted({copy for _, copy in unknown})
         topic, partition = copies[0]
         yield render(
             texts.NO_END,

@@ -22,7 +22,8 @@ from pydantic_core import to_json as to_bytes
 
 from ..clock import Clock
 from ..domain.canary.tracker import Ledger
-from ..domain.offsets import OffsetMap, RangeSet
+from ..domain.copies.coverage import Coverage, Span, State
+from ..domain.offsets import RangeSet
 from ..domain.parity.tracker import FirstSeenChanges
 from ..domain.report import Verdict
 from .database import Database
@@ -74,9 +75,25 @@ _converter.register_unstructure_hook(RangeSet, list)
 _converter.register_structure_hook(
     RangeSet, lambda pairs, _: RangeSet((a, b) for a, b in pairs)
 )
-_converter.register_unstructure_hook(OffsetMap, list)
+_converter.register_unstructure_hook(
+    Coverage,
+    lambda coverage: [
+        coverage.absent_from,
+        *(
+            (s.first, s.end, s.state.value, s.target, s.slack, s.reach)
+            for s in coverage.spans
+        ),
+    ],
+)
 _converter.register_structure_hook(
-    OffsetMap, lambda runs, _: OffsetMap((u, d, n) for u, d, n in runs)
+    Coverage,
+    lambda rows, _: Coverage(
+        [
+            Span(first, end, State(state), *offsets)
+            for first, end, state, *offsets in rows[1:]
+        ],
+        rows[0],
+    ),
 )
 _converter.register_unstructure_hook(
     Ledger,

@@ -66,7 +66,7 @@ def _skips(seen: Observation) -> Facts:
             "unverifiable_offsets": tally.unverifiable,
             "suspected_records": suspected[topic],
         }
-        for topic, tally in seen.tallies
+        for topic, tally in seen.counters
     }
 
 

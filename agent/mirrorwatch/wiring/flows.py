@@ -23,6 +23,7 @@ from ..sources.connect import (
     ConnectDecoder,
     ConnectWorker,
 )
+from ..sources.copies import CopiesWorker, RangeExaminer
 from ..sources.expected_settings import ExpectedSettings
 from ..sources.failed_tasks import FailedTaskWorker
 from ..sources.heartbeats import HeartbeatsSource
@@ -33,7 +34,6 @@ from ..sources.position import PositionWorker
 from ..sources.reachability import ReachabilitySource
 from ..sources.registry import Registry
 from ..sources.schemas import SchemasWorker
-from ..sources.skips import RangeExaminer, SkipsWorker
 from ..sources.source_group import SourceGroupWorker
 from ..sources.survey import SurveyedFlow, SurveyWorker
 from ..sources.target_ends import TargetEnds
@@ -44,9 +44,9 @@ from ..sources.tasks import (
     UnassignedPartitions,
 )
 from ..sources.zookeeper import ZooKeeperWorker
+from ..state.copies import CopiesStore
 from ..state.documents import DocumentStore, FirstSeenStore
 from ..state.position import PositionStore
-from ..state.skips import SkipsStore
 from .canary import wire_canary
 from .context import (
     FlowParts,
@@ -114,7 +114,7 @@ def _find_dropped(parts: FlowParts) -> dict[TopicPartition, tuple[int, int]]:
     return {
         place: span
         for watch in parts.listeners
-        if isinstance(watch, SkipsWorker)
+        if isinstance(watch, CopiesWorker)
         for place, span in watch.missing().dropped.items()
     }
 
@@ -189,8 +189,8 @@ def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
         return {
             partition
             for watch in parts.listeners
-            if isinstance(watch, SkipsWorker)
-            for partition in watch.foreign()
+            if isinstance(watch, CopiesWorker)
+            for partition in watch.shared()
         }
 
     def first_copies() -> dict[TopicPartition, tuple[str, int]]:
@@ -198,7 +198,7 @@ def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
         return {
             partition: first
             for watch in parts.listeners
-            if isinstance(watch, SkipsWorker)
+            if isinstance(watch, CopiesWorker)
             for partition, first in watch.first_copies().items()
         }
 
@@ -316,10 +316,10 @@ def wire_skips(parts: FlowParts, around: WiringContext) -> WiredParts:
     """
     flow = parts.config
     limits = flow.limits.skips
-    watch = SkipsWorker(
+    watch = CopiesWorker(
         flow=flow.name,
         positions=parts.positions,
-        store=SkipsStore(around.database, flow.name),
+        store=CopiesStore(around.database, flow.name),
         examiner=RangeExaminer(
             source=around.clusters[flow.source],
             target=around.clusters[flow.target],
@@ -332,6 +332,7 @@ def wire_skips(parts: FlowParts, around: WiringContext) -> WiredParts:
         memory=max(limits.lost_window, limits.warning_window),
         filtered=flow.filtered,
         window=limits.lost_window,
+        read_rate=limits.read_rate,
         clock=around.clock,
     )
     parts.listeners.append(watch)
@@ -345,12 +346,12 @@ def wire_reachability(parts: FlowParts, _around: WiringContext) -> WiredParts:
     target.
     """
     flow = parts.config
-    watches = [r for r in parts.listeners if isinstance(r, SkipsWorker)]
+    watches = [r for r in parts.listeners if isinstance(r, CopiesWorker)]
     source = ReachabilitySource(
         flow=flow.name,
         canary=flow.canary.topic if flow.canary.enabled else None,
         merged=Selection(include=flow.topics.merged).matches,
-        foreign=lambda: {p for watch in watches for p in watch.foreign()},
+        foreign=lambda: {p for watch in watches for p in watch.shared()},
     )
     parts.listeners.append(source)
     return WiredParts(sources=(source,))

@@ -6,12 +6,12 @@ from functools import cache, partial
 from ..domain.failover.recovery import CopyFacts, RecoveryState
 from ..domain.readers.model import ReadersState
 from ..domain.topics import Selection
+from ..sources.copies import CopiesWorker
 from ..sources.failover import FailoverSource
 from ..sources.groups import GroupListener, GroupsWorker
 from ..sources.lag import LagWorker
 from ..sources.position import PositionWorker
 from ..sources.readers import ReadersSource
-from ..sources.skips import SkipsWorker
 from ..state.documents import DocumentStore, FirstSeenStore
 from ..state.failover import GroupStore, SourceEndStore
 from .context import (
@@ -35,14 +35,14 @@ def wire_failover(parts: FlowParts, around: WiringContext) -> WiredParts:
         Raised if the state file cannot be used.
     """
     flow = parts.config
-    (skips,) = (r for r in parts.listeners if isinstance(r, SkipsWorker))
+    (skips,) = (r for r in parts.listeners if isinstance(r, CopiesWorker))
     (lag,) = (r for r in parts.listeners if isinstance(r, LagWorker))
     (position,) = (r for r in parts.listeners if isinstance(r, PositionWorker))
     merged = cache(Selection(include=flow.topics.merged).matches)
 
     def copy_facts() -> CopyFacts:
         """Return what lag, skips and position know of copies."""
-        foreign = skips.foreign()
+        foreign = skips.shared()
         return CopyFacts(
             missing=skips.missing(),
             foreign=foreign,

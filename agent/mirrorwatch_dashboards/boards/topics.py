@@ -168,6 +168,20 @@ TOPICS = Board(
             check="skips",
             queries=(Query(reading=Gauge(metric=skips.SUSPECTED)),),
         ),
+        Panel(
+            title="Read to compare both sides (bytes)",
+            width=24,
+            description=(
+                "Keys and values of ranges in which offset syncs prove"
+                " nothing. Ranges beyond limits.skips.read_rate are"
+                " unverifiable."
+            ),
+            picture=Picture.BARS,
+            check="skips",
+            queries=(
+                Query(reading=Increase(metric=skips.READ, by=("side",))),
+            ),
+        ),
         _throughput(
             "Throughput (records per second)",
             "Records replicated, of each class of topics, by the mirror's JMX"

@@ -20,9 +20,9 @@ from mirrorwatch.domain.failover.translation import (
     GroupOffset,
     translate,
 )
-from mirrorwatch.domain.offsets import OffsetMap
 from mirrorwatch.domain.report import Health, Verdict
 from tests.support.builders import NOON
+from tests.support.copies import copied_partition
 from tests.support.findings import find
 
 MINUTE = timedelta(minutes=1)
@@ -33,9 +33,7 @@ class Flow:
 
     def __init__(self) -> None:
         self.now = NOON
-        self.copied = CopiedPartition(
-            copies=OffsetMap([(100, 90, 50)]), end=140
-        )
+        self.copied = copied_partition((100, 150, 90), end=140)
         self.groups: dict[str, GroupOffset] = {}
         self.excluded: set[str] = set()
         self.kept: dict[str, datetime] = {}
@@ -147,7 +145,7 @@ def test_a_group_that_the_filter_excludes_is_a_warning(flow: Flow) -> None:
 
 
 def test_an_offset_beyond_the_end_of_the_target_is_found(flow: Flow) -> None:
-    flow.copied = CopiedPartition(copies=None, end=10)
+    flow.copied = CopiedPartition(end=10)
     found = run(flow, 12, lambda m: flow.put("efd", 120 + m, (120, 110)))
     assert found.health is Health.CRITICAL
     find(found, "failover.no-start", group="efd")
@@ -185,7 +183,7 @@ def test_a_start_that_stays_while_the_group_reads_on_is_old(
     flow: Flow,
 ) -> None:
     # Only the checkpoint is known, and it stays.
-    flow.copied = CopiedPartition(copies=None, end=5000)
+    flow.copied = CopiedPartition(end=5000)
     found = run(flow, 12, lambda m: flow.put("efd", 120 + m, (120, 110)))
     assert found.health is Health.WARNING
     find(found, "failover.stale-start", **STAYS)
@@ -194,7 +192,7 @@ def test_a_start_that_stays_while_the_group_reads_on_is_old(
 
 
 def test_a_restart_does_not_silence_an_old_start(flow: Flow) -> None:
-    flow.copied = CopiedPartition(copies=None, end=5000)
+    flow.copied = CopiedPartition(end=5000)
     flow.put("rests", 150, (120, 110))
     for _ in range(4):
         for more in range(3):
@@ -212,7 +210,7 @@ def test_a_restart_does_not_silence_an_old_start(flow: Flow) -> None:
 def test_a_start_that_stays_while_the_group_rests_is_not_old(
     flow: Flow,
 ) -> None:
-    flow.copied = CopiedPartition(copies=None, end=5000)
+    flow.copied = CopiedPartition(end=5000)
     flow.put("efd", 150, (120, 110))
     assert run(flow, 30).health is Health.OK
 
@@ -222,14 +220,14 @@ def test_a_group_whose_offset_is_not_known_does_not_read_on(
     flow: Flow, order: tuple[int | None, ...]
 ) -> None:
     """Its offset expired, or mirrorwatch was not allowed to read it."""
-    flow.copied = CopiedPartition(copies=None, end=5000)
+    flow.copied = CopiedPartition(end=5000)
     for committed in order:
         flow.put("efd", committed, (120, 110))
         assert run(flow, 12).health is Health.OK
     flow.put("efd", 151, (120, 110))
     assert flow.step().health is Health.WARNING
     # The same of one without a start, which rests.
-    flow.copied = CopiedPartition(copies=None, end=50)
+    flow.copied = CopiedPartition(end=50)
     for committed in (*order, 150):
         flow.put("efd", committed, (120, 110))
         found = run(flow, 12)
@@ -242,7 +240,7 @@ def test_a_start_that_is_a_few_records_early_is_not_old(
     flow: Flow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # MirrorMaker writes a sync every hundred records.
-    flow.copied = CopiedPartition(copies=OffsetMap([(100, 90, 1)]), end=5000)
+    flow.copied = copied_partition((100, 101, 90), end=5000)
     found = run(flow, 30, lambda m: flow.put("efd", 120 + m))
     assert found.health is Health.OK
     monkeypatch.setattr(FailoverLimits, "repeated", 20)
@@ -342,8 +340,8 @@ def a_start(group: str, partition: int, copied: CopiedPartition) -> GroupStart:
 
 def test_the_worst_start_of_each_group_is_listed_before_any_other() -> None:
     none = CopiedPartition()
-    early = CopiedPartition(copies=OffsetMap([(0, 0, 4), (90, 80, 1)]))
-    exact = CopiedPartition(copies=OffsetMap([(0, 0, 50)]))
+    early = copied_partition((0, 4, 0), (4, 90, None, 4), (90, 91, 80), end=81)
+    exact = copied_partition((0, 50, 0), end=50)
     starts = [
         *(a_start("large", n, early) for n in range(300)),
         a_start("small", 0, exact),

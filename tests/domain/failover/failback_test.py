@@ -3,174 +3,187 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
+from hypothesis import strategies as st
 
+from mirrorwatch.domain.copies.coverage import Coverage, OffsetPair, State
+from mirrorwatch.domain.failover import texts
 from mirrorwatch.domain.failover.failback import ReplicatedLog, list_uncopied
-from mirrorwatch.domain.offsets import OffsetMap, RangeSet
-from tests.domain.skips.oracle_test import COPYING, ONE, histories
-from tests.domain.skips.world import KEY, MARK, TOPIC, World
+from tests.domain.copies.coverage_test import HISTORIES
+from tests.domain.copies.history import History
+from tests.support.copies import Spans, copied_partition
 from tests.support.examples import examples
 
-DROPPED = ReplicatedLog(
-    topic="t",
-    partition=0,
-    end=100,
-    position=20,
-    upstream=50,
-    downstream=43,
-    copies=OffsetMap([(0, 0, 10), (17, 10, 34)]),
-    skipped=RangeSet([(10, 16)]),
-    target_end=54,
-)
-"""Seven records were skipped; ten were copied since the last sync."""
+Found = tuple[int, int, str | None]
+"""First and last offset, and the doubt."""
 
 
-def ranges(log: ReplicatedLog) -> list[tuple[int, int]]:
-    return [(each.first, each.last) for each in list_uncopied(log)]
+def a_log(
+    *spans: Spans,
+) -> ReplicatedLog:
+    """Return a source of 100 records, to whose copy 10 more came since."""
+    copied = copied_partition(*spans)
+    assert copied.cursor is not None
+    return ReplicatedLog(
+        topic="t",
+        partition=0,
+        end=100,
+        coverage=copied.coverage,
+        cursor=copied.cursor,
+        target_end=copied.cursor.target + 11,
+    )
 
 
-def doubts(log: ReplicatedLog) -> list[str | None]:
-    return [each.doubt for each in list_uncopied(log)]
+DROPPED = a_log((0, 10, 0), (17, 51, 10))
+UNREAD = a_log((0, 10, 0), (10, 17, None, 10), (17, 51, 12))
+LATE = a_log((20, 51, 0))
+NO_COPY = ReplicatedLog(topic="t", partition=0, end=9, start=2)
+TAIL = replace(DROPPED, coverage=Coverage(), cursor=OffsetPair(43, 50))
+GONE = (10, 16, None)
 
 
-def test_what_was_skipped_and_what_the_mirror_did_not_come_to() -> None:
-    assert ranges(DROPPED) == [(10, 16), (61, 99)]
-    assert doubts(DROPPED) == [None, None]
-    assert [each.count for each in list_uncopied(DROPPED)] == [7, 39]
+def with_tail_dropped() -> ReplicatedLog:
+    copied = copied_partition((0, 51, 0))
+    assert copied.coverage is not None
+    copied.coverage.put(51, 55, State.ABSENT)
+    return replace(
+        DROPPED, coverage=copied.coverage, cursor=OffsetPair(50, 50)
+    )
 
 
-def test_a_drained_partition_has_nothing() -> None:
-    log = replace(DROPPED, skipped=RangeSet(), target_end=93)
-    assert ranges(log) == []
-    # Only marks of transactions follow.
-    rest = replace(log, target_end=54, position=100)
-    assert ranges(replace(rest, looked=100)) == []
-    # Nobody has looked yet.
-    assert ranges(rest) == [(51, 99)]
-    assert "or are markers of transactions" in str(doubts(rest))
-
-
-def test_what_expired_needs_no_copy() -> None:
-    assert ranges(replace(DROPPED, start=14)) == [(14, 16), (61, 99)]
-    assert ranges(replace(DROPPED, start=80)) == [(80, 99)]
-
-
-def test_a_partition_without_a_copy_lacks_everything() -> None:
-    log = ReplicatedLog(topic="t", partition=0, end=9, start=2, target_end=0)
-    assert ranges(log) == [(2, 8)]
-    assert doubts(log) == [None]
-
-
-def test_copies_that_were_lost_count_as_not_copied() -> None:
-    log = replace(DROPPED, hole=40)
-    assert ranges(log) == [(0, 99)]
-    assert "recreated" in str(doubts(log))
-    # The source has deleted what was copied to the former topic.
-    assert ranges(replace(log, start=40)) == [(61, 99)]
+def with_much_dropped() -> ReplicatedLog:
+    coverage = Coverage()
+    coverage.put(0, 51, State.COPIED, 0)
+    coverage.absent_from = 30
+    return replace(DROPPED, coverage=coverage, cursor=OffsetPair(50, 50))
 
 
 @pytest.mark.parametrize(
-    ("log", "first", "why"),
+    ("log", "found"),
     [
-        (replace(DROPPED, uncounted="Others write"), 51, "Others write"),
-        (replace(DROPPED, target_end=None), 51, "does not say"),
-        (replace(DROPPED, position=58, target_end=None), 58, "does not say"),
-        (replace(DROPPED, upstream=None, skipped=RangeSet()), 20, "No offset"),
-        (replace(DROPPED, target_end=150), 51, "more records than"),
+        (DROPPED, [GONE, (61, 99, None)]),
+        (replace(DROPPED, target_end=93), [GONE]),
+        (replace(DROPPED, is_filtered=True), [(61, 99, None)]),
+        (UNREAD, [(10, 16, texts.UNVERIFIABLE), (61, 99, None)]),
+        (
+            replace(UNREAD, is_filtered=True),
+            [(10, 16, texts.UNVERIFIABLE), (61, 99, None)],
+        ),
+        # What expired needs no copy.
+        (replace(DROPPED, start=14), [(14, 16, None), (61, 99, None)]),
+        (replace(DROPPED, start=80), [(80, 99, None)]),
+        # Nothing of before the first sync was compared.
+        (LATE, [(0, 19, texts.NOT_COMPARED), (61, 99, None)]),
+        (
+            replace(LATE, coverage=Coverage(), cursor=None, passed=40),
+            [(0, 39, texts.NOT_COMPARED), (40, 99, texts.NO_SYNC)],
+        ),
+        # Dropped at the end, and perhaps copied again since.
+        (
+            with_tail_dropped(),
+            [(51, 54, texts.RECOPIED), (58, 99, None)],
+        ),
+        (
+            replace(with_tail_dropped(), target_end=51),
+            [(51, 99, None)],
+        ),
+        (
+            with_much_dropped(),
+            [(0, 29, texts.FORGOTTEN), (54, 99, None)],
+        ),
+        (
+            replace(with_much_dropped(), is_filtered=True),
+            [(54, 99, None)],
+        ),
+        # The target has no such partition.
+        (replace(NO_COPY, target_end=0), [(2, 8, None)]),
+        (replace(DROPPED, target_end=0), [(0, 99, None)]),
+        # Its log was truncated after the source was lost.
+        (
+            replace(DROPPED, target_end=40),
+            [GONE, (47, 50, texts.NOT_COMPARED), (51, 99, None)],
+        ),
+        (replace(DROPPED, target_end=44), [GONE, (51, 99, None)]),
+        # The mirror writes no syncs.
+        (replace(NO_COPY, passed=5), [(5, 8, texts.NO_SYNC)]),
+        (replace(NO_COPY, uncounted=texts.MERGED), [(2, 8, texts.MERGED)]),
     ],
 )
-def test_what_is_not_known_exactly_is_said(
-    log: ReplicatedLog, first: int, why: str
+def test_what_was_not_copied(log: ReplicatedLog, found: list[Found]) -> None:
+    ranges = list(list_uncopied(log))
+    assert [(r.first, r.last, r.doubt) for r in ranges] == found
+    assert sum(r.count for r in ranges) == sum(b - a + 1 for a, b, _ in found)
+
+
+@pytest.mark.parametrize(
+    ("changed", "tail"),
+    [
+        ({}, (61, None)),
+        ({"uncounted": texts.SHARED}, (51, texts.SHARED)),
+        ({"target_end": None}, (51, texts.SILENT)),
+        ({"target_end": None, "passed": 58}, (51, texts.SILENT)),
+        # The mirror committed more than the target holds.
+        ({"passed": 61}, (61, None)),
+        ({"passed": 62}, (51, texts.TOO_FEW)),
+        ({"passed": 62, "target_end": 44}, (51, None)),
+        # The target holds more than there was to copy, or the source has
+        # grown since its end was read.
+        ({"target_end": 93}, None),
+        ({"target_end": 94}, (51, texts.TOO_MANY)),
+        ({"target_end": 94, "is_growing": True}, None),
+        # Producers write to the target, under the same name.
+        ({"watched_end": 54}, (61, None)),
+        ({"watched_end": 50}, (57, texts.PRODUCERS)),
+        ({"watched_end": 44}, (51, texts.PRODUCERS)),
+        ({"watched_end": 0}, (51, texts.PRODUCERS)),
+        (
+            {"watched_end": 50, "target_end": 94, "is_growing": True},
+            (57, texts.PRODUCERS),
+        ),
+    ],
+)
+def test_how_far_the_mirror_came(
+    changed: dict[str, int], tail: tuple[int, str | None] | None
 ) -> None:
-    *_, tail = list_uncopied(log)
-    assert (tail.first, tail.last) == (first, 99)
-    assert why in str(tail.doubt)
+    ranges = list(list_uncopied(replace(DROPPED, **changed)))  # type: ignore[arg-type]
+    found = [(r.first, r.doubt) for r in ranges if r.last == 99]
+    assert found == ([] if tail is None else [tail])
 
 
-def test_a_lost_source_may_have_grown_after_its_end_was_read() -> None:
-    log = replace(DROPPED, target_end=150, grown=True)
-    assert ranges(log) == [(10, 16)]
-
-
-def test_syncs_that_were_not_looked_into_are_not_believed() -> None:
-    copies = OffsetMap([(17, 10, 34), (60, 50, 1)])
-    log = replace(DROPPED, copies=copies)
-    assert ranges(log) == [(10, 16), (51, 99)]
-    assert "both sides were not read" in str(doubts(log))
-
-
-def test_what_was_skipped_and_forgotten_is_not_called_copied() -> None:
-    log = replace(DROPPED, forgotten=True)
-    assert ranges(log) == [(0, 9), (10, 16), (61, 99)]
-    assert "remember" in str(doubts(log)[0])
-
-
-def test_what_cannot_be_recognised_is_listed_with_its_doubt() -> None:
-    log = replace(DROPPED, doubtful=RangeSet([(20, 22)]))
-    assert ranges(log) == [(10, 16), (20, 22), (61, 99)]
-    assert "cannot be recognised" in str(doubts(log)[1])
-
-
-@given(histories(*COPYING, *ONE, "mark"))
-@example(["mark", "write", "write", "copy", "fail", "flush"])
-@example(["write", "write", "drop 3", "write", "copy", "crash", "copy 3"])
-@examples(200)
-def test_nothing_that_is_missing_is_left_out(actions: list[str]) -> None:
-    world = World().do("look", *actions, "look", "look", "look", "look")
-    state = world.store.load().states[KEY]
-    copied = set(world.target)
-    missing = {
-        offset
-        for offset, look in enumerate(world.source)
-        if look != MARK and offset not in copied
-    }
+@given(HISTORIES, st.integers(0, 20), st.integers(0, 9))
+@examples(400)
+def test_nothing_that_is_missing_is_left_out(
+    actions: list[str], start: int, truncated: int
+) -> None:
+    history = History().do(*actions)
+    target = history.target[: len(history.target) - truncated]
     found = list(
         list_uncopied(
             ReplicatedLog(
-                topic=TOPIC,
+                topic="t",
                 partition=0,
-                end=len(world.source),
-                position=max(state.frontier + 1, world.committed or 0),
-                looked=state.frontier + 1,
-                upstream=state.upstream,
-                downstream=state.downstream,
-                copies=state.copies,
-                skipped=state.skipped,
-                doubtful=state.doubtful,
-                target_end=len(world.target),
+                start=start,
+                end=len(history.source),
+                coverage=history.coverage,
+                cursor=history.cursor,
+                passed=history.passed,
+                target_end=len(target),
+                uncounted=texts.SHARED if history.is_shared else None,
             )
         )
     )
-    listed = {n for each in found for n in range(each.first, each.last + 1)}
-    assert missing <= listed
-    sure = {
-        n
-        for each in found
-        if each.doubt is None
-        for n in range(each.first, each.last + 1)
+    copied = set(target)
+    missing = {
+        offset
+        for offset, is_record in enumerate(history.source)
+        if is_record and offset not in copied and offset >= start
     }
-    assert all(n in missing or world.source[n] == MARK for n in sure)
-
-
-def test_copies_that_the_target_has_lost_since_are_listed() -> None:
-    """The source is lost, and then the target is truncated: who compares both
-    sides cannot see it.
-    """
-    log = replace(DROPPED, position=100, looked=100, target_end=40)
-    assert ranges(log) == [(10, 16), (47, 99)]
-    assert "truncated" in str(doubts(log)[1])
-    assert ranges(replace(log, target_end=44)) == [(10, 16)]
-
-
-@pytest.mark.parametrize(
-    ("watched", "first"), [(54, 61), (50, 57), (44, 51), (0, 51)]
-)
-def test_what_came_since_both_sides_were_read_may_be_of_producers(
-    watched: int, first: int
-) -> None:
-    log = replace(DROPPED, watched_end=watched, target_end=70, grown=True)
-    assert ranges(log)[1:] == [(first, 99)]
-    assert "Producers may have written" in str(doubts(log)[1])
-    # Nothing came since, or all was copied before.
-    assert doubts(replace(log, watched_end=70)) == [None, None]
-    assert ranges(replace(log, position=100, looked=100)) == [(10, 16)]
+    listed = {n: r for r in found for n in range(r.first, r.last + 1)}
+    assert missing <= listed.keys()
+    sure = {n for n, each in listed.items() if each.doubt is None}
+    # A task that goes back may copy anything again.
+    assert history.is_mixed or not sure & copied
+    # Where all was read, no more is listed.
+    if history.done[-1:] == ["read"] and "give_up" not in history.done:
+        lacking = set(range(start, len(history.source))) - copied
+        assert truncated or listed.keys() <= lacking

@@ -3,7 +3,10 @@
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from mirrorwatch.domain.copies.coverage import OffsetPair
 from mirrorwatch.domain.failover import texts
 from mirrorwatch.domain.failover.translation import (
     CopiedPartition,
@@ -14,10 +17,22 @@ from mirrorwatch.domain.failover.translation import (
     translate,
 )
 from mirrorwatch.domain.finding import render
-from mirrorwatch.domain.offsets import OffsetMap
+from mirrorwatch.domain.offsets import LARGEST
+from tests.domain.copies.coverage_test import HISTORIES
+from tests.domain.copies.history import History
+from tests.support.copies import copied_partition
+from tests.support.examples import examples
 
-# Ten records were dropped behind (358, 358), and 0 to 358 are one run.
-COPIES = OffsetMap([(0, 0, 359), (375, 365, 100)])
+SYNC, CHECKPOINT, TIME = Method.SYNC, Method.CHECKPOINT, Method.TIME
+
+Known = tuple[Method, int, int | None, int | None, bool]
+"""Method, offset, repeated, missed, and whether these are exact."""
+
+COPIES = copied_partition((0, 359, 0), (369, 469, 359), end=459)
+"""Ten records were dropped after the first 359."""
+
+GAP = copied_partition((0, 359, 0), (359, 375, None, 359), (375, 475, 365))
+"""Of 16 records, 6 at most were copied, and it is not known which."""
 
 
 def at(
@@ -33,11 +48,12 @@ def at(
     )
 
 
-def chosen(start: Start) -> tuple[str, int, int | None, int | None, bool]:
-    found = start.chosen
-    assert found is not None, start.problem
-    assert start.problem is None
-    return found.by, found.offset, found.repeated, found.missed, found.exact
+def listed(start: Start) -> list[Known]:
+    found = [start.chosen] if start.chosen else []
+    return [
+        (s.by, s.offset, s.repeated, s.missed, s.exact)
+        for s in (*found, *start.others)
+    ]
 
 
 def expired(offset: int, **records: int) -> str:
@@ -49,202 +65,394 @@ def may_have_expired(offset: int, records: int) -> str:
     return render(texts.MAY_HAVE_EXPIRED, numbers)
 
 
-def is_safe(place: GroupOffset, copied: CopiedPartition) -> bool:
-    """Return whether a group has a start that misses nothing, which is the
-    log start.
-    """
-    found = translate(place, copied).chosen
-    assert found is None or (found.offset, found.missed) == (copied.start, 0)
-    return found is not None
-
-
-def test_syncs_lead_further_than_a_checkpoint_which_says_by_how_much() -> None:
-    start = translate(
-        at(300, (201, 201)), CopiedPartition(copies=COPIES, end=465)
+def expired_until(
+    source_end: int, ends: OffsetPair | None = None
+) -> CopiedPartition:
+    """Return a partition whose copies have expired."""
+    return replace(
+        copied_partition((0, 96, 0), end=99),
+        start=99,
+        source_end=source_end,
+        ends=ends,
     )
-    assert chosen(start) == (Method.SYNC, 300, 0, 0, True)
-    (other,) = start.others
-    assert (other.by, other.offset) == (Method.CHECKPOINT, 201)
-    assert (other.repeated, other.missed, other.exact) == (99, 0, True)
-    basis = render(texts.CHECKPOINT, {"offset": 201})
-    assert other.why == render(texts.EARLIER, {"basis": basis, "offsets": 99})
 
 
-def test_a_count_that_is_not_exact_is_the_most() -> None:
-    start = translate(at(366, (301, 301)), CopiedPartition(copies=COPIES))
-    assert chosen(start) == (Method.SYNC, 359, 6, 0, False)
-    assert start.others[0].repeated == 64
-    assert not start.others[0].exact
+TRUSTED: list[tuple[str, GroupOffset, CopiedPartition, list[Known]]] = [
+    (
+        "syncs lead further than a checkpoint",
+        at(300, (201, 201)),
+        COPIES,
+        [(SYNC, 300, 0, 0, True), (CHECKPOINT, 201, 99, 0, True)],
+    ),
+    (
+        "dropped records are jumped over",
+        at(362),
+        COPIES,
+        [(SYNC, 359, 0, 0, True)],
+    ),
+    (
+        "unverifiable ones may be copies",
+        at(366, (301, 301)),
+        replace(GAP, end=465),
+        [(SYNC, 359, 6, 0, False), (CHECKPOINT, 301, 64, 0, False)],
+    ),
+    (
+        "others write to the target",
+        at(300),
+        replace(COPIES, is_shared=True),
+        [(SYNC, 300, 0, 0, False)],
+    ),
+    (
+        "what came last has no sync",
+        at(470),
+        replace(COPIES, end=462),
+        [(SYNC, 459, 1, 0, False)],
+    ),
+    (
+        "it is new to a group that stopped before",
+        at(460),
+        replace(COPIES, end=462),
+        [(SYNC, 450, 0, 0, True)],
+    ),
+    (
+        "it may be anything where others write",
+        at(460),
+        replace(COPIES, end=462, is_shared=True),
+        [(SYNC, 450, 3, 0, False)],
+    ),
+    (
+        "both sides grew alike",
+        at(470),
+        replace(COPIES, end=462, ends=OffsetPair(462, 472)),
+        [(SYNC, 460, 0, 0, True)],
+    ),
+    (
+        "the target grew on since",
+        at(470),
+        replace(COPIES, end=465, even_ends=OffsetPair(462, 472)),
+        [(SYNC, 460, 0, 0, True)],
+    ),
+    (
+        "they had grown alike before the last sync",
+        at(470),
+        replace(COPIES, end=465, even_ends=OffsetPair(300, 301)),
+        [(SYNC, 459, 1, 0, False)],
+    ),
+    (
+        "the target grew by more than there was",
+        at(470),
+        replace(COPIES, end=463, ends=OffsetPair(463, 472)),
+        [(SYNC, 459, 4, 0, False)],
+    ),
+    (
+        "nothing was copied yet",
+        at(0),
+        copied_partition(end=0),
+        [(SYNC, 0, 0, 0, True)],
+    ),
+    (
+        "a group ahead of the mirror",
+        at(900),
+        COPIES,
+        [(SYNC, 459, 0, 0, True)],
+    ),
+    (
+        "no syncs",
+        at(300, (201, 190)),
+        CopiedPartition(end=465),
+        [(CHECKPOINT, 190, None, 0, False)],
+    ),
+    (
+        "an offset that the source never told",
+        at(None, (201, 190)),
+        COPIES,
+        [(CHECKPOINT, 190, None, 0, False)],
+    ),
+    (
+        "a checkpoint from before all known copies",
+        at(1000, (1000, 700)),
+        copied_partition((1500, 4500, 990), end=5000),
+        [(CHECKPOINT, 700, None, 0, False)],
+    ),
+    (
+        "a checkpoint of before a reset",
+        at(100, (201, 201)),
+        COPIES,
+        [(SYNC, 100, 0, 0, True), (CHECKPOINT, 201, 0, 101, True)],
+    ),
+    (
+        "a mirror that adds the distance (before Kafka 3.5)",
+        at(372, (372, 372)),
+        COPIES,
+        [(SYNC, 362, 0, 0, True), (CHECKPOINT, 372, 0, 10, True)],
+    ),
+    (
+        "altered copies: the checkpoint is trusted",
+        at(300, (201, 190)),
+        replace(COPIES, guessed_until=301),
+        [
+            (CHECKPOINT, 190, None, 0, False),
+            (SYNC, 300, None, None, False),
+        ],
+    ),
+    (
+        "altered copies without a checkpoint",
+        at(300),
+        replace(COPIES, guessed_until=301),
+        [(SYNC, 300, None, None, False)],
+    ),
+    (
+        "altered copies, some of which have expired",
+        at(99, (96, 96)),
+        replace(
+            copied_partition((0, 100, 0), end=100), start=99, guessed_until=100
+        ),
+        [(SYNC, 99, None, None, False), (CHECKPOINT, 99, None, 3, False)],
+    ),
+    (
+        "altered copies before it",
+        at(301),
+        replace(COPIES, guessed_until=301),
+        [(SYNC, 301, 0, 0, True)],
+    ),
+    (
+        "a target that does not answer",
+        at(300, (201, 201)),
+        replace(COPIES, end=None),
+        [
+            (SYNC, 300, None, None, False),
+            (CHECKPOINT, 201, None, None, False),
+        ],
+    ),
+    (
+        "an early time",
+        at(300),
+        replace(COPIES, at_time=250),
+        [(SYNC, 300, 0, 0, True), (TIME, 250, 50, 0, True)],
+    ),
+    (
+        "a late time",
+        at(300),
+        replace(COPIES, at_time=350),
+        [(SYNC, 300, 0, 0, True), (TIME, 350, 0, 50, True)],
+    ),
+    (
+        "a time is the last resort",
+        at(300),
+        CopiedPartition(end=465, at_time=250),
+        [(TIME, 250, None, None, False)],
+    ),
+    (
+        "what the group has read may expire",
+        at(200, (150, 150)),
+        replace(COPIES, start=200),
+        [(SYNC, 200, 0, 0, True), (CHECKPOINT, 200, 0, 0, True)],
+    ),
+    (
+        "all has expired, and the group has read all",
+        at(99, (96, 96)),
+        expired_until(99, OffsetPair(99, 99)),
+        [(SYNC, 99, 0, 0, True), (CHECKPOINT, 99, 0, 0, True)],
+    ),
+    (
+        "the same where others write",
+        at(99),
+        replace(expired_until(99), is_shared=True),
+        [(SYNC, 99, 0, 0, False)],
+    ),
+    (
+        "the same without syncs",
+        at(99, (96, 96)),
+        CopiedPartition(start=99, end=99, source_end=99),
+        [(CHECKPOINT, 99, None, 0, False)],
+    ),
+    (
+        "what expired at the source, too, is not missed",
+        at(170),
+        replace(COPIES, start=200, source_start=200),
+        [(SYNC, 200, 0, 0, True)],
+    ),
+    (
+        "a checkpoint at the log start",
+        at(3000, (3000, 3000)),
+        replace(
+            copied_partition((5000, 5001, 5000), end=5001),
+            start=3000,
+            source_start=0,
+            source_end=5001,
+        ),
+        [(CHECKPOINT, 3000, None, 0, False)],
+    ),
+    (
+        "all that the group lacks expired at the source, too",
+        at(96, (96, 96)),
+        replace(
+            copied_partition((5000, 5001, 5000), end=5001),
+            start=3000,
+            source_start=5000,
+        ),
+        [(CHECKPOINT, 3000, None, 0, False)],
+    ),
+]
 
 
-def test_markers_and_foreign_records_make_no_count_exact() -> None:
-    for copied in (
-        CopiedPartition(copies=COPIES, marked=True),
-        CopiedPartition(copies=COPIES, noisy=True),
-    ):
-        assert chosen(translate(at(300), copied)) == (
-            Method.SYNC,
-            300,
-            0,
-            0,
-            False,
-        )
+@pytest.mark.parametrize(
+    ("place", "copied", "found"),
+    [each[1:] for each in TRUSTED],
+    ids=[each[0] for each in TRUSTED],
+)
+def test_the_trusted_start_and_the_others(
+    place: GroupOffset, copied: CopiedPartition, found: list[Known]
+) -> None:
+    start = translate(place, copied)
+    assert start.problem is None
+    assert start.chosen is not None
+    assert listed(start) == found
 
 
-def test_a_checkpoint_holds_where_there_are_no_syncs() -> None:
-    start = translate(at(300, (201, 190)), CopiedPartition(end=465))
-    assert chosen(start) == (Method.CHECKPOINT, 190, None, 0, False)
+NONE: list[tuple[str, GroupOffset, CopiedPartition, str, list[int | None]]] = [
+    (
+        "a checkpoint of a target that was recreated",
+        at(1200, (1000, 990)),
+        copied_partition((1500, 4500, 0), end=5000),
+        texts.MISSES,
+        [990],
+    ),
+    (
+        "the same, and it is beyond the end",
+        at(None, (1000, 990)),
+        copied_partition((1500, 4500, 0), end=500),
+        render(texts.BEYOND_END, {"offset": 500}),
+        [990],
+    ),
+    (
+        "a checkpoint of before a reset",
+        at(100, (201, 190)),
+        CopiedPartition(end=465),
+        texts.MISSES,
+        [101],
+    ),
+    (
+        "a checkpoint beyond the end",
+        at(300, (201, 190)),
+        CopiedPartition(end=12),
+        render(texts.BEYOND_END, {"offset": 12}),
+        [0],
+    ),
+    (
+        "unread copies expired",
+        at(170, (150, 150)),
+        replace(COPIES, start=200),
+        expired(200, records=30),
+        [30, 30],
+    ),
+    (
+        "the source holds some of them",
+        at(170),
+        replace(COPIES, start=200, source_start=171),
+        expired(200, records=29),
+        [29],
+    ),
+    (
+        "only one expired at the source",
+        at(10),
+        replace(
+            copied_partition((0, 5000, 0), end=5000),
+            start=3000,
+            source_start=11,
+        ),
+        expired(3000, records=2989),
+        [2989],
+    ),
+    (
+        "unverifiable ones may be among them",
+        at(357),
+        replace(GAP, start=362, end=465),
+        expired(362, least=2),
+        [5],
+    ),
+    (
+        "only these",
+        at(360),
+        replace(GAP, start=362, end=465),
+        may_have_expired(362, 3),
+        [3],
+    ),
+    (
+        "the source holds one more, which may have been copied",
+        at(99, (96, 96)),
+        expired_until(100),
+        may_have_expired(99, 1),
+        [1, 1],
+    ),
+    (
+        "the same without syncs",
+        at(99, (96, 96)),
+        CopiedPartition(start=99, end=99, source_end=100),
+        may_have_expired(99, 3),
+        [3],
+    ),
+    (
+        "a sync is newer than the known end",
+        at(99),
+        replace(
+            copied_partition((0, 100, 0), end=100), start=100, source_end=99
+        ),
+        expired(100, records=1),
+        [1],
+    ),
+    (
+        "its end is not known",
+        at(99, (96, 96)),
+        CopiedPartition(start=99, end=99),
+        may_have_expired(99, 3),
+        [3],
+    ),
+    (
+        "the group stopped before the agent began",
+        at(96, (96, 96)),
+        replace(
+            copied_partition((5000, 5001, 5000), end=5001),
+            start=3000,
+            source_start=0,
+        ),
+        may_have_expired(3000, 2904),
+        [2904],
+    ),
+    (
+        "no such partition",
+        at(10, (10, 10)),
+        replace(COPIES, absent=True),
+        texts.ABSENT,
+        [],
+    ),
+    (
+        "before all syncs",
+        at(40),
+        copied_partition((50, 60, 0), end=10),
+        render(texts.BEFORE_SYNCS, {"offset": 40}),
+        [],
+    ),
+    ("no offset", at(None), COPIES, texts.NO_OFFSET, []),
+    ("nothing at all", at(40), CopiedPartition(), texts.NO_SYNCS, []),
+]
 
 
-def test_a_checkpoint_holds_where_the_source_never_told_the_group() -> None:
-    start = translate(at(None, (201, 190)), CopiedPartition(copies=COPIES))
-    assert chosen(start) == (Method.CHECKPOINT, 190, None, 0, False)
-
-
-def test_a_checkpoint_of_a_target_that_was_recreated_is_not_trusted() -> None:
-    # The new topic begins with what the source has from 1500 on.
-    copied = CopiedPartition(copies=OffsetMap([(1500, 0, 3000)]), end=5000)
-    for committed in (1000, 1200, None):
-        start = translate(at(committed, (1000, 990)), copied)
-        assert start.chosen is None
-        assert start.others[0].missed == 990
-        basis = render(texts.CHECKPOINT, {"offset": 1000})
-        assert start.others[0].why == render(
-            texts.CHECKPOINT_OF_OTHER_LOG, {"basis": basis}
-        )
-        # It has grown less than that: a start behind its end is none.
-        start = translate(at(committed, (1000, 990)), replace(copied, end=500))
-        assert start.chosen is None
-
-
-def test_a_checkpoint_from_before_all_known_syncs_is_trusted() -> None:
-    copied = CopiedPartition(copies=OffsetMap([(1500, 990, 3000)]), end=5000)
-    start = translate(at(1000, (1000, 700)), copied)
-    assert chosen(start) == (Method.CHECKPOINT, 700, None, 0, False)
-    # The mirror began again, and has come past it once more.
-    again = OffsetMap([(1500, 990, 10), (1, 1100, 1)])
-    start = translate(at(1000, (1000, 2099)), replace(copied, copies=again))
-    assert chosen(start) == (Method.CHECKPOINT, 2099, None, 0, False)
-
-
-def test_a_checkpoint_of_before_a_reset_is_not_trusted() -> None:
-    start = translate(at(100, (201, 190)), CopiedPartition())
+@pytest.mark.parametrize(
+    ("place", "copied", "problem", "missed"),
+    [each[1:] for each in NONE],
+    ids=[each[0] for each in NONE],
+)
+def test_why_there_is_no_start(
+    place: GroupOffset,
+    copied: CopiedPartition,
+    problem: str,
+    missed: list[int | None],
+) -> None:
+    start = translate(place, copied)
     assert start.chosen is None
-    assert start.problem == texts.MISSES
-    assert start.others[0].missed == 101
-    # Where syncs are known, they say where the group went.
-    start = translate(at(100, (201, 201)), CopiedPartition(copies=COPIES))
-    assert chosen(start) == (Method.SYNC, 100, 0, 0, True)
-    assert (start.others[0].missed, start.others[0].exact) == (101, True)
-
-
-def test_the_translation_of_an_old_mirror_that_skips_is_not_trusted() -> None:
-    # Before Kafka 3.5 it added the distance, whatever was dropped.
-    start = translate(at(370, (370, 370)), CopiedPartition(copies=COPIES))
-    assert chosen(start) == (Method.SYNC, 359, 6, 0, False)
-    assert (start.others[0].missed, start.others[0].exact) == (11, False)
-
-
-def test_an_offset_beyond_the_end_of_the_target_is_not_trusted() -> None:
-    start = translate(at(300, (201, 190)), CopiedPartition(end=12))
-    assert start.chosen is None
-    assert start.problem == render(texts.BEYOND_END, {"offset": 12})
-
-
-def test_unread_records_that_expired_at_the_target_leave_no_start() -> None:
-    copied = CopiedPartition(copies=COPIES, start=200, end=465)
-    start = translate(at(170, (150, 150)), copied)
-    assert start.chosen is None
-    assert start.problem == expired(200, records=30)
-    by_sync, checkpoint = start.others
-    assert (by_sync.offset, by_sync.repeated, by_sync.missed) == (200, 0, 30)
-    assert by_sync.why == texts.LOG_START
-    assert checkpoint.missed == 30
-    # Its copy is between two syncs: some of what expired, it has read.
-    copied = replace(copied, start=364)
-    assert translate(at(361), copied).problem == expired(364, least=3)
-    # Of what is no copy for sure, one is known by its sync.
-    noisy = replace(copied, start=200, noisy=True)
-    assert translate(at(170), noisy).problem == expired(200, least=1)
-
-
-def test_what_a_group_has_read_may_expire_at_the_target() -> None:
-    copied = CopiedPartition(copies=COPIES, start=200, end=465)
-    start = translate(at(200, (150, 150)), copied)
-    assert chosen(start) == (Method.SYNC, 200, 0, 0, True)
-    # All has expired, and the group has read all that the source holds.
-    whole = CopiedPartition(
-        copies=OffsetMap([(0, 0, 96)]), start=99, end=99, source_end=99
-    )
-    start = translate(at(99, (96, 96)), whole)
-    assert chosen(start) == (Method.SYNC, 99, 0, 0, False)
-    for others in (replace(whole, noisy=True), replace(whole, marked=True)):
-        assert chosen(translate(at(99), others))[:4] == (Method.SYNC, 99, 0, 0)
-    # A checkpoint alone does not show what the group had read after it.
-    alone = replace(whole, copies=None)
-    start = translate(at(99, (96, 96)), alone)
-    assert chosen(start) == (Method.CHECKPOINT, 99, None, 0, False)
-    # The source holds one more, which may be among what has expired.
-    for each in (whole, alone):
-        for end in (100, None):
-            start = translate(at(99, (96, 96)), replace(each, source_end=end))
-            assert start.chosen is None
-            assert start.problem == may_have_expired(99, 3)
-    # It had not been read when the source was lost, but a sync shows it.
-    copies = OffsetMap([(0, 0, 96), (99, 98, 1)])
-    start = translate(at(99), replace(whole, copies=copies))
-    assert start.chosen is None
-
-
-def test_what_expired_at_the_source_too_is_not_missed_at_the_target() -> None:
-    copied = CopiedPartition(
-        copies=COPIES, start=200, end=465, source_start=200
-    )
-    start = translate(at(170), copied)
-    assert chosen(start) == (Method.SYNC, 200, 0, 0, True)
-    # The source holds some of what expired at the target.
-    start = translate(at(170), replace(copied, source_start=171))
-    assert start.chosen is None
-    assert start.others[0].missed == 29
-    assert start.problem == expired(200, records=29)
-    start = translate(at(170), replace(copied, source_start=170))
-    assert start.others[0].missed == 30
-    # Or it is not known how much: its first copy is between two syncs.
-    start = translate(
-        at(170), replace(copied, start=362, end=465, source_start=360)
-    )
-    (by_sync,) = start.others
-    assert (by_sync.missed, by_sync.exact) == (3, False)
-
-
-def test_a_time_is_compared_with_the_others() -> None:
-    early = CopiedPartition(copies=COPIES, end=465, at_time=250)
-    start = translate(at(300), early)
-    assert chosen(start) == (Method.SYNC, 300, 0, 0, True)
-    other = start.others[0]
-    assert (other.by, other.repeated, other.missed) == (Method.TIME, 50, 0)
-    late = CopiedPartition(copies=COPIES, end=465, at_time=350)
-    other = translate(at(300), late).others[0]
-    assert (other.repeated, other.missed, other.exact) == (0, 50, True)
-
-
-def test_a_time_is_the_last_resort() -> None:
-    start = translate(at(300), CopiedPartition(end=465, at_time=250))
-    assert chosen(start) == (Method.TIME, 250, None, None, False)
-
-
-def test_it_is_said_why_a_group_cannot_be_translated() -> None:
-    copied = CopiedPartition(copies=OffsetMap([(50, 0, 10)]))
-    before = render(texts.BEFORE_SYNCS, {"offset": 40})
-    assert translate(at(40), copied).problem == before
-    assert translate(at(None), copied).problem == texts.NO_OFFSET
-    assert translate(at(40), CopiedPartition()).problem == texts.NO_SYNCS
-
-
-def test_a_group_ahead_of_the_mirror_starts_at_the_end() -> None:
-    copied = CopiedPartition(copies=COPIES, end=465)
-    start = translate(at(900), copied)
-    assert chosen(start)[:4] == (Method.SYNC, 465, 0, 0)
+    assert start.problem == problem
+    assert [other.missed for other in start.others] == missed
 
 
 def test_checkpoints_join_the_offsets_of_their_partitions() -> None:
@@ -253,132 +461,78 @@ def test_checkpoints_join_the_offsets_of_their_partitions() -> None:
     assert merge([], [at(None, (9, 8))]) == (at(None, (9, 8)),)
 
 
-def test_a_checkpoint_does_not_save_what_expired_before_the_log_start() -> (
-    None
-):
-    """The agent began after the group stopped: it knows one newer sync."""
-    copied = CopiedPartition(
-        copies=OffsetMap([(5000, 5000, 1)]),
-        start=3000,
-        end=5001,
-        source_start=0,
-    )
-    # The group is where its checkpoint is: 96 to 2999 it has not read.
-    start = translate(at(96, (96, 96)), copied)
-    assert start.chosen is None or start.chosen.missed != 0
-    # The same without any sync, as with merged topics.
-    bare = CopiedPartition(start=3000, end=5001, source_start=0)
-    start = translate(at(96, (96, 96)), bare)
-    assert start.chosen is None or start.chosen.missed != 0
-    assert start.problem == may_have_expired(3000, 2904)
-
-
-def test_a_checkpoint_holds_where_nothing_unread_has_expired() -> None:
-    copied = CopiedPartition(
-        copies=OffsetMap([(5000, 5000, 1)]),
-        start=3000,
-        end=5001,
-        source_start=0,
-        source_end=5001,
-    )
-    bare = replace(copied, copies=None)
-    for each in (copied, bare):
-        # Its checkpoint is at the log start.
-        start = translate(at(3000, (3000, 3000)), each)
-        assert chosen(start) == (Method.CHECKPOINT, 3000, None, 0, False)
-    # Its checkpoint is old, and it has read all that the source holds.
-    start = translate(at(5001, (96, 96)), bare)
-    assert chosen(start) == (Method.CHECKPOINT, 3000, None, 0, False)
-    # What it has not read has expired at the source: all, or up to a sync.
-    for each in (
-        replace(bare, source_start=5001),
-        replace(copied, source_start=5000),
-    ):
-        for committed in (96, None):
-            start = translate(at(committed, (96, 96)), each)
-            assert chosen(start) == (Method.CHECKPOINT, 3000, None, 0, False)
-
-
-def a_marked_mirror(kind: str, start: int) -> CopiedPartition:
-    """Return a mirror that commits each hundred records, exactly once."""
-    copies = OffsetMap()
-    for number in range(51):
-        copies.add(100 * number, 101 * number)
+def partition(history: History) -> CopiedPartition:
+    end = len(history.target)
     return CopiedPartition(
-        copies=copies,
-        start=start,
-        end=5051,
-        source_start=0,
-        source_end=5001,
-        marked=kind == "marked",
-        noisy=kind == "noisy",
+        coverage=history.coverage,
+        cursor=history.cursor,
+        is_shared=None in history.target,
+        is_mixed=history.is_mixed,
+        end=end,
+        ends=OffsetPair(end, len(history.source)),
+        source_end=len(history.source),
     )
 
 
-@pytest.mark.parametrize("kind", ["marked", "noisy"])
-def test_markers_hide_no_record_that_expired_unread(kind: str) -> None:
-    copied = a_marked_mirror(kind, start=4000)
-    # Copies of 2,050 to about 3,960 have expired at the target only.
-    start = translate(at(2050), copied)
-    assert start.chosen is None or start.chosen.missed != 0
+@given(HISTORIES, st.integers(0, 20))
+@examples(400)
+def test_costs_are_as_announced(actions: list[str], time: int) -> None:
+    history = History().do(*actions)
+    end = len(history.target)
+    copied = replace(partition(history), at_time=min(time, end))
+    for committed in range(len(history.source) + 2):
+        start = translate(at(committed), copied)
+        assert start.chosen is not None
+        assert start.chosen.missed == 0
+        for found in (start.chosen, *start.others):
+            assert found.missed is not None
+            assert found.repeated is not None
+            cost = history.read_from(found.offset, committed)
+            announced = found.missed, found.repeated
+            assert cost[0] <= announced[0], (committed, found)
+            assert cost[1] <= announced[1], (committed, found)
+            assert not found.exact or cost == announced, (committed, found)
 
 
-@pytest.mark.parametrize("kind", ["marked", "noisy"])
-def test_markers_may_expire_where_a_group_has_read_all(kind: str) -> None:
-    # The log starts at the copy of its next record, whose sync is known.
-    copied = a_marked_mirror(kind, start=4040)
-    assert is_safe(at(4000), copied)
-    # What it has not read below that has expired at the source, too.
-    assert is_safe(at(2050), replace(copied, source_start=4000))
-    assert not is_safe(at(2050), replace(copied, source_start=3999))
-    # The group is at the end, behind which there is a marker yet.
-    ended = replace(copied, start=5052, end=5052)
-    assert is_safe(at(5001), ended)
-    assert not is_safe(at(5001), replace(ended, source_end=5002))
-
-
-def test_what_others_write_makes_no_start_unsafe() -> None:
-    """A group has not read the newest copies, among nine times as many
-    records of others.
-    """
-    copies = OffsetMap([(100 * n, 1000 * n, 1) for n in range(51)])
-    copied = CopiedPartition(
-        copies=copies, noisy=True, start=45_000, end=50_001, source_start=0
+@given(HISTORIES, st.integers(0, 20), st.integers(0, 20))
+@examples(400)
+def test_what_expired_unread_is_missed(
+    actions: list[str], start: int, source_start: int
+) -> None:
+    history = History().do(*actions)
+    copied = replace(
+        partition(history),
+        start=min(start, len(history.target)),
+        source_start=source_start,
     )
-    assert is_safe(at(4500), copied)
-    assert not is_safe(at(4499), copied)
+    log_start = copied.start or 0
+    for committed in range(len(history.source) + 2):
+        found = translate(at(committed), copied)
+        left = history.copied(max(committed, source_start))
+        kept = history.copied() & set(history.target[log_start:])
+        if found.chosen is not None:
+            assert found.chosen.missed == 0
+            assert found.chosen.offset >= log_start
+            assert left <= set(history.target[found.chosen.offset :])
+        else:
+            (other,) = found.others
+            assert other.offset == log_start
+            assert (other.missed or 0) >= len(left - kept)
+            assert not other.exact or other.missed == len(left - kept)
 
 
-def test_what_may_have_expired_unread_between_two_syncs_is_no_safe_start() -> (
-    None
-):
-    # Ten of 101 to 199 were dropped; the first ones, for all that is known.
-    copied = CopiedPartition(
-        copies=OffsetMap([(0, 0, 101), (200, 190, 1)]),
-        start=145,
-        end=191,
-        source_start=0,
-    )
-    # The copy of 150 is then at 140, and 150 to 154 have expired.
-    start = translate(at(150), copied)
-    assert start.chosen is None or start.chosen.missed != 0
-    # It is safe once these have expired at the source, or at the next sync.
-    held = replace(copied, source_start=200)
-    assert chosen(translate(at(150), held))[:4] == (Method.SYNC, 145, 5, 0)
-    held = replace(copied, start=190)
-    assert chosen(translate(at(200), held))[:4] == (Method.SYNC, 190, 0, 0)
-
-
-def test_one_record_that_expired_at_the_source_takes_no_others_along() -> None:
-    copied = CopiedPartition(
-        copies=OffsetMap([(0, 0, 5000)]),
-        start=3000,
-        end=5000,
-        source_start=11,  # it holds 11 to 4999; the target 3000 to 4999
-    )
-    start = translate(at(10), copied)
-    assert start.chosen is None or start.chosen.missed != 0
-    assert start.others[0].missed == 2989
-    # All that has expired at the target has at the source, too.
-    held = replace(copied, source_start=3000)
-    assert chosen(translate(at(10), held))[:4] == (Method.SYNC, 3000, 0, 0)
+@given(HISTORIES, st.integers(0, 20), st.integers(0, 20))
+@examples(200)
+def test_a_doubtful_start_never_claims_to_miss_nothing(
+    actions: list[str], upstream: int, downstream: int
+) -> None:
+    history = History().do(*actions)
+    copied = replace(partition(history), guessed_until=LARGEST)
+    for committed in (*range(len(history.source) + 2), None):
+        found = translate(at(committed, (upstream, downstream)), copied)
+        by_sync = [
+            each
+            for each in (found.chosen, *found.others)
+            if each is not None and each.by is SYNC
+        ]
+        assert all(each.missed is None for each in by_sync)

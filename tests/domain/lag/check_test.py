@@ -15,7 +15,8 @@ from mirrorwatch.domain.lag.model import (
 )
 from mirrorwatch.domain.lag.retention import RetentionLimits, judge_retention
 from mirrorwatch.domain.report import Health, Verdict
-from mirrorwatch.domain.skips.model import SkipsObservation, SuspectedDrop
+from mirrorwatch.domain.skips.dropped_tails import SuspectedDrop
+from mirrorwatch.domain.skips.model import SkipsObservation
 from tests.support.findings import find
 from tests.support.reports import BEHIND, NOW, QUIET, SEEN, with_late
 

@@ -24,7 +24,7 @@ from mirrorwatch.domain.report import Flow
 from mirrorwatch.sources.canary.settings import CanarySettings
 from mirrorwatch.sources.canary.surveyor import CanarySurveyWorker
 from mirrorwatch.sources.mirror_state import MirrorState
-from tests.domain.skips.world import KEY, TOPIC, World
+from tests.domain.copies.world import KEY, TOPIC, World
 from tests.support.examples import examples
 
 COPYING = ["write", "write", "write", "copy", "copy 3", "flush", "look"]
@@ -124,7 +124,7 @@ class Readers(World):
         assert max(known, default=0) <= self.passed
         self.compare_lag(view, max(known, default=None))
         self.compare_resets(max(known, default=0))
-        assert self.books.states[KEY].frontier < max(self.passed, self.start)
+        assert self.pair.passed <= max(self.passed, self.start)
 
     def compare_lag(self, view: FlowView, proved: int | None) -> None:
         """The lag is that of the proved position, or of an estimate."""

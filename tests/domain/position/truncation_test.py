@@ -5,6 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from mirrorwatch.domain.copies.journal import CopyEvent
+from mirrorwatch.domain.copies.pair import EventKind
 from mirrorwatch.domain.position.check import PositionLimits, judge_position
 from mirrorwatch.domain.position.model import (
     PositionObservation,
@@ -12,11 +14,7 @@ from mirrorwatch.domain.position.model import (
     ResetKind,
 )
 from mirrorwatch.domain.report import Finding, Health
-from mirrorwatch.domain.skips.model import (
-    SkipEvent,
-    SkipKind,
-    SkipsObservation,
-)
+from mirrorwatch.domain.skips.model import SkipsObservation
 from tests.support.findings import find
 
 from .world import Log, World
@@ -408,8 +406,8 @@ def test_an_end_that_only_stands_is_not_asked_for(
 
 AT = datetime(2026, 1, 2, tzinfo=UTC)
 
-LEFT_OUT = SkipEvent(
-    kind=SkipKind.SKIPPED,
+LEFT_OUT = CopyEvent(
+    kind=EventKind.SKIPPED,
     topic="t",
     partition=0,
     source_id="s",
@@ -419,7 +417,7 @@ LEFT_OUT = SkipEvent(
 )
 
 
-def told(reset: Reset, event: SkipEvent) -> Finding:
+def told(reset: Reset, event: CopyEvent) -> Finding:
     """Return what is said of a truncated log, and of what was skipped."""
     seen = PositionObservation(
         flow="f",
@@ -467,13 +465,13 @@ def test_what_skips_prove_of_a_truncated_log_is_said(
         replace(LEFT_OUT, partition=1),
         replace(LEFT_OUT, at=AT - timedelta(hours=1)),
         replace(LEFT_OUT, filtered=True),
-        replace(LEFT_OUT, kind=SkipKind.TRUNCATED),
+        replace(LEFT_OUT, kind=EventKind.TRUNCATED),
         # Dropped once the mirror had resumed.
         replace(LEFT_OUT, ranges=((111, 130),)),
     ],
 )
 def test_what_else_was_skipped_is_none_of_a_truncated_log(
-    event: SkipEvent,
+    event: CopyEvent,
 ) -> None:
     found = told(RESUMED, event)
     assert found.health is Health.WARNING

@@ -5,26 +5,25 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from mirrorwatch.domain.copies.journal import (
+    CopyCounters,
+    CopyEvent,
+    ForeignRecords,
+)
+from mirrorwatch.domain.copies.pair import EventKind
 from mirrorwatch.domain.lag.model import LagObservation
 from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch.domain.skips.check import SkipsLimits, judge_skips
-from mirrorwatch.domain.skips.model import (
-    ForeignRecords,
-    PendingReads,
-    SkipCounters,
-    SkipEvent,
-    SkipKind,
-    SkipsObservation,
-    SuspectedDrop,
-)
+from mirrorwatch.domain.skips.dropped_tails import SuspectedDrop
+from mirrorwatch.domain.skips.model import PendingReads, SkipsObservation
 from tests.support.findings import find
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 CALM = SkipsObservation(
-    flow="f", at=NOW, partitions=7, tallies=(("t", SkipCounters()),)
+    flow="f", at=NOW, partitions=7, counters=(("t", CopyCounters()),)
 )
-SKIP = SkipEvent(
-    kind=SkipKind.SKIPPED,
+SKIP = CopyEvent(
+    kind=EventKind.SKIPPED,
     topic="t",
     partition=3,
     source_id="s",
@@ -38,7 +37,7 @@ def judged(seen: SkipsObservation | None) -> Verdict:
     return judge_skips("f", seen, SkipsLimits(), NOW)
 
 
-def happened(*events: tuple[SkipEvent, int]) -> SkipsObservation:
+def happened(*events: tuple[CopyEvent, int]) -> SkipsObservation:
     return replace(CALM, events=events)
 
 
@@ -46,7 +45,7 @@ def since(minutes: float) -> datetime:
     return NOW - timedelta(minutes=minutes)
 
 
-def an_event(kind: SkipKind, minutes: float = 0) -> SkipEvent:
+def an_event(kind: EventKind, minutes: float = 0) -> CopyEvent:
     return replace(SKIP, kind=kind, at=since(minutes))
 
 
@@ -85,7 +84,7 @@ ONE = {"topic": "t", "partition": 3, "records": 10, "partitions": 1}
             {},
         ),
         (
-            replace(CALM, blind=4),
+            replace(CALM, without_syncs=4),
             Health.UNKNOWN,
             "no-syncs",
             {"partitions": 4},
@@ -106,16 +105,16 @@ ONE = {"topic": "t", "partition": 3, "records": 10, "partitions": 1}
         ),
         *(
             case
-            for kind in ("skipped", "head", "tail", "sampled")
+            for kind in ("skipped", "head", "tail")
             for case in (
                 (
-                    happened((an_event(SkipKind(kind), 59), 10)),
+                    happened((an_event(EventKind(kind), 59), 10)),
                     Health.CRITICAL,
                     "dropped",
                     {**ONE, kind: 10},
                 ),
                 (
-                    happened((an_event(SkipKind(kind), 61), 10)),
+                    happened((an_event(EventKind(kind), 61), 10)),
                     Health.OK,
                     "ok",
                     {},
@@ -125,26 +124,31 @@ ONE = {"topic": "t", "partition": 3, "records": 10, "partitions": 1}
         (happened((SKIP, 4)), Health.CRITICAL, "dropped", {"records": 4}),
         (happened((SKIP, 0)), Health.OK, "ok", {}),
         (
-            happened((an_event(SkipKind.TRUNCATED, 59), 10)),
+            happened((an_event(EventKind.TRUNCATED, 59), 10)),
             Health.CRITICAL,
             "truncated",
             ONE,
         ),
         (
-            happened((an_event(SkipKind.REPEATED, 9), 10)),
+            happened((an_event(EventKind.REPEATED, 9), 10)),
             Health.WARNING,
             "duplicated",
             ONE,
         ),
-        (happened((an_event(SkipKind.REPEATED, 11), 10)), Health.OK, "ok", {}),
         (
-            happened((an_event(SkipKind.UNVERIFIABLE, 59), 10)),
+            happened((an_event(EventKind.REPEATED, 11), 10)),
+            Health.OK,
+            "ok",
+            {},
+        ),
+        (
+            happened((an_event(EventKind.UNVERIFIABLE, 59), 10)),
             Health.WARNING,
             "unverifiable",
             ONE,
         ),
         (
-            happened((an_event(SkipKind.UNVERIFIABLE, 61), 10)),
+            happened((an_event(EventKind.UNVERIFIABLE, 61), 10)),
             Health.OK,
             "ok",
             {},
@@ -200,13 +204,13 @@ def test_a_topic_that_is_hidden_is_not_known_and_others_are() -> None:
 @pytest.mark.parametrize(
     ("kind", "code"),
     [
-        (SkipKind.SKIPPED, "skips.dropped"),
-        (SkipKind.TRUNCATED, "skips.truncated"),
-        (SkipKind.REPEATED, "skips.duplicated"),
-        (SkipKind.UNVERIFIABLE, "skips.unverifiable"),
+        (EventKind.SKIPPED, "skips.dropped"),
+        (EventKind.TRUNCATED, "skips.truncated"),
+        (EventKind.REPEATED, "skips.duplicated"),
+        (EventKind.UNVERIFIABLE, "skips.unverifiable"),
     ],
 )
-def test_records_of_each_topic_add_up(kind: SkipKind, code: str) -> None:
+def test_records_of_each_topic_add_up(kind: EventKind, code: str) -> None:
     first = an_event(kind)
     second = replace(first, partition=4, count=1)
     verdict = judged(
@@ -262,11 +266,11 @@ def test_records_of_all_topics_add_up_to_what_was_dropped() -> None:
 
 
 def test_the_evidence_adds_all_topics() -> None:
-    tallies = (
-        ("a", SkipCounters(skipped=3)),
-        ("b", SkipCounters(skipped=4, repeated=9)),
+    counters = (
+        ("a", CopyCounters(skipped=3)),
+        ("b", CopyCounters(skipped=4, repeated=9)),
     )
-    seen = replace(CALM, tallies=tallies, suspicions=(SUSPICION,))
+    seen = replace(CALM, counters=counters, suspicions=(SUSPICION,))
     evidence = judged(seen).evidence
     assert evidence["skipped_records"] == 7
     assert evidence["repeated_records"] == 9

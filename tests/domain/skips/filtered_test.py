@@ -5,23 +5,20 @@ from datetime import timedelta
 
 import pytest
 
+from mirrorwatch.domain.copies.journal import CopyEvent, sum_up
+from mirrorwatch.domain.copies.pair import EventKind
 from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch.domain.skips.check import SkipsLimits, judge_skips
+from mirrorwatch.domain.skips.dropped_tails import SuspectedDrop
 from mirrorwatch.domain.skips.metrics import (
     FILTERED,
     SKIPPED,
     SUSPECTED,
     samples,
 )
-from mirrorwatch.domain.skips.model import (
-    SkipEvent,
-    SkipKind,
-    SkipsObservation,
-    SuspectedDrop,
-    sum_up,
-)
+from mirrorwatch.domain.skips.model import SkipsObservation
 from mirrorwatch.domain.topics import FilteredRule, FilteredTopics
-from tests.domain.skips.world import START, TOPIC, World
+from tests.domain.copies.world import START, TOPIC, World
 from tests.support.findings import find
 
 LOOK = ("look", "look", "look")
@@ -47,12 +44,12 @@ def restart(world: World, rules: FilteredTopics) -> None:
 
 
 def seen(world: World) -> SkipsObservation:
-    excess = world.tally.excess
+    excess = world.counters.excess
     return SkipsObservation(
         flow="f",
         at=world.now,
         partitions=1,
-        tallies=((TOPIC, world.tally),),
+        counters=((TOPIC, world.counters),),
         events=tuple(
             (event, world.books.missing(event))
             for event in world.store.events()
@@ -92,7 +89,7 @@ def test_what_is_copied_after_all_is_not_missing() -> None:
     world = watched(filtered(), *DROPS[:-4], *LOOK)
     find(judged(world), "skips.ok", filtered_records=7)
     world.do("crash", "copy 30", "write", "copy", "flush", *LOOK)
-    assert world.tally.recovered == 7
+    assert world.counters.recovered == 7
     find(judged(world), "skips.ok", filtered_records=None)
 
 
@@ -131,8 +128,8 @@ def test_drops_and_failures_of_one_range_are_told_apart() -> None:
     world.do(*LOOK, *LOOK)
     by_kind = {e.kind: e for e in world.store.events()}
     assert sum(e.count for e in by_kind.values()) == 6
-    assert by_kind[SkipKind.TAIL].count == 4
-    assert not by_kind[SkipKind.TAIL].filtered
+    assert by_kind[EventKind.TAIL].count == 4
+    assert not by_kind[EventKind.TAIL].filtered
     find(judged(world), "skips.dropped", topic=TOPIC, records=4)
 
 
@@ -241,8 +238,8 @@ def test_suspected_drops_of_a_filtered_topic_are_no_warning() -> None:
 
 
 def test_in_the_journal_filtered_drops_are_added_to_no_loss() -> None:
-    loss = SkipEvent(
-        kind=SkipKind.SKIPPED,
+    loss = CopyEvent(
+        kind=EventKind.SKIPPED,
         topic="t",
         partition=0,
         source_id="s",

@@ -1,11 +1,15 @@
 """Which source records never came to the target, for a failback."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-from ..offsets import OffsetMap, RangeSet
+from ..copies.coverage import Coverage, OffsetPair, State
+from . import texts
 
 __all__ = ["ReplicatedLog", "UncopiedRange", "list_uncopied"]
+
+_Found = Iterator[tuple[int, int, str | None]]
+"""First offset, end and doubt of each range."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,7 +34,7 @@ class UncopiedRange:
         return self.last - self.first + 1
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ReplicatedLog:
     """What is known of one source partition, and of its copy.
 
@@ -42,28 +46,22 @@ class ReplicatedLog:
 
     topic: str
     partition: int
-    end: int
-    grown: bool = False
     start: int = 0
-    position: int = 0
-    """Every offset below was copied or skipped, as proved."""
+    end: int
+    is_growing: bool = False
+    """Whether the source may hold more: it was not asked for its end now."""
 
-    looked: int = 0
-    """Every offset below was looked into: what was skipped of it is known."""
+    coverage: Coverage | None = None
+    """Where copies are; `None` if the mirror writes no syncs for it."""
 
-    upstream: int | None = None
-    """Source offset up to which both sides were compared; `None` if no sync
-    is known."""
+    cursor: OffsetPair | None = None
+    """The last copy that the coverage holds; `None` if there is none yet."""
 
-    downstream: int = -1
-    copies: OffsetMap = field(default_factory=OffsetMap)
-    """Where copies are, by all syncs."""
+    passed: int = 0
+    """The mirror's position: every offset below was copied or skipped."""
 
-    skipped: RangeSet = field(default_factory=RangeSet)
-    doubtful: RangeSet = field(default_factory=RangeSet)
-    forgotten: bool = False
-    hole: int = 0
-    """Copies of records below are gone: the target was recreated."""
+    is_filtered: bool = False
+    """Whether records are left out on purpose."""
 
     target_end: int | None = None
     """End of the target, 0 without a partition; `None` if not known."""
@@ -86,127 +84,82 @@ def list_uncopied(log: ReplicatedLog) -> Iterator[UncopiedRange]:
     log
         What is known of it.
     """
-    first, doubt = _tail(log)
-    first = max(first, log.start)
-    found: list[tuple[int, int, str | None]] = [
-        (max(low, log.start), min(high, first - 1), why)
-        for ranges, why in (
-            *_skipped(log),
-            (
-                log.doubtful,
-                "Skipped, or copied in a way that cannot be recognised",
-            ),
+    found: list[tuple[int, int, str | None]] = []
+    for low, high, doubt in _find_uncopied(log):
+        first, end = max(low, log.start), min(high, log.end)
+        if found and found[-1][1:] == (first, doubt):
+            first = found.pop()[0]
+        if first < end:
+            found.append((first, end, doubt))
+    for first, end, doubt in found:
+        yield UncopiedRange(
+            topic=log.topic,
+            partition=log.partition,
+            first=first,
+            last=end - 1,
+            doubt=doubt,
         )
-        for low, high in ranges
-    ]
-    if log.forgotten:
-        oldest = min((low for low, _ in log.skipped), default=first)
-        found.append(
-            (
-                log.start,
-                oldest - 1,
-                "Too much was skipped to remember all of it",
-            )
-        )
-    found.append((first, log.end - 1, doubt))
-    for low, high, why in sorted(found, key=lambda each: each[:2]):
-        if low <= high:
-            yield UncopiedRange(
-                topic=log.topic,
-                partition=log.partition,
-                first=low,
-                last=high,
-                doubt=why,
-            )
 
 
-def _skipped(
-    log: ReplicatedLog,
-) -> Iterator[tuple[Iterable[tuple[int, int]], str | None]]:
-    """Yield what was skipped, and why it may be at the target all the same."""
-    if log.upstream is None or log.target_end == log.downstream + 1:
-        yield log.skipped, None
+def _find_uncopied(log: ReplicatedLog) -> _Found:
+    """Yield ranges of offsets, each with its doubt, in order."""
+    if log.target_end == 0:
+        yield log.start, log.end, None
         return
-    synced = log.upstream
-    yield [(low, min(high, synced)) for low, high in log.skipped], None
-    yield (
-        [(max(low, synced + 1), high) for low, high in log.skipped],
-        "MirrorMaker may have copied it again since the newest offset sync",
-    )
+    first, doubt = _find_tail(log)
+    if log.coverage is not None:
+        yield from _find_in_coverage(log, log.coverage)
+    yield first, log.end, doubt
 
 
-def _tail(log: ReplicatedLog) -> tuple[int, str | None]:
+def _find_in_coverage(log: ReplicatedLog, coverage: Coverage) -> _Found:
+    known, at, cursor = coverage.copy(), log.start, log.cursor
+    end = _compared_end(log)
+    if log.target_end is not None:
+        known.truncate_target(log.target_end)
+    for span in known.within(log.start, end):
+        if at < span.first:
+            yield at, span.first, texts.NOT_COMPARED
+        at = span.end
+        if span.state is State.UNKNOWN:
+            yield span.first, span.end, texts.UNVERIFIABLE
+        elif log.is_filtered:
+            continue
+        elif span.state is State.ABSENT:
+            may_be_copied = cursor is None or (
+                span.first > cursor.source
+                and log.target_end != cursor.target + 1
+            )
+            doubt = texts.RECOPIED if may_be_copied else None
+            yield span.first, span.end, doubt
+        elif span.first < coverage.absent_from:
+            high = min(span.end, coverage.absent_from)
+            yield span.first, high, texts.FORGOTTEN
+    if at < end:
+        yield at, end, texts.NOT_COMPARED
+
+
+def _find_tail(log: ReplicatedLog) -> tuple[int, str | None]:
     """Return the first offset that the mirror did not come to, and why that
     may be a later one.
     """
-    lost = _lost_copies(log)
-    if lost is not None:
-        return lost
-    if log.upstream is not None and _is_compared_in_part(log, log.upstream):
-        return log.upstream + 1, (
-            "Newer syncs show that records are missing or repeated, and both "
-            "sides were not read since"
-        )
-    compared = 0 if log.upstream is None else log.upstream + 1
-    position = max(log.position, compared)
-    doubt = _doubt_end(log)
-    if doubt is not None or log.target_end is None:
-        return position, doubt
-    end = log.target_end
+    first = _compared_end(log)
+    if log.coverage is None or log.cursor is None:
+        return first, log.uncounted or texts.NO_SYNC
+    if log.uncounted is not None or log.target_end is None:
+        return first, log.uncounted or texts.SILENT
+    end, doubt = log.target_end, None
     if log.watched_end is not None and log.watched_end < end:
-        end = max(log.watched_end, log.downstream + 1)
-        doubt = (
-            "Producers may have written to the target since mirrorwatch last "
-            "read both sides"
-        )
-    looked = max(compared, log.looked)
-    reached = compared + end - log.downstream - 1
-    if max(looked, reached) < position:
-        return looked, doubt or (
-            "The target holds fewer records than MirrorMaker committed: the "
-            "others were skipped, or are markers of transactions"
-        )
-    return max(position, reached), doubt
+        end, doubt = log.watched_end, texts.PRODUCERS
+    copied = max(0, end - log.cursor.target - 1)
+    if copied and first + copied < log.passed:
+        return first, doubt or texts.TOO_FEW
+    if first + copied > log.end and not log.is_growing:
+        return first, doubt or texts.TOO_MANY
+    return first + copied, doubt
 
 
-def _lost_copies(log: ReplicatedLog) -> tuple[int, str | None] | None:
-    """Return the first offset whose copy is gone, and why others may be there;
-    `None` if none is.
-    """
-    if log.hole > log.start:
-        return log.start, (
-            f"The target was recreated, and copies below {log.hole} were lost"
-        )
-    if log.target_end == 0:
-        return log.start, None
-    if log.target_end is None or log.target_end > log.downstream:
-        return None
-    there = log.copies.upstream_at(log.target_end)
-    return max(log.start, there or 0), (
-        "The target ends before copies that it had: its log was truncated"
-    )
-
-
-def _doubt_end(log: ReplicatedLog) -> str | None:
-    """Return why the target's end does not show how far the mirror came."""
-    if log.uncounted is not None:
-        return log.uncounted
-    if log.upstream is None:
-        return "No offset sync shows how far MirrorMaker came"
-    if log.target_end is None:
-        return "The target does not say how far MirrorMaker came"
-    reached = log.upstream + log.target_end - log.downstream
-    if reached > log.end and not log.grown:
-        return "The target holds more records than the source had to copy"
-    return None
-
-
-def _is_compared_in_part(log: ReplicatedLog, upstream: int) -> bool:
-    """Return whether newer syncs show that records are missing or repeated,
-    and both sides were not read since.
-    """
-    distance = upstream - log.downstream
-    return any(
-        there > log.downstream and here - there != distance
-        for here, there, _ in log.copies
-    )
+def _compared_end(log: ReplicatedLog) -> int:
+    """Return the first offset above all that was compared."""
+    known = 0 if log.coverage is None else log.coverage.end
+    return max(known, log.cursor.source + 1 if log.cursor else log.passed)

@@ -15,29 +15,43 @@ __all__ = [
     "CHECKPOINT_UNCOUNTED",
     "COST_UNKNOWN",
     "DENIED",
+    "DOUBTFUL",
     "EARLIER",
     "ENDS_STALE",
     "EXACT",
     "EXCLUDED",
     "EXPIRED",
+    "FORGOTTEN",
     "LOG_START",
     "MAY_HAVE_EXPIRED",
+    "MERGED",
     "MISSES",
+    "NOT_COMPARED",
     "NOT_READ",
     "NO_DATA",
     "NO_END",
     "NO_OFFSET",
     "NO_START",
+    "NO_SYNC",
     "NO_SYNCS",
     "OFF",
     "OK",
+    "PRODUCERS",
+    "RECOPIED",
     "RESET",
     "SAFE",
     "SAME",
+    "SHARED",
+    "SILENT",
     "STALE",
     "STALE_START",
+    "TOO_FEW",
+    "TOO_MANY",
+    "TRANSACTIONS",
+    "TRANSFORMED",
     "UNLISTED",
     "UNREADABLE",
+    "UNVERIFIABLE",
 ]
 
 ABOUT = """\
@@ -186,6 +200,10 @@ EXACT = "Exact, by offset syncs"
 
 SAFE = "Last offset from which nothing is missed, by offset syncs"
 
+DOUBTFUL = """\
+By offset syncs. Copies are altered, or records were deleted before both sides \
+were read"""
+
 AT_TIME = "First record since the given time"
 
 CHECKPOINT = "Checkpoint of source offset {offset}"
@@ -212,3 +230,39 @@ CHECKPOINT_EXPIRED = "{basis}. It has expired at the target"
 
 CHECKPOINT_UNCOUNTED = """\
 {basis}. No offset sync shows how many records are read again"""
+
+
+# Why source offsets that `mirrorwatch failback` lists may have been copied.
+
+MERGED = "Several flows feed the topic"
+
+TRANSACTIONS = "MirrorMaker writes in transactions"
+
+SHARED = "Others write to the target, too"
+
+TRANSFORMED = "A transform drops records of the topic"
+
+NO_SYNC = "No offset sync shows how far MirrorMaker came"
+
+SILENT = "The target does not say how far MirrorMaker came"
+
+PRODUCERS = """\
+Producers may have written to the target since mirrorwatch last read both \
+sides"""
+
+TOO_MANY = "The target holds more records than the source had to copy"
+
+TOO_FEW = """\
+The target holds fewer records than MirrorMaker committed: the others were \
+skipped, or are markers of transactions"""
+
+RECOPIED = """\
+MirrorMaker may have copied it again since the newest offset sync"""
+
+UNVERIFIABLE = "Skipped, or copied in a way that cannot be recognised"
+
+FORGOTTEN = "Too much was skipped to remember all of it"
+
+NOT_COMPARED = """\
+Copied before mirrorwatch compared both sides, or the target was truncated or \
+recreated since"""

@@ -4,21 +4,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from functools import cached_property
 
-from ..finding import render
-from ..offsets import UNKNOWN, OffsetMap, SafeStart
+from ..copies.coverage import Coverage, OffsetPair, Span, State
+from ..copies.pair import LogPair
+from ..finding import Numbers, render
+from ..offsets import LARGEST
 from . import texts
 
 __all__ = [
     "CopiedPartition",
     "GroupOffset",
     "GroupState",
+    "KnownCopies",
     "Method",
     "Start",
     "StartOffset",
     "merge",
     "translate",
-    "translate_safely",
 ]
 
 
@@ -61,33 +64,120 @@ class GroupState:
     offsets: tuple[GroupOffset, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class CopiedPartition:
-    """What is known of one partition and its copy."""
+    """What is known of one partition and its copy; `None` is not known."""
 
-    copies: OffsetMap | None = None
+    coverage: Coverage | None = None
     """Where copies are; `None` if the mirror writes no syncs for it."""
 
-    marked: bool = False
-    shared: bool = False
-    noisy: bool = False
+    cursor: OffsetPair | None = None
+    """The last copy that the coverage holds. What follows it at the target
+    are copies of records above the coverage, or ones that it holds, again."""
+
+    is_shared: bool = False
+    """Whether the target holds what is no copy: transaction markers, or
+    records of other producers."""
+
+    is_mixed: bool = False
+    """Whether what follows the cursor may be copies of earlier records: two
+    tasks write, or the mirror rewound."""
+
+    guessed_until: int = 0
+    """First source offset whose copy is where the coverage says: others were
+    altered, or deleted before both sides were read."""
+
     start: int | None = None
-    """Log start of the target; `None` if it is not known."""
+    """Log start of the target."""
 
     end: int | None = None
-    """End of the target; `None` if it is not known."""
+    """End of the target."""
 
     source_start: int | None = None
-    """Log start of the source; `None` if it is not known."""
+    """Log start of the source."""
 
     source_end: int | None = None
-    """End of the source as last read, after the target's; `None` if it is not
-    known."""
+    """End of the source as last read."""
+
+    ends: OffsetPair | None = None
+    """Ends of both logs as last read together, the target's first."""
+
+    even_ends: OffsetPair | None = None
+    """Those of when both had last advanced alike since the cursor."""
 
     absent: bool = False
     at_time: int | None = None
     """First offset of the target that is not older than the time asked for;
     `None` if no time was asked for."""
+
+    @classmethod
+    def of(cls, pair: LogPair, *, is_transactional: bool) -> "CopiedPartition":
+        """Return what syncs show of one partition.
+
+        Parameters
+        ----------
+        pair
+            Its state.
+        is_transactional
+            Whether the mirror writes in transactions.
+        """
+        cursor = pair.cursor
+        return cls(
+            coverage=pair.coverage.copy(),
+            cursor=cursor,
+            is_shared=is_transactional or pair.is_shared,
+            is_mixed=pair.is_mixed
+            or pair.judged < pair.truncated_until
+            or any(
+                cursor is None
+                or sync.source - cursor.source != sync.target - cursor.target
+                for sync in pair.waiting
+            ),
+            guessed_until=pair.guessed_until,
+            even_ends=pair.even_ends,
+        )
+
+    @cached_property
+    def known(self) -> "KnownCopies | None":
+        """Copies as far as syncs and ends show them; `None` without syncs."""
+        if self.coverage is None or self.cursor is None:
+            return None
+        target = self.cursor.target + 1
+        source = max(self.coverage.end, self.cursor.source + 1)
+        spans = list(self.coverage.spans)
+        is_mixed = self.is_shared or self.is_mixed
+        even = 0
+        for ends in filter(None, (self.even_ends, self.ends)):
+            room, left = ends.target - target, ends.source - source
+            even = max(even, room) if room == left else even
+            is_mixed |= ends is self.ends and room > max(0, left)
+        if even and not is_mixed:
+            spans.append(Span(source, source + even, State.COPIED, target))
+            target, source = target + even, source + even
+        if self.end != target:
+            spans.append(Span(source, LARGEST, State.UNKNOWN, target))
+        return KnownCopies(
+            coverage=Coverage(spans),
+            next=OffsetPair(target, source),
+            is_mixed=is_mixed,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KnownCopies:
+    """Copies of one partition as far as syncs and ends show them: where both
+    sides grew alike, each record was copied once.
+    """
+
+    coverage: Coverage
+    """With what follows it: unverifiable, if the target goes on."""
+
+    next: OffsetPair
+    """The next record to copy, as far as is known."""
+
+    is_mixed: bool
+    """Whether what follows may be anything, as where the target has grown by
+    more than the source had to copy."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -135,90 +225,60 @@ def translate(place: GroupOffset, copied: CopiedPartition) -> Start:
 
     Notes
     -----
-    Trusted is what misses nothing and repeats least. An offset behind the
-    target's end is of a topic that is no more, or of a truncated log, and one
-    before its log start has expired: a consumer would be sent elsewhere by
-    its ``auto.offset.reset``.
+    Trusted is what misses nothing and repeats least; if that is not known, a
+    time that was asked for, or what syncs say. A start beyond the target's end
+    is of a topic that is no more, or of a truncated log.
+
+    While the end of the target is not known, its log may have lost the records
+    there, or have been recreated: what would be missed is not known.
     """
     if copied.absent:
-        return Start(
-            place=place,
-            chosen=None,
-            others=(),
-            problem=texts.ABSENT,
-        )
-    bounds = _Bounds(place.committed, copied)
-    found = list(_candidates(place, copied, bounds))
-    first = copied.start or 0
+        return Start(place=place, chosen=None, others=(), problem=texts.ABSENT)
+    costs = _Costs(place.committed, copied)
+    found = list(_candidates(place, copied, costs))
     usable = [
         each
         for each in found
-        if first <= each.offset
+        if each.missed in {0, None}
         and (copied.end is None or each.offset <= copied.end)
     ]
-    safe = [each for each in usable if each.missed == 0]
-    chosen = min(safe, key=_cost, default=None)
-    if chosen is None:
-        # By a time that was asked for, better than not at all.
-        timed = (each for each in usable if each.by is Method.TIME)
-        chosen = next(timed, None)
+    chosen = min(usable, key=_rank, default=None)
+    if copied.end is None:
+        chosen = chosen and replace(chosen, missed=None)
+        found = [replace(each, missed=None) for each in found]
     return Start(
         place=place,
         chosen=chosen,
-        others=tuple(each for each in found if each is not chosen),
-        problem=None if chosen else _problem(place, found, copied, bounds),
+        others=tuple(each for each in found if each != chosen),
+        problem=None if chosen else _problem(place, found, copied, costs),
     )
 
 
-def translate_safely(place: GroupOffset, copied: CopiedPartition) -> Start:
-    """Return where a group starts in one partition, as `translate` does.
-
-    While nothing is known of the target's log, it may have lost the records
-    there, or have been recreated: what would be missed is not known.
-    """
-    found = translate(place, copied)
-    if copied.end is not None:
-        return found
-    return replace(
-        found,
-        chosen=found.chosen and replace(found.chosen, missed=None),
-        others=tuple(replace(other, missed=None) for other in found.others),
-    )
-
-
-def _cost(start: StartOffset) -> tuple[bool, int, bool]:
+def _rank(start: StartOffset) -> tuple[bool, bool, int, int]:
+    by = [Method.SYNC, Method.CHECKPOINT, Method.TIME]
+    if start.missed is None:
+        by.reverse()
     return (
+        start.missed is None,
         start.repeated is None,
         start.repeated or 0,
-        start.by is not Method.SYNC,
+        by.index(start.by),
     )
 
 
 def _candidates(
-    place: GroupOffset, copied: CopiedPartition, bounds: "_Bounds"
+    place: GroupOffset, copied: CopiedPartition, costs: "_Costs"
 ) -> Iterator[StartOffset]:
-    if bounds.low is not None:
-        exact = bounds.exact
-        yield StartOffset(
-            by=Method.SYNC,
-            offset=bounds.low,
-            repeated=bounds.repeated,
-            missed=bounds.missed,
-            exact=exact,
-            why=texts.LOG_START
-            if bounds.is_log_start
-            else texts.EXACT
-            if exact
-            else texts.SAFE,
-        )
+    if costs.low is not None:
+        yield costs.judge(Method.SYNC, costs.low, "")
     if place.downstream is not None and place.upstream is not None:
-        yield bounds.judge_checkpoint(place.upstream, place.downstream)
+        yield costs.judge_checkpoint(place.upstream, place.downstream)
     if copied.at_time is not None:
-        yield bounds.judge(Method.TIME, copied.at_time, texts.AT_TIME)
+        yield costs.judge(Method.TIME, copied.at_time, texts.AT_TIME)
 
 
-class _Bounds:
-    """What offset syncs say of any start.
+class _Costs:
+    """Costs of starts of a group in one partition.
 
     Parameters
     ----------
@@ -231,248 +291,187 @@ class _Bounds:
     -----
     A start that has expired at the target becomes the log start there. What
     the group had not read before that is missed, unless the source does not
-    hold it either: then the group has lost it, wherever it is. The log start
-    is safe only if it is proved that nothing is missed.
+    hold it either: then the group has lost it, wherever it is.
     """
 
     def __init__(self, committed: int | None, copied: CopiedPartition) -> None:
         self._committed, self._copied = committed, copied
-        start = None
-        if committed is not None:
-            start = self._find(committed, marked=copied.marked)
-        self.low = None if start is None else start.offset
-        self.repeated = None if start is None else start.repeated
-        self.exact = (
-            start is not None
-            and start.exact
-            and not copied.noisy
-            and not copied.marked
+        self._log_start = copied.start or 0
+        self._known = copied.known
+        self.low = None if committed is None else self._find(committed)
+        """The last offset from which nothing is missed, as far as is known."""
+
+        self._is_known = (
+            self.low is not None and (committed or 0) >= copied.guessed_until
         )
-        self.is_log_start = False
-        self.missed = self.expired = 0
-        """Offsets that the group would miss at most, and at least."""
+        self._unread = Coverage()
+        if self._known is not None:
+            spans = self._known.coverage.within(committed or 0, LARGEST)
+            self._unread = Coverage(list(spans))
 
-        if committed is not None and start is not None:
-            self._begin_at_log_start(committed, start)
-        if start is not None and start.repeated == UNKNOWN:
-            self.repeated = None
-
-    def _find(self, committed: int, *, marked: bool) -> SafeStart | None:
-        copied = self._copied
-        if copied.copies is None:
+    def _find(self, first: int) -> int | None:
+        if self._known is None:
             return None
-        return copied.copies.start(
-            committed, copied.end, marked=marked, shared=copied.shared
-        )
-
-    def _begin_at_log_start(self, committed: int, start: SafeStart) -> None:
-        copied = self._copied
-        gone = (copied.start or 0) - start.offset
-        if gone <= 0:
-            return
-        self.low, self.is_log_start = copied.start, True
-        self.repeated = max(0, start.repeated - gone)
-        self.missed = self._most_expired(committed, start.offset)
-        if not self.missed:
-            return
-        held = self._find_held(committed) or start
-        self.exact = self.exact and held.exact
-        if copied.noisy or copied.marked:
-            # Of these, only a copy that is known is one for sure.
-            assert copied.copies is not None  # noqa: S101 - it gave the start
-            self.expired = int(
-                copied.copies.is_solid(held.offset, held.offset + 1)
-            )
-        else:
-            self.expired = max(0, self.missed - held.repeated)
-
-    def _first_held(self, committed: int) -> int:
-        """Return the first source offset that a group has yet to read and
-        that has not expired.
-        """
-        return max(committed, self._copied.source_start or 0)
-
-    def _find_held(self, committed: int) -> SafeStart | None:
-        """Return from where on the target has what a group has yet to read,
-        as far as the source holds it.
-
-        What others wrote between two syncs is not taken for copies of a
-        mirror that rewound: else no start would be proved beside them.
-        """
-        copied = self._copied
-        return self._find(
-            self._first_held(committed), marked=copied.marked or copied.noisy
-        )
-
-    def _most_expired(self, committed: int, offset: int) -> int:
-        """Return how many records a group misses at most at the target's log
-        start: 0 only if that is proved.
-
-        Parameters
-        ----------
-        committed
-            Source offset of the next record that it has to read.
-        offset
-            Target offset from which it misses nothing.
-        """
-        if self._has_read_all(self._first_held(committed)):
-            return 0
-        held = self._find_held(committed)
-        if held is not None:
-            offset = max(offset, held.offset)
-        return max(0, (self._copied.start or 0) - offset)
-
-    def _has_read_all(self, first: int) -> bool:
-        """Return whether the source holds nothing from an offset on, and no
-        sync shows a copy of such.
-        """
-        copied = self._copied
-        ends = (start + length for start, _, length in copied.copies or ())
-        return (
-            copied.source_end is not None
-            and first >= max(ends, default=0)
-            and first >= copied.source_end
-        )
+        return self._known.coverage.start(first, self._known.next.target)
 
     def judge(self, by: Method, offset: int, basis: str) -> StartOffset:
         """Return what a start at an offset would cost."""
-        if self.low is None or self.repeated is None:
-            return StartOffset(
-                by=by,
-                offset=offset,
-                repeated=None,
-                missed=None,
-                exact=False,
-                why=render(texts.COST_UNKNOWN, {"basis": basis}),
-            )
-        copies = self._copied.copies
-        assert copies is not None  # noqa: S101 - it gave the bounds
-        if offset > self.low:
-            end = self._copied.end
-            missed = (offset if end is None else min(offset, end)) - self.low
-            missed += self.missed
-            exact = self.exact and copies.is_solid(self.low, offset)
-            return StartOffset(
-                by=by,
-                offset=offset,
-                repeated=self.repeated,
-                missed=missed,
-                # It may jump over records that the mirror wrote twice.
-                exact=exact and self.repeated == 0,
-                why=render(texts.BEYOND_SAFE, {"basis": basis}),
-            )
-        earlier = self.low - offset
+        offset = max(offset, self._log_start)
+        repeated = missed = None
+        is_exact = False
+        if self._is_known:
+            least, missed = self.count_missed(offset)
+            repeated, is_exact = self._count_repeated(offset)
+            is_exact = is_exact and least == missed
         return StartOffset(
             by=by,
             offset=offset,
-            repeated=earlier + self.repeated,
-            missed=self.missed,
-            exact=self.exact and copies.is_solid(offset, self.low),
-            why=render(
-                texts.EARLIER if earlier else texts.SAME,
-                {"basis": basis, "offsets": earlier},
-            ),
+            repeated=repeated,
+            missed=missed,
+            exact=is_exact,
+            why=self._explain(by, offset, basis, is_exact=is_exact),
         )
+
+    def _explain(
+        self, by: Method, offset: int, basis: str, *, is_exact: bool
+    ) -> str:
+        low = max(self.low or 0, self._log_start)
+        if by is Method.SYNC:
+            if not self._is_known:
+                return texts.DOUBTFUL
+            if low != self.low:
+                return texts.LOG_START
+            return texts.EXACT if is_exact else texts.SAFE
+        numbers: Numbers = {"basis": basis, "offsets": low - offset}
+        if not self._is_known:
+            return render(texts.COST_UNKNOWN, numbers)
+        if offset > low:
+            return render(texts.BEYOND_SAFE, numbers)
+        return render(texts.EARLIER if offset < low else texts.SAME, numbers)
+
+    def count_missed(self, offset: int) -> tuple[int, int]:
+        """Return how many records a start misses, at least and at most."""
+        if not self._is_known:
+            return 0, LARGEST
+        if offset > self._log_start:
+            return self._unread.count_below(range(LARGEST), offset)
+        return self._count_expired(self._committed or 0, self.low or 0)
+
+    def _count_expired(self, first: int, start: int) -> tuple[int, int]:
+        """Return how many records expired at the target and not at the source,
+        at least and at most.
+
+        Parameters
+        ----------
+        first
+            Source offset of the first of them.
+        start
+            Target offset from which none is missed if none has expired.
+        """
+        copied, end = self._copied, LARGEST
+        if copied.source_end is not None:
+            known = 0 if copied.coverage is None else copied.coverage.end
+            end = max(copied.source_end, known)
+        first = max(first, copied.source_start or 0)
+        if first >= end:
+            return 0, 0
+        if (
+            self._known is None
+            or first < copied.guessed_until
+            or self._find(first) is None
+        ):
+            return 0, max(0, self._log_start - start)
+        coverage = self._known.coverage
+        return coverage.count_below(range(first, end), self._log_start)
+
+    def _count_repeated(self, offset: int) -> tuple[int | None, bool]:
+        """Return how many records a start repeats at most, and whether that is
+        their number.
+        """
+        known, end = self._known, self._copied.end
+        if known is None or end is None:
+            return None, False
+        first, after = self._committed or 0, known.next
+        new = self._unread.count_unread(first, offset)
+        ahead = max(0, first - after.source)
+        if not known.is_mixed:
+            new += max(0, end - max(offset, after.target + ahead))
+        has_grown = end > after.target
+        is_exact = (
+            not self._copied.is_shared
+            and end >= after.target
+            and not (has_grown and (ahead or known.is_mixed))
+            and all(
+                span.is_exact or span.state in {State.ABSENT, State.EMPTY}
+                for span in self._unread.within(first, after.source)
+            )
+        )
+        return max(0, end - offset - new), is_exact
 
     def judge_checkpoint(self, upstream: int, downstream: int) -> StartOffset:
         """Return what a start at a checkpoint would cost.
 
         MirrorMaker translates so that nothing is missed (since 3.5), so a
-        checkpoint holds by itself as long as the group has not gone back and
-        nothing behind it has expired.
+        checkpoint holds by itself as long as the group has not gone back,
+        nothing after it has expired, and no copy shows that it is wrong.
         """
         basis = render(texts.CHECKPOINT, {"offset": upstream})
         found = self.judge(Method.CHECKPOINT, downstream, basis)
-        if found.missed is not None:
+        if self._is_known:
             return found
-        if passed := self._copied_before(upstream, downstream):
-            return StartOffset(
-                by=Method.CHECKPOINT,
-                offset=downstream,
-                repeated=None,
-                missed=passed,
-                exact=False,
-                why=render(texts.CHECKPOINT_OF_OTHER_LOG, {"basis": basis}),
-            )
         committed = self._committed
-        if committed is not None and committed < upstream:
-            return StartOffset(
-                by=Method.CHECKPOINT,
-                offset=downstream,
-                repeated=None,
-                missed=upstream - committed,
-                exact=False,
-                why=render(
-                    texts.RESET, {"basis": basis, "committed": committed}
-                ),
-            )
-        missed = self._most_expired(
-            upstream if committed is None else committed, downstream
-        )
-        return StartOffset(
-            by=Method.CHECKPOINT,
-            offset=max(downstream, self._copied.start or 0),
-            repeated=None,
-            missed=missed,
-            exact=False,
-            why=render(
-                texts.CHECKPOINT_EXPIRED
-                if missed
-                else texts.CHECKPOINT_UNCOUNTED,
-                {"basis": basis},
-            ),
-        )
+        first = upstream if committed is None else committed
+        why, missed = texts.CHECKPOINT_UNCOUNTED, 0
+        if passed := self._count_before(upstream, downstream):
+            why, missed = texts.CHECKPOINT_OF_OTHER_LOG, passed
+        elif first < upstream:
+            why, missed = texts.RESET, upstream - first
+        elif expired := self._count_expired(first, downstream)[1]:
+            why, missed = texts.CHECKPOINT_EXPIRED, expired
+        numbers = {"basis": basis, "committed": committed}
+        return replace(found, missed=missed, why=render(why, numbers))
 
-    def _copied_before(self, upstream: int, downstream: int) -> int:
-        """Return how many offsets before a checkpoint hold copies of what
-        comes after it at the source.
-
-        A mirror that never went back copies in order: then the checkpoint is
-        not of the topic that is at the target now.
+    def _count_before(self, upstream: int, downstream: int) -> int:
+        """Return how many records from a checkpoint on have their newest copy
+        before it, at least.
         """
-        runs = list(self._copied.copies or ())
-        if not runs or any(first <= upstream for first, _, _ in runs):
+        if self._known is None:
             return 0
-        end = self._copied.end
-        last = downstream if end is None else min(downstream, end)
-        return max(0, last - runs[0][1])
+        span = range(max(upstream, self._copied.guessed_until), LARGEST)
+        return self._known.coverage.count_below(span, downstream)[0]
 
 
 def _problem(
     place: GroupOffset,
     found: Sequence[StartOffset],
     copied: CopiedPartition,
-    bounds: _Bounds,
+    costs: _Costs,
 ) -> str:
-    if problem := _what_expired(found, copied, bounds):
-        return problem
+    expired = [
+        each.missed
+        for each in found
+        if each.missed and each.offset == copied.start
+    ]
+    if expired:
+        least = costs.count_missed(copied.start or 0)[0]
+        return _expired(least, min(expired), copied.start)
     if any(copied.end is not None and s.offset > copied.end for s in found):
         return render(texts.BEYOND_END, {"offset": copied.end})
     if found:
         return texts.MISSES
     if place.committed is None:
         return texts.NO_OFFSET
-    if copied.copies is None or copied.copies.last is None:
+    if copied.known is None:
         return texts.NO_SYNCS
     return render(texts.BEFORE_SYNCS, {"offset": place.committed})
 
 
-def _what_expired(
-    found: Sequence[StartOffset], copied: CopiedPartition, bounds: _Bounds
-) -> str | None:
-    if bounds.expired:
-        records = "records" if bounds.exact else "least"
-        numbers = {records: bounds.expired, "offset": copied.start}
-        return render(texts.EXPIRED, numbers)
-    most = [
-        s.missed
-        for s in found
-        if s.missed and copied.start and s.offset == copied.start
-    ]
-    if not most:
-        return None
-    numbers = {"records": min(most), "offset": copied.start}
-    return render(texts.MAY_HAVE_EXPIRED, numbers)
+def _expired(least: int, most: int, start: int | None) -> str:
+    if not least:
+        numbers = {"records": most, "offset": start}
+        return render(texts.MAY_HAVE_EXPIRED, numbers)
+    name = "records" if least == most else "least"
+    return render(texts.EXPIRED, {name: least, "offset": start})
 
 
 def merge(

@@ -9,7 +9,8 @@ from typing import ClassVar
 from ..cluster_view import TopicPartition
 from ..finding import Finding, Health, Numbers
 from ..report import Verdict, conclude, topic_subject
-from ..skips.model import SkipsObservation, SuspectedDrop
+from ..skips.dropped_tails import SuspectedDrop
+from ..skips.model import SkipsObservation
 from . import texts
 from .model import (
     SHOWN,

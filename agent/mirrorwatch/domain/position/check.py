@@ -5,11 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from ..copies.pair import EventKind
 from ..finding import Code, Finding, Health, Numbers, Subject
 from ..lag.model import STALE, LagObservation
 from ..offsets import name_ranges
 from ..report import Evidence, Verdict, conclude, topic_subject
-from ..skips.model import SkipKind, SkipsObservation
+from ..skips.model import SkipsObservation
 from . import texts
 from .model import PositionObservation, Reset, ResetKind
 
@@ -143,7 +144,7 @@ def _prove(
     found = [
         (event.ranges, missing)
         for event, missing in skips.events
-        if event.kind is SkipKind.SKIPPED
+        if event.kind is EventKind.SKIPPED
         and event.place == (reset.topic, reset.partition)
         and event.at > reset.began - NEAR
         and not event.filtered

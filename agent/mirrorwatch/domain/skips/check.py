@@ -6,18 +6,15 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import ClassVar
 
+from ..copies.journal import CopyEvent
+from ..copies.pair import LOSSES, EventKind
 from ..finding import Code, Finding, Health
 from ..lag.model import LagObservation
 from ..offsets import name_ranges
 from ..report import Evidence, Verdict, conclude, topic_subject
 from . import texts
-from .model import (
-    LOSSES,
-    SkipEvent,
-    SkipKind,
-    SkipsObservation,
-    SuspectedDrop,
-)
+from .dropped_tails import SuspectedDrop
+from .model import SkipsObservation
 
 __all__ = ["SkipsLimits", "judge_skips"]
 
@@ -25,15 +22,14 @@ __all__ = ["SkipsLimits", "judge_skips"]
 def _totals(seen: SkipsObservation | None) -> Evidence:
     if seen is None:
         return {}
-    tallies = [tally for _, tally in seen.tallies]
+    counters = [counted for _, counted in seen.counters]
     return {
-        "skipped_records": sum(t.skipped - t.filtered for t in tallies),
-        "recovered_records": sum(t.recovered for t in tallies),
-        "repeated_records": sum(t.repeated for t in tallies),
-        "unverifiable_offsets": sum(t.unverifiable for t in tallies),
-        "compacted_offsets": sum(t.compacted for t in tallies),
+        "skipped_records": sum(t.skipped - t.filtered for t in counters),
+        "recovered_records": sum(t.recovered for t in counters),
+        "repeated_records": sum(t.repeated for t in counters),
+        "unverifiable_offsets": sum(t.unverifiable for t in counters),
         "suspected_records": sum(s.count for s in seen.suspicions),
-        "filtered_records": sum(t.filtered for t in tallies),
+        "filtered_records": sum(t.filtered for t in counters),
     }
 
 
@@ -69,6 +65,19 @@ class SkipsLimits:
     partitions, before records that it does not copy are suspected to be
     dropped. Two flush intervals of MirrorMaker, so that all positions have
     been committed since."""
+
+    read_rate: int = field(
+        default=2**20,
+        metadata={
+            "title": "Read per second and side",
+            "gt": 0,
+            "unit": "bytes",
+        },
+    )
+    """Bytes per second that are read from each side to compare ranges where
+    offset syncs alone prove nothing: with an exactly-once mirror, another
+    producer at the target, or many drops. Ranges beyond that are unverifiable
+    until the next audit."""
 
     unread_after: ClassVar[timedelta] = timedelta(minutes=2)
     """How long a range may wait to be verified before the check is unknown. A
@@ -139,7 +148,7 @@ def _find(
     )
 
 
-_Counts = list[tuple[SkipEvent, int]]
+_Counts = list[tuple[CopyEvent, int]]
 """Events, and how many of their records are still missing."""
 
 
@@ -171,10 +180,10 @@ def _find_counted(
 
 
 _KINDS = {
-    "skips.dropped": LOSSES - {SkipKind.TRUNCATED},
-    "skips.truncated": {SkipKind.TRUNCATED},
-    "skips.unverifiable": {SkipKind.UNVERIFIABLE},
-    "skips.duplicated": {SkipKind.REPEATED},
+    "skips.dropped": LOSSES - {EventKind.TRUNCATED},
+    "skips.truncated": {EventKind.TRUNCATED},
+    "skips.unverifiable": {EventKind.UNVERIFIABLE},
+    "skips.duplicated": {EventKind.REPEATED},
 }
 
 
@@ -256,8 +265,10 @@ def _find_blindness(
     age = now - seen.at
     if age > STALE:
         yield texts.STALE.found(Health.UNKNOWN, seconds=age.total_seconds())
-    if seen.blind:
-        yield texts.NO_SYNCS.found(Health.UNKNOWN, partitions=seen.blind)
+    if seen.without_syncs:
+        yield texts.NO_SYNCS.found(
+            Health.UNKNOWN, partitions=seen.without_syncs
+        )
     unread = seen.unread
     if unread is not None and now - unread.since > limits.unread_after:
         yield texts.PENDING.found(

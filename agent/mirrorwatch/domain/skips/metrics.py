@@ -10,6 +10,7 @@ from .model import SkipsObservation
 __all__ = [
     "FILTERED",
     "METRICS",
+    "READ",
     "RECOVERED",
     "REPEATED",
     "SKIPPED",
@@ -57,6 +58,13 @@ UNVERIFIABLE = counter(
     _LABELS,
     "Source offsets whose replication cannot be verified",
 )
+READ = counter(
+    "range_read_bytes",
+    "bytes",
+    "skips",
+    ("flow", "side"),
+    "Bytes of keys and values read to compare ranges of both sides",
+)
 SUSPECTED = gauge(
     "suspected_skipped_records",
     "records",
@@ -66,20 +74,30 @@ SUSPECTED = gauge(
     "drops",
 )
 
-METRICS = (SKIPPED, FILTERED, RECOVERED, REPEATED, UNVERIFIABLE, SUSPECTED)
+METRICS = (
+    SKIPPED,
+    FILTERED,
+    RECOVERED,
+    REPEATED,
+    UNVERIFIABLE,
+    READ,
+    SUSPECTED,
+)
 
 
 def samples(seen: SkipsObservation, now: datetime) -> Iterator[Sample]:
     """Yield the counters of each topic, which have no age, and what is
     suspected, unless that is too old to be judged.
     """
-    for topic, tally in seen.tallies:
+    for topic, counted in seen.counters:
         labels = (seen.flow, topic)
-        yield Sample(SKIPPED, labels, tally.skipped - tally.filtered)
-        yield Sample(FILTERED, labels, tally.filtered)
-        yield Sample(RECOVERED, labels, tally.recovered)
-        yield Sample(REPEATED, labels, tally.repeated)
-        yield Sample(UNVERIFIABLE, labels, tally.unverifiable)
+        yield Sample(SKIPPED, labels, counted.skipped - counted.filtered)
+        yield Sample(FILTERED, labels, counted.filtered)
+        yield Sample(RECOVERED, labels, counted.recovered)
+        yield Sample(REPEATED, labels, counted.repeated)
+        yield Sample(UNVERIFIABLE, labels, counted.unverifiable)
+    for side, size in zip(("source", "target"), seen.bytes_read, strict=True):
+        yield Sample(READ, (seen.flow, side), size)
     if now - seen.at > STALE:
         return
     suspected = sum(s.count for s in seen.suspicions if not s.filtered)

@@ -32,19 +32,18 @@ DROPPED = Code(
     name="skips.dropped",
     title="{mirror} dropped {records:record} of {topic} ({ranges})"
     "[; {head:record} before the first copied one]"
-    "[; {tail:record} below the committed position, without a later copy]"
-    "[; {sampled:record} found in a sample: a lower bound]",
+    "[; {tail:record} below the committed position, without a later copy]",
     meaning="""\
 Proved: the source had them, the mirror went past them, no copy exists. Where
-copies beside them expired, more offsets are listed. Critical for an hour, or
-until each has a copy.""",
+foreign or expired records beside them hide which, more offsets are listed.
+Critical for an hour, or until each has a copy.""",
     steps="""\
 1. Check the connector's `transforms` and `predicates`, and its log at that
    time.
 2. *Below the committed position*: `errors.tolerance=all` drops what cannot be
    written.
 3. *Before the first copied one*: set `auto.offset.reset=earliest`.
-4. *Sample*, or many in a row: somebody set the offset forward.
+4. Many in a row: somebody set the offset forward.
 5. While the source retains them, [set the offset
    back](#delete-or-set-committed-offsets) or produce them by hand.""",
 )

@@ -5,23 +5,21 @@ from datetime import timedelta
 
 import pytest
 
-from mirrorwatch.domain.skips.model import (
-    SkipEvent,
-    SkipKind,
-    SuspectedDrop,
-)
-from mirrorwatch.domain.skips.tracker import SkipTracker
+from mirrorwatch.domain.copies.journal import CopyEvent
+from mirrorwatch.domain.copies.pair import EventKind
+from mirrorwatch.domain.copies.tracker import CopyTracker
+from mirrorwatch.domain.skips.dropped_tails import SuspectedDrop
 from mirrorwatch.state import Database
-from mirrorwatch.state.skips import SkipsStore
-from tests.domain.skips.world import START
+from mirrorwatch.state.copies import CopiesStore
+from tests.domain.copies.world import START
 
 HOUR = timedelta(hours=1)
 
 
 def event(
-    kind: SkipKind, partition: int, after: timedelta = HOUR
-) -> SkipEvent:
-    return SkipEvent(
+    kind: EventKind, partition: int, after: timedelta = HOUR
+) -> CopyEvent:
+    return CopyEvent(
         kind=kind,
         topic="t",
         partition=partition,
@@ -33,16 +31,16 @@ def event(
 
 
 @pytest.fixture
-def store() -> SkipsStore:
-    return SkipsStore(Database(None), "f")
+def store() -> CopiesStore:
+    return CopiesStore(Database(None), "f")
 
 
-def note(store: SkipsStore, *events: SkipEvent) -> None:
-    store.save(SkipTracker(events=list(events)), START)
+def note(store: CopiesStore, *events: CopyEvent) -> None:
+    store.save(CopyTracker(events=list(events)), START)
 
 
 def test_suspicions_are_kept_and_seldom_written_while_they_grow(
-    store: SkipsStore,
+    store: CopiesStore,
 ) -> None:
     assert store.suspected() == ()
     found = SuspectedDrop(
@@ -61,22 +59,22 @@ def test_suspicions_are_kept_and_seldom_written_while_they_grow(
     assert store.suspected() == ()
 
 
-def test_repeats_push_no_loss_out_of_the_file(store: SkipsStore) -> None:
-    loss = event(SkipKind.SKIPPED, 0)
+def test_repeats_push_no_loss_out_of_the_file(store: CopiesStore) -> None:
+    loss = event(EventKind.SKIPPED, 0)
     note(store, loss)
     for _ in range(60):
-        note(store, *(event(SkipKind.REPEATED, p) for p in range(100)))
+        note(store, *(event(EventKind.REPEATED, p) for p in range(100)))
     kept = store.events()
     assert loss in kept
-    repeats = [e.count for e in kept if e.kind is SkipKind.REPEATED]
+    repeats = [e.count for e in kept if e.kind is EventKind.REPEATED]
     assert sum(repeats) == 3 * 6000
     assert len(repeats) <= 2000
 
 
 def test_where_every_partition_lost_records_all_stay(
-    store: SkipsStore,
+    store: CopiesStore,
 ) -> None:
-    losses = [event(SkipKind.SKIPPED, p) for p in range(5000)]
+    losses = [event(EventKind.SKIPPED, p) for p in range(5000)]
     note(store, *losses)
     note(store, *losses)
     places = {e.place for e in store.events()}
@@ -85,8 +83,8 @@ def test_where_every_partition_lost_records_all_stay(
 
 
 def test_what_is_older_than_its_window_is_not_added(
-    store: SkipsStore,
+    store: CopiesStore,
 ) -> None:
-    note(store, event(SkipKind.SKIPPED, 0, -HOUR))
-    note(store, *[event(SkipKind.SKIPPED, 0)] * 3000)
+    note(store, event(EventKind.SKIPPED, 0, -HOUR))
+    note(store, *[event(EventKind.SKIPPED, 0)] * 3000)
     assert sum(e.count for e in store.events()) == 9000

@@ -17,12 +17,13 @@ from mirrorwatch.domain.cluster_view import (
     TopicFacts,
     TopicPartition,
 )
+from mirrorwatch.domain.copies.journal import CopyCounters
+from mirrorwatch.domain.copies.pair import LogPair
+from mirrorwatch.domain.copies.ranges import RangeContent, RangeRequest
+from mirrorwatch.domain.copies.tracker import CopyTracker
 from mirrorwatch.domain.mirror_records import Committed, Sync
-from mirrorwatch.domain.skips.model import RangeRequest, SkipCounters
-from mirrorwatch.domain.skips.settle import RangeContent
-from mirrorwatch.domain.skips.tracker import SkipTracker
 from mirrorwatch.state import Database
-from mirrorwatch.state.skips import SkipsStore
+from mirrorwatch.state.copies import CopiesStore
 
 __all__ = [
     "KEY",
@@ -31,7 +32,6 @@ __all__ = [
     "AlikeWorld",
     "AlteredWorld",
     "HarshWorld",
-    "SampledWorld",
     "World",
 ]
 
@@ -257,11 +257,11 @@ class Mirror:
 
 @dataclass
 class World(Mirror):
-    """Truth, and books that follow it."""
+    """Truth, and the tracker that follows it."""
 
-    books: SkipTracker = field(default_factory=SkipTracker)
-    store: SkipsStore = field(
-        default_factory=lambda: SkipsStore(Database(None), "f")
+    books: CopyTracker = field(default_factory=CopyTracker)
+    store: CopiesStore = field(
+        default_factory=lambda: CopiesStore(Database(None), "f")
     )
     refuse: bool = False
     anew: bool = False
@@ -314,26 +314,18 @@ class World(Mirror):
         self._seen = {} if self.anew else view.partitions
         self.unread = []
         for _ in range(50):
-            requests = [
-                request
-                for request in self.books.requests()
-                if not (request.only_end and self.has(request.target.first))
-            ]
+            for end in self.books.end_requests():
+                log = self.target if end.at_target else self.source
+                if end.offset > len(log):
+                    self.books.confirm(end)
+            requests = self.books.requests()
             if not requests:
                 break
-            for request in map(self.ask, requests):
+            for request in requests:
                 self.books.answer(request, self.read(request), self.now)
         else:
             raise AssertionError("asks for ever")
         self.check()
-
-    def has(self, end: int) -> bool:
-        """Return whether the target lets a consumer go on at an offset."""
-        return end <= len(self.target)
-
-    def ask(self, request: RangeRequest) -> RangeRequest:
-        """Return what is read for a request."""
-        return request
 
     def restart(self) -> None:
         """The agent dies, and goes on from what it wrote down."""
@@ -373,17 +365,16 @@ class World(Mirror):
     def read(self, request: RangeRequest) -> RangeContent | None:
         if self.refuse:
             return None
-        span = request.read_target
-        self.looked.update(range(span.first, span.end))
+        self.looked.update(request.target)
         source = {
             offset: look
-            for span in request.read_source
-            for offset in range(max(span.first, self.start), span.end)
+            for span in request.source
+            for offset in range(max(span.start, self.start), span.stop)
             if (look := self.source[offset]) not in {MARK, None}
         }
         target = {
             down: self._look_of(down)
-            for down in range(span.first, span.end)
+            for down in request.target
             if self.target[down] != MARK
         }
         return RangeContent(
@@ -399,32 +390,38 @@ class World(Mirror):
         return -100 - down if up is None else up + 1000
 
     @property
-    def tally(self) -> SkipCounters:
-        return self.books.tallies.get(TOPIC, SkipCounters())
+    def pair(self) -> LogPair:
+        return self.books.pairs[KEY]
 
     @property
-    def skipped(self) -> set[int]:
-        epoch = self.books.states.get(KEY)
-        ranges = epoch.skipped if epoch else ()
-        return {n for first, last in ranges for n in range(first, last + 1)}
+    def counters(self) -> CopyCounters:
+        return self.books.counters.get(TOPIC, CopyCounters())
+
+    @property
+    def lost(self) -> int:
+        """Records that are counted as lost and were not copied since."""
+        return self.counters.skipped - self.counters.recovered
+
+    @property
+    def named(self) -> set[int]:
+        """Records that are lost by name."""
+        spans = self.pair.absent
+        return {n for span in spans for n in range(span.first, span.end)}
+
+    @property
+    def present(self) -> set[int]:
+        """Those that the source still holds."""
+        there = range(self.start, len(self.source))
+        return {n for n in self.named if n in there and self.source[n]}
 
     def check(self) -> None:
-        """What holds at any time: no more loss than there is."""
-        gone = set(range(self.start)) | {
-            n for n, look in enumerate(self.source) if look is None
-        }
-        assert all(n < self.passed for n in self.skipped - gone)
+        """What holds at any time: no name that is not lost."""
+        assert all(n < self.passed for n in self.present)
         # The books are behind: pairs wait for one more look.
-        epoch = self.books.states[KEY]
-        end = epoch.downstream + 1
-        assert not (self.skipped - gone) & self.booked(end)
-        # As many as are named are missing, whatever their names.
-        named = self.skipped - gone
-        copied = {*self.target[self.former : end]}
-        assert len(named) <= len({*range(self.passed)} - gone - copied)
-        left = self.tally.skipped - self.tally.recovered
-        many = len(list(epoch.skipped)) == 200
-        assert many or left == len(self.skipped) + epoch.unnamed.count
+        cursor = self.pair.cursor
+        assert not self.present & self.booked(
+            cursor.target + 1 if cursor else 0
+        )
 
     def booked(self, end: int) -> set[int | None]:
         """Return what is known to have a copy before a target offset."""
@@ -587,14 +584,6 @@ class HarshWorld(World):
 
 
 @dataclass
-class SampledWorld(HarshWorld):
-    """Of most ranges only a sample is read."""
-
-    def ask(self, request: RangeRequest) -> RangeRequest:
-        return request.sample(1) if request.size > 5 else request
-
-
-@dataclass
 class AlikeWorld(World):
     """Few records differ, as where the target sets timestamps itself."""
 
@@ -611,13 +600,14 @@ class AlikeWorld(World):
 
     def check(self) -> None:
         """No more is told to be missing than there is, as far as is told."""
-        booked = set(self.target[: self.books.states[KEY].downstream + 1])
+        cursor = self.pair.cursor
+        booked = set(self.target[: cursor.target + 1 if cursor else 0])
         missing = {
             n
             for n in range(self.start, self.passed)
             if self.source[n] not in {MARK, None} and n not in booked
         }
-        assert self.tally.skipped - self.tally.recovered <= len(missing)
+        assert self.lost <= len(missing)
 
     def _look_of(self, down: int) -> int:
         up = self.target[down]

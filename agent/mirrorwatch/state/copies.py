@@ -1,4 +1,4 @@
-"""What is known of skips and repeats, in the state file."""
+"""State of the copies of a flow, in the state file."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -7,19 +7,19 @@ from functools import partial
 from sqlite3 import Connection
 
 from ..domain.cluster_view import TopicPartition
-from ..domain.skips.model import (
+from ..domain.copies.journal import (
+    CopyCounters,
+    CopyEvent,
     ForeignRecords,
-    SkipCounters,
-    SkipEvent,
-    SuspectedDrop,
     sum_up,
 )
-from ..domain.skips.partition import PartitionState
-from ..domain.skips.tracker import SkipTracker
+from ..domain.copies.pair import LogPair
+from ..domain.copies.tracker import CopyTracker
+from ..domain.skips.dropped_tails import SuspectedDrop
 from .database import Database
 from .documents import DocumentStore, FlowTable, from_json, to_json
 
-__all__ = ["SkipsStore"]
+__all__ = ["CopiesStore"]
 
 EVENTS_KEPT = 1000
 """Losses, and other events, that the journal of each flow keeps as they are.
@@ -27,15 +27,15 @@ Older ones are added by partition: a person reads a few, and a broken
 transform must not fill the disk."""
 
 _EVENTS = """
-CREATE TABLE IF NOT EXISTS skips_event (
+CREATE TABLE IF NOT EXISTS copy_event (
     id INTEGER PRIMARY KEY, flow TEXT, body TEXT NOT NULL)
 """
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _SkipsDocument:
-    begun: bool = False
-    marked: bool = False
+class _CopiesDocument:
+    has_begun: bool = False
+    is_transactional: bool = False
     foreign: dict[str, ForeignRecords] = field(default_factory=dict)
 
 
@@ -48,7 +48,7 @@ SUSPECTED_EVERY = timedelta(seconds=30)
 """How often suspicions are written down that only grew."""
 
 
-class SkipsStore:
+class CopiesStore:
     """State of one flow, written together or not at all.
 
     Parameters
@@ -68,51 +68,53 @@ class SkipsStore:
         self._database = database
         self._flow = flow
         self._room = 2 * EVENTS_KEPT
-        self._document = DocumentStore(database, flow, "skips", _SkipsDocument)
+        self._document = DocumentStore(
+            database, flow, "copies", _CopiesDocument
+        )
         self._suspected = DocumentStore(
-            database, flow, "skips_suspected", _SuspectedDocument
+            database, flow, "suspected", _SuspectedDocument
         )
         self._saved: tuple[datetime, tuple[SuspectedDrop, ...]] | None = None
         topic = {"topic": "TEXT"}
-        self._states: FlowTable[TopicPartition, PartitionState] = FlowTable(
+        self._pairs: FlowTable[TopicPartition, LogPair] = FlowTable(
             database,
             flow,
-            "skips_partition",
+            "log_pair",
             topic | {"partition": "INTEGER"},
-            PartitionState,
+            LogPair,
         )
-        self._tallies: FlowTable[tuple[str], SkipCounters] = FlowTable(
-            database, flow, "skips_topic", topic, SkipCounters
+        self._counters: FlowTable[tuple[str], CopyCounters] = FlowTable(
+            database, flow, "copy_counters", topic, CopyCounters
         )
         with database.transaction() as sql:
             sql.execute(_EVENTS)
 
-    def load(self) -> SkipTracker:
+    def load(self) -> CopyTracker:
         """Read the state; an empty one if there is none."""
-        states = self._states.load()
-        tallies = self._tallies.load()
+        pairs = self._pairs.load()
+        counters = self._counters.load()
         # Last: once a topic has markers, that holds of the states above, too.
         kept = self._document.load()
-        return SkipTracker(
-            states=states,
-            tallies={topic: count for (topic,), count in tallies.items()},
-            begun=kept.begun,
-            marked=kept.marked,
+        return CopyTracker(
+            pairs=pairs,
+            counters={topic: count for (topic,), count in counters.items()},
+            has_begun=kept.has_begun,
+            is_transactional=kept.is_transactional,
             foreign=kept.foreign,
         )
 
-    def events(self) -> list[SkipEvent]:
+    def events(self) -> list[CopyEvent]:
         """Read the newest events, oldest first."""
         with self._database.transaction() as sql:
             rows = sql.execute(
-                "SELECT id, body FROM skips_event WHERE flow = ? ORDER BY id",
+                "SELECT id, body FROM copy_event WHERE flow = ? ORDER BY id",
                 (self._flow,),
             ).fetchall()
         events = [
             self._database.decode(
-                "skips_event",
+                "copy_event",
                 {"id": number},
-                partial(from_json, SkipEvent, body),
+                partial(from_json, CopyEvent, body),
             )
             for number, body in rows
         ]
@@ -137,7 +139,7 @@ class SkipsStore:
         self._saved = now, suspected
 
     def save(
-        self, tracker: SkipTracker, since: datetime | None = None
+        self, tracker: CopyTracker, since: datetime | None = None
     ) -> None:
         """Store what changed in one transaction.
 
@@ -157,43 +159,43 @@ class SkipsStore:
         """
         topics = {
             topic for topic, _ in tracker.changed
-        } & tracker.tallies.keys()
+        } & tracker.counters.keys()
         with self._database.transaction() as sql:
-            self._states.save(
+            self._pairs.save(
                 {
-                    key: replace(tracker.states[key], ahead=[])
+                    key: replace(tracker.pairs[key], waiting=[])
                     for key in tracker.changed
                 }
             )
-            self._tallies.save({(t,): tracker.tallies[t] for t in topics})
+            self._counters.save({(t,): tracker.counters[t] for t in topics})
             if tracker.events:
                 self._note(sql, tracker.events)
                 self._sum_up(sql, since)
             self._document.save(
-                _SkipsDocument(
-                    begun=tracker.begun,
-                    marked=tracker.marked,
+                _CopiesDocument(
+                    has_begun=tracker.has_begun,
+                    is_transactional=tracker.is_transactional,
                     foreign=tracker.foreign,
                 )
             )
         tracker.changed.clear()
         tracker.events.clear()
 
-    def _note(self, sql: Connection, events: Iterable[SkipEvent]) -> None:
+    def _note(self, sql: Connection, events: Iterable[CopyEvent]) -> None:
         sql.executemany(
-            "INSERT INTO skips_event (flow, body) VALUES (?, ?)",
+            "INSERT INTO copy_event (flow, body) VALUES (?, ?)",
             [(self._flow, to_json(event)) for event in events],
         )
 
     def _sum_up(self, sql: Connection, since: datetime | None) -> None:
         """Make room in the journal, if there is none."""
         flow = (self._flow,)
-        count = "SELECT count(*) FROM skips_event WHERE flow = ?"
+        count = "SELECT count(*) FROM copy_event WHERE flow = ?"
         if sql.execute(count, flow).fetchone()[0] <= self._room:
             return
         recent = [e for e in self.events() if since is None or e.at >= since]
         kept = sum_up(recent, EVENTS_KEPT)
-        sql.execute("DELETE FROM skips_event WHERE flow = ?", flow)
+        sql.execute("DELETE FROM copy_event WHERE flow = ?", flow)
         self._note(sql, kept)
         # Not again for every event where as many partitions have one.
         self._room = 2 * max(EVENTS_KEPT, len(kept))

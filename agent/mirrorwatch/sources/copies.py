@@ -1,4 +1,4 @@
-"""Follows the skips of one flow: takes surveys, reads ranges, saves."""
+"""Follows the copies of one flow: takes surveys, reads ranges, saves."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -8,33 +8,29 @@ from functools import partial
 from threading import Event, Lock
 
 from ..domain.cluster_view import FlowView, TopicPartition
+from ..domain.copies.journal import CopyCounters, CopyEvent, sum_up
+from ..domain.copies.ranges import EndRequest, RangeContent, RangeRequest
+from ..domain.copies.tracker import CopyTracker
 from ..domain.failover.translation import CopiedPartition
-from ..domain.mirror_records import Assignment, may_resume_at_end
+from ..domain.mirror_records import Assignment
 from ..domain.offsets import OffsetRange
 from ..domain.skips.model import (
-    DroppedTailDetector,
     MissingCopies,
     PendingReads,
-    RangeRequest,
-    SkipCounters,
-    SkipEvent,
     SkipsObservation,
-    SuspectedDrop,
-    sum_up,
 )
-from ..domain.skips.settle import RangeContent
-from ..domain.skips.tracker import SkipTracker
 from ..domain.topics import FilteredTopics
 from ..exceptions import SourceError, StateError
 from ..kafka.admin import Cluster
 from ..kafka.offsets import read_newest_ends, read_starts
 from ..kafka.reader import RangeReader, RecordFingerprint
-from ..state.skips import SkipsStore
+from ..state.copies import CopiesStore
 from ..threads import Latest
+from .dropped_tails import SuspectedDrops
 from .mirror_state import MirrorState
 from .parity import FlowConfigs
 
-__all__ = ["RangeExaminer", "SkipsWorker"]
+__all__ = ["CopiesWorker", "RangeExaminer"]
 
 
 _TOGETHER = 64
@@ -45,51 +41,94 @@ _SIZE = 50_000
 fingerprints."""
 
 _LARGEST = 500_000
-"""Offsets of one range beyond which only a sample of it is read. The mirror
-writes a pair for every hundred records, so that a stretch is that long only
-when the agent was away for long, or a whole topic was skipped."""
-
-_SAMPLE = 10
-"""Part of it that a sample has beyond what the target has room for."""
+"""Offsets of one range beyond which it is unverifiable. The mirror writes a
+sync for every hundred records: a range is that long only after the agent was
+away for long, or if a whole topic was skipped."""
 
 _AGAIN = timedelta(seconds=15)
 """How long a range that could not be read is left alone."""
 
+_PATIENCE = timedelta(minutes=1)
+"""How long a range waits for its turn while more is to be read than may be.
+Then it is unverifiable."""
+
+
+class ReadBudget:
+    """Bound of the bytes that are read from each side.
+
+    Parameters
+    ----------
+    rate
+        Bytes per second.
+    """
+
+    def __init__(self, rate: int) -> None:
+        self._rate = rate
+        self._free_at: datetime | None = None
+
+    def is_free(self, now: datetime) -> bool:
+        """Return whether more may be read."""
+        return self._free_at is None or now >= self._free_at
+
+    def spend(self, size: int, now: datetime) -> None:
+        """Take bytes that were read."""
+        begin = now if self.is_free(now) else self._free_at or now
+        self._free_at = begin + timedelta(seconds=size / self._rate)
+
 
 class RangeQueue:
-    """Puts together what is read next, and remembers what cannot be read."""
+    """Chooses the ranges to read next, and keeps what cannot be read."""
 
     def __init__(self) -> None:
-        self.too_large: list[RangeRequest] = []
-        """Those of the last call that will never be read."""
+        self.given_up: list[RangeRequest] = []
+        """Ranges of the last call that will never be read."""
 
         self._since: dict[TopicPartition, datetime] = {}
         self._failed: dict[TopicPartition, tuple[datetime, str]] = {}
         self._alone: set[TopicPartition] = set()
 
     def next(
-        self, wanted: Iterable[RangeRequest], now: datetime
+        self,
+        wanted: Iterable[RangeRequest],
+        ends: Iterable[EndRequest],
+        now: datetime,
+        *,
+        may_read: bool = True,
     ) -> list[RangeRequest]:
-        """Return what to read now, one about each partition at most."""
+        """Return the ranges to read now, at most one of each partition.
+
+        Parameters
+        ----------
+        wanted
+            Ranges that must be read.
+        ends
+            Log ends that fell and are not confirmed: until then nothing of
+            these partitions is compared.
+        now
+            The time.
+        may_read
+            Whether anything may be read now.
+        """
         batch: dict[TopicPartition, RangeRequest] = {}
-        self.too_large = []
+        self.given_up = []
         size = 0
-        keys, asked = set(), set()
+        asked = set()
+        for end in ends:
+            asked.add(end.place)
+            self._since.setdefault(end.place, now)
         for request in wanted:
             key = request.place
             asked.add(key)
-            if not request.only_count:
-                keys.add(key)
-                self._since.setdefault(key, now)
+            since = self._since.setdefault(key, now)
             failed = self._failed.get(key)
             if key in batch or (failed and now - failed[0] < _AGAIN):
                 continue
-            if request.size > _LARGEST and not request.only_count:
-                sample = request.sample(_LARGEST // _SAMPLE)
-                if sample.size > _LARGEST:
-                    self.too_large.append(request)
-                    continue
-                request = sample  # noqa: PLW2901 - asked for instead
+            is_late = not may_read and now - since > _PATIENCE
+            if request.size > _LARGEST or is_late:
+                self.given_up.append(request)
+                continue
+            if not may_read:
+                continue
             if batch and (
                 len(batch) == _TOGETHER
                 or size + request.size > _SIZE
@@ -99,9 +138,29 @@ class RangeQueue:
                 continue
             batch[key] = request
             size += request.size
-        self._since = {k: t for k, t in self._since.items() if k in keys}
+        self._since = {k: t for k, t in self._since.items() if k in asked}
         self._failed = {k: f for k, f in self._failed.items() if k in asked}
         return list(batch.values())
+
+    def due(
+        self, ends: Iterable[EndRequest], now: datetime
+    ) -> list[EndRequest]:
+        """Return the log ends that the brokers are asked for now."""
+        found = []
+        for end in ends:
+            topic, partition = end.place
+            failed = self._failed.get(end.place)
+            if failed and now - failed[0] < _AGAIN:
+                continue
+            found.append(end)
+            self._failed[end.place] = (
+                now,
+                (
+                    "a broker reports an old log end offset of "
+                    f"{topic}[{partition}], or of its copy"
+                ),
+            )
+        return found
 
     def fail(
         self, batch: Sequence[RangeRequest], error: SourceError, now: datetime
@@ -118,28 +177,23 @@ class RangeQueue:
 
     def hold(self, request: RangeRequest, now: datetime) -> None:
         """Note that a range cannot be read to its end yet."""
+        topic, partition = request.place
         problem = (
-            f"{request.topic}[{request.partition}], or its copy, cannot be "
+            f"{topic}[{partition}], or its copy, cannot be "
             "read to the end of a range: an open transaction holds records "
             "back, a log was truncated, or it has no leader"
         )
-        if request.only_end:
-            problem = (
-                "a broker reports an old log end offset of "
-                f"{request.remote}[{request.partition}] at the target"
-            )
         if request.target_id is None:
             problem = (
-                f"{request.topic}[{request.partition}] is committed up to "
+                f"{topic}[{partition}] is committed up to "
                 f"offset {request.passed}, beyond its copies, and "
                 f"{request.remote} does not exist at the target, or "
                 "mirrorwatch may not describe it"
             )
         self._failed[request.place] = (now, problem)
 
-    def succeed(self, request: RangeRequest) -> None:
-        """Note that a range was read."""
-        key = request.place
+    def succeed(self, key: TopicPartition) -> None:
+        """Note that a range was read, or a log end confirmed."""
         self._alone.discard(key)
         self._failed.pop(key, None)
         self._since.pop(key, None)
@@ -192,23 +246,21 @@ class RangeExaminer:
         committed: bool,
         transactional: bool,
     ) -> list[RangeContent | None]:
-        """Read what requests ask for; one about each partition at most.
+        """Read ranges, at most one of each partition.
 
         Parameters
         ----------
         requests
-            What is asked.
+            The ranges.
         committed
             Whether the mirror leaves out aborted records of the source.
         transactional
-            Whether it writes in transactions itself: what it aborted was
-            never written.
+            Whether it writes in transactions itself.
 
         Returns
         -------
         list
-            What was read for each, `None` where it cannot be read to its
-            end now, or where it starts is not known.
+            Content of each, `None` where it cannot be read to its end now.
 
         Raises
         ------
@@ -216,43 +268,88 @@ class RangeExaminer:
             Raised if a cluster does not answer, or refuses.
         """
         there = self._there.read(
-            ((i.place, span) for i in requests for span in i.read_source),
+            (
+                (i.place, OffsetRange(span.start, span.stop))
+                for i in requests
+                for span in i.source
+            ),
             committed=committed,
         )
         here = self._here.read(
-            ((_here(i), i.read_target) for i in requests if not i.only_count),
+            (
+                (_here(i), OffsetRange(i.target.start, i.target.stop))
+                for i in requests
+            ),
             committed=transactional,
         )
         # Afterwards: what was not found may have expired meanwhile.
         starts = read_starts(self._source, {i.place for i in requests})
         starts_here = read_starts(
-            self._target,
-            {_here(i) for i in requests if i.target_id and not i.only_count},
+            self._target, {_here(i) for i in requests if i.target_id}
         )
-        truncated = self._here.find_truncated(
-            {_here(i): i.target.first for i in requests if i.only_end}
-        )
-        ends = self._ends({_here(i) for i in requests if i.by_end})
+        tails = {_here(i) for i in requests if i.target_id and i.by_end}
+        ends = self._ends(tails)
         return [
             None
-            if (request.only_end and _here(request) not in truncated)
             # A leader that is cut off has an old one.
-            or (request.by_end and not request.fits(ends.get(_here(request))))
-            else self._reading(
+            if request.by_end
+            and ends.get(_here(request)) != request.target.stop
+            else self._content(
                 request,
                 there.get(request.place, {}),
                 here.get(_here(request), {}),
-                (
-                    starts.get(request.place),
-                    0
-                    if request.only_count
-                    else starts_here.get(_here(request)),
-                ),
+                (starts.get(request.place), starts_here.get(_here(request))),
             )
             for request in requests
         ]
 
-    def _reading(
+    @property
+    def bytes_read(self) -> tuple[int, int]:
+        """Bytes of keys and values read at the source, and at the target."""
+        return self._there.bytes_read, self._here.bytes_read
+
+    def find_truncated(
+        self, requests: Iterable[EndRequest]
+    ) -> list[EndRequest]:
+        """Return the logs of which brokers confirm that they were truncated.
+
+        Raises
+        ------
+        SourceError
+            Raised if a cluster does not answer, or refuses.
+        """
+        found = []
+        for reader, at_target in ((self._there, False), (self._here, True)):
+            asked = {
+                _side(request): request
+                for request in requests
+                if request.at_target is at_target
+            }
+            offsets = {place: r.offset for place, r in asked.items()}
+            found += [asked[p] for p in reader.find_truncated(offsets)]
+        return found
+
+    def count(
+        self,
+        spans: Mapping[TopicPartition, OffsetRange],
+        *,
+        committed: bool,
+    ) -> dict[TopicPartition, int]:
+        """Count the records of source offsets that can be read now.
+
+        Raises
+        ------
+        SourceError
+            Raised if the source does not answer, or refuses.
+        """
+        found = self._there.read(spans.items(), committed=committed)
+        return {
+            place: len(records)
+            for place, records in found.items()
+            if records is not None
+        }
+
+    def _content(
         self,
         request: RangeRequest,
         source: Mapping[int, RecordFingerprint] | None,
@@ -268,10 +365,9 @@ class RangeExaminer:
             return None
         # A target that sets timestamps itself has others than the source.
         timed = not any(look.by_broker for look in target.values())
-        from_, to = (
-            self._configs.get().source.get(request.topic),
-            self._configs.get().target.get(request.remote),
-        )
+        configs = self._configs.get()
+        from_ = configs.source.get(request.place[0])
+        to = configs.target.get(request.remote)
         return RangeContent(
             source=_numbers(source, start, timed=timed),
             target=_numbers(target, 0, timed=timed),
@@ -293,8 +389,12 @@ def _numbers(
     }
 
 
-def _here(request: RangeRequest) -> TopicPartition:
-    return request.remote, request.partition
+def _here(request: RangeRequest | EndRequest) -> TopicPartition:
+    return request.remote, request.place[1]
+
+
+def _side(request: EndRequest) -> TopicPartition:
+    return _here(request) if request.at_target else request.place
 
 
 _AFTER = timedelta(minutes=5)
@@ -308,150 +408,6 @@ _REPORTED = 200
 ones are added by partition."""
 
 
-_LARGEST_RANGE = 50_000
-"""Offsets up to which the records that wait are counted by reading. Beyond,
-offsets are reported: nobody counts on the last digit of so many."""
-
-
-_SYNC_FOLLOWS = timedelta(seconds=10)
-"""How long the sync that proves a suspicion, or takes it back, may be behind
-the end of the target: another producer writes it, and another consumer of the
-agent reads it."""
-
-
-class SuspectedDrops:
-    """Finds them, and has their records counted.
-
-    Parameters
-    ----------
-    patience
-        How much newer what their task copies must be.
-    filtered
-        Topics of which a transform drops records on purpose.
-    known
-        What was suspected before a restart.
-    """
-
-    def __init__(
-        self,
-        patience: timedelta,
-        filtered: FilteredTopics | None = None,
-        known: Iterable[SuspectedDrop] = (),
-    ) -> None:
-        self._filtered = filtered or FilteredTopics()
-        self._suspicions = DroppedTailDetector(
-            patience=patience,
-            known={(each.topic, each.partition): each for each in known},
-        )
-        self._wanted: dict[
-            TopicPartition, tuple[RangeRequest, OffsetRange]
-        ] = {}
-        self._found: dict[TopicPartition, SuspectedDrop] = {}
-        self._counted: dict[TopicPartition, tuple[OffsetRange, int]] = {}
-        self._moved: dict[TopicPartition, datetime] = {}
-
-    def look(
-        self,
-        view: FlowView,
-        tracker: SkipTracker,
-        assignments: Iterable[Assignment],
-    ) -> None:
-        """Take a survey that the tracker has taken."""
-        if view.source is None or view.target is None:
-            return
-        tasks = {
-            place: (each.connector, each.task)
-            for each in assignments
-            for place in each.partitions
-        }
-        # Others are not judged: without a transform these are none.
-        places = {*tasks, *self._suspicions.waiting, *self._found}
-        positions = tracker.positions(places)
-        suspected = self._suspicions.look(
-            view.source.at, view.source.ends, positions, tasks
-        )
-        left = {
-            place: found
-            for place, found in self._found.items()
-            if place not in suspected
-        }
-        self._moved = {
-            place: min(self._moved.get(place, view.source.at), view.source.at)
-            for place, found in left.items()
-            if positions.get(place, found.first) > found.first
-        }
-        # A suspicion is taken back, or proved, by what is read next.
-        self._found = {
-            place: found
-            for place, found in left.items()
-            if tracker.awaits(
-                place, found.end, soon=self._is_near(place, view.source.at)
-            )
-        }
-        self._wanted = {}
-        for place, span in suspected.items():
-            counted = self._counted.get(place)
-            if counted is not None and counted[0] == span:
-                self._note(place, *counted)
-            elif len(span) > _LARGEST_RANGE:
-                self._note(place, span, len(span))
-            elif (request := tracker.count(place, span)) is not None:
-                self._wanted[place] = request, span
-                if counted is not None and counted[0].first == span.first:
-                    self._note(place, *counted)
-        self._counted = {
-            k: v for k, v in self._counted.items() if k in suspected
-        }
-
-    def _is_near(self, place: TopicPartition, at: datetime) -> bool:
-        """Return whether the mirror has just copied more of a partition.
-
-        The end of the target shows how many records that were, not which:
-        one that was copied behind ten dropped ones looks like the first.
-        """
-        moved = self._moved.get(place)
-        return moved is not None and at - moved < _SYNC_FOLLOWS
-
-    def wanted(self) -> list[RangeRequest]:
-        """Return which records to count."""
-        return [request for request, _ in self._wanted.values()]
-
-    def count(self, request: RangeRequest, records: int) -> None:
-        """Take how many records there are."""
-        place = request.place
-        asked, span = self._wanted.get(place, (None, None))
-        if asked != request or span is None:
-            return
-        del self._wanted[place]
-        self._counted[place] = span, records
-        self._note(place, span, records)
-
-    @property
-    def left_behind(self) -> frozenset[TopicPartition]:
-        """Partitions that are under suspicion, or will soon be."""
-        return self._suspicions.left_behind
-
-    def found(self) -> tuple[SuspectedDrop, ...]:
-        """Return the partitions under suspicion that hold records."""
-        return tuple(s for _, s in sorted(self._found.items()))
-
-    def _note(
-        self, place: TopicPartition, span: OffsetRange, records: int
-    ) -> None:
-        if not records:
-            return  # only marks of transactions, or what was compacted
-        topic, partition = place
-        self._found[place] = SuspectedDrop(
-            topic=topic,
-            partition=partition,
-            first=span.first,
-            end=span.end,
-            count=records,
-            since=self._suspicions.since(place),
-            filtered=self._filtered.matches(topic),
-        )
-
-
 _BUSY, _IDLE = timedelta(milliseconds=250), timedelta(seconds=1)
 """How long to rest between two steps, while ranges wait to be read and while
 none does."""
@@ -461,8 +417,8 @@ VIEWS_KEPT = 20
 next: only the newest ends count, and all syncs."""
 
 
-class SkipsWorker:
-    """Watches what the mirror of one flow skips and repeats.
+class CopiesWorker:
+    """Follows what the mirror of one flow copies, loses and repeats.
 
     Parameters
     ----------
@@ -483,6 +439,8 @@ class SkipsWorker:
         From when records that wait are suspected.
     memory
         How long what happened is reported by name.
+    read_rate
+        Bytes per second that are read from each side at most.
     filtered
         Topics of which a transform drops records on purpose.
     window
@@ -502,12 +460,13 @@ class SkipsWorker:
         *,
         flow: str,
         positions: MirrorState,
-        store: SkipsStore,
+        store: CopiesStore,
         examiner: RangeExaminer,
         merged: Callable[[str], bool],
         exactly_once: bool | None,
         patience: timedelta,
         memory: timedelta,
+        read_rate: int,
         clock: Callable[[], datetime],
         filtered: FilteredTopics | None = None,
         window: timedelta = timedelta(hours=1),
@@ -526,10 +485,11 @@ class SkipsWorker:
         self._clock = clock
         self._memory = memory
         self._tracker = self._load()
-        self._foreign = self._tracker.noisy_partitions()
+        self._shared = self._tracker.shared_partitions()
         self._first_copies: Mapping[TopicPartition, tuple[str, int]] = {}
         self._events = self._sum_up(store.events())
         self._batches = RangeQueue()
+        self._budget = ReadBudget(read_rate)
         self._left_out_at: datetime | None = None
         self._suspects = SuspectedDrops(
             patience, self._filtered, store.suspected()
@@ -539,7 +499,7 @@ class SkipsWorker:
         self._lock = Lock()
         self._seen: SkipsObservation | None = None
         self._missing = MissingCopies()
-        self._tallies: dict[str, SkipCounters] = {}
+        self._counters: dict[str, CopyCounters] = {}
 
     def take(self, view: FlowView) -> None:
         """Keep a survey."""
@@ -577,14 +537,11 @@ class SkipsWorker:
         """
         tracker = self._tracker
         return {
-            place: CopiedPartition(
-                copies=state.copies.copy(),
-                marked=tracker.marked,
-                shared=bool(state.heads),
-                noisy=state.noisy,
+            place: CopiedPartition.of(
+                pair, is_transactional=tracker.is_transactional
             )
             for place in places
-            if (state := tracker.states.get(place)) is not None
+            if (pair := tracker.pairs.get(place)) is not None
         }
 
     def missing(self) -> MissingCopies:
@@ -592,12 +549,12 @@ class SkipsWorker:
         with self._lock:
             return self._missing
 
-    def foreign(self) -> frozenset[TopicPartition]:
+    def shared(self) -> frozenset[TopicPartition]:
         """Return the source partitions at whose copies others write, too:
         other producers, or two tasks of the mirror.
         """
         with self._lock:
-            return self._foreign
+            return self._shared
 
     def first_copies(self) -> Mapping[TopicPartition, tuple[str, int]]:
         """Return where the mirror began in recreated topics, with their ids,
@@ -606,9 +563,9 @@ class SkipsWorker:
         with self._lock:
             return self._first_copies
 
-    def _load(self) -> SkipTracker:
+    def _load(self) -> CopyTracker:
         tracker = self._store.load()
-        tracker.marked = tracker.marked or bool(self._exactly_once)
+        tracker.is_transactional |= bool(self._exactly_once)
         tracker.filtered, tracker.window = self._filtered, self._window
         tracker.memory = self._memory
         return tracker
@@ -621,11 +578,10 @@ class SkipsWorker:
         if self._exactly_once is None and any(
             c.exactly_once for c in connectors
         ):
-            self._tracker.marked = True
+            self._tracker.is_transactional = True
         # None may be known for a while: then it does as before.
         if connectors and all(c.read_committed for c in connectors):
             self._left_out_at = self._clock()
-        self._tracker.may_resume_at_end = may_resume_at_end(connectors)
         for view in views:
             self._view = view
             judged = {
@@ -660,35 +616,51 @@ class SkipsWorker:
         ]
 
     def _read(self) -> bool:
-        wanted = [*self._tracker.requests(), *self._suspects.wanted()]
-        self.interval = _BUSY if wanted else _IDLE
-        now = self._clock()
-        batch = self._batches.next(wanted, now)
-        for request in self._batches.too_large:
-            self._tracker.answer(request, None, now)
-        if not batch:
-            return bool(self._batches.too_large)
+        tracker, now = self._tracker, self._clock()
+        ranges, ends = tracker.requests(), tracker.end_requests()
+        before = self._examiner.bytes_read
+        due = self._batches.due(ends, now)
+        spans = self._suspects.wanted()
+        self.interval = _BUSY if ranges or spans else _IDLE
+        batch = self._batches.next(
+            ranges, ends, now, may_read=self._budget.is_free(now)
+        )
+        for request in self._batches.given_up:
+            self._batches.succeed(request.place)
+            tracker.answer(request, None, now)
+        has_news = bool(self._batches.given_up)
+        has_read = bool(batch or spans)
         last = self._left_out_at
+        committed = last is not None and now - last < _AFTER
         try:
-            readings = self._examiner.answer(
+            for end in self._examiner.find_truncated(due):
+                tracker.confirm(end)
+                self._batches.succeed(end.place)
+            if spans:
+                self._suspects.count(
+                    self._examiner.count(spans, committed=committed)
+                )
+            contents = self._examiner.answer(
                 batch,
-                committed=last is not None and now - last < _AFTER,
-                transactional=self._tracker.marked,
+                committed=committed,
+                transactional=tracker.is_transactional,
             )
         except SourceError as e:
             self._batches.fail(batch, e, now)
             self._publish()
-            return bool(self._batches.too_large)
-        for request, reading in zip(batch, readings, strict=True):
-            if reading is None:
+            return has_news
+        finally:
+            read = self._examiner.bytes_read
+            self._budget.spend(
+                max(a - b for a, b in zip(read, before, strict=True)), now
+            )
+        for request, content in zip(batch, contents, strict=True):
+            if content is None:
                 self._batches.hold(request, now)
                 continue
-            self._batches.succeed(request)
-            if request.only_count:
-                self._suspects.count(request, len(reading.source))
-            else:
-                self._tracker.answer(request, reading, self._clock())
-        return True
+            self._batches.succeed(request.place)
+            tracker.answer(request, content, self._clock())
+        return has_news or has_read
 
     def _keep(self) -> None:
         found = list(self._tracker.events)
@@ -701,7 +673,7 @@ class SkipsWorker:
     def _since(self) -> datetime:
         return self._clock() - self._memory
 
-    def _sum_up(self, events: Iterable[SkipEvent]) -> list[SkipEvent]:
+    def _sum_up(self, events: Iterable[CopyEvent]) -> list[CopyEvent]:
         since = self._since()
         return sum_up((e for e in events if e.at >= since), _REPORTED)
 
@@ -715,7 +687,7 @@ class SkipsWorker:
             flow=self._flow,
             at=view.at,
             partitions=len(tracker.surveyed),
-            tallies=self._copy_tallies(sorted(topics)),
+            counters=self._copy_counters(sorted(topics)),
             events=tuple(
                 (event, tracker.missing(event))
                 for event in self._events
@@ -729,17 +701,18 @@ class SkipsWorker:
                 if topic in topics
             ),
             excesses=tuple(
-                (topic, tally.excess)
-                for topic, tally in sorted(tracker.tallies.items())
-                if tally.excess is not None and topic in view.names
+                (topic, counters.excess)
+                for topic, counters in sorted(tracker.counters.items())
+                if counters.excess is not None and topic in view.names
             ),
             unread=self._batches.unread(),
-            blind=tracker.blind,
+            bytes_read=self._examiner.bytes_read,
+            without_syncs=len(tracker.without_syncs),
             merged=len(view.names) - len(topics),
             problems=view.comparison_problems,
         )
         missing = MissingCopies(
-            accounted=tracker.unaccounted(),
+            accounted=tracker.pending(),
             skipped=tracker.missing_records(),
             dropped={
                 (each.topic, each.partition): (each.first, each.end)
@@ -749,32 +722,32 @@ class SkipsWorker:
         )
         with self._lock:
             self._seen = seen
-            self._foreign = tracker.noisy_partitions()
-            self._first_copies = dict(tracker.first_copies)
+            self._shared = tracker.shared_partitions()
+            self._first_copies = tracker.first_copies()
             self._missing = missing
 
-    def _copy_tallies(
+    def _copy_counters(
         self, topics: Iterable[str]
-    ) -> tuple[tuple[str, SkipCounters], ...]:
+    ) -> tuple[tuple[str, CopyCounters], ...]:
         """Return copies, as the tracker goes on counting, and those of before
         where nothing was counted; 0 where nothing ever was.
         """
-        before, counted = self._tallies, self._tracker.tallies
-        self._tallies = {}
+        before, counted = self._counters, self._tracker.counters
+        self._counters = {}
         for topic in topics:
-            tally, copy = counted.get(topic), before.get(topic, _NOTHING)
-            if tally is not None and not _is_alike(copy, tally):
-                copy = replace(tally)
-            self._tallies[topic] = copy if tally is not None else _NOTHING
-        return tuple(self._tallies.items())
+            counters, copy = counted.get(topic), before.get(topic, _NOTHING)
+            if counters is not None and not _is_alike(copy, counters):
+                copy = replace(counters)
+            self._counters[topic] = copy if counters is not None else _NOTHING
+        return tuple(self._counters.items())
 
 
-_NOTHING = SkipCounters()
+_NOTHING = CopyCounters()
 
 
-def _is_alike(copy: SkipCounters, tally: SkipCounters) -> bool:
+def _is_alike(copy: CopyCounters, counters: CopyCounters) -> bool:
     return (
-        copy == tally
-        and copy.passed == tally.passed
-        and copy.samples is tally.samples
+        copy == counters
+        and copy.passed == counters.passed
+        and copy.samples is counters.samples
     )

@@ -3,21 +3,22 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from mirrorwatch.domain.skips.model import SkipEvent, SkipKind, sum_up
-from tests.domain.skips.world import START
+from mirrorwatch.domain.copies.journal import CopyEvent, sum_up
+from mirrorwatch.domain.copies.pair import EventKind
+from tests.domain.copies.world import START
 
 MINUTE = timedelta(minutes=1)
 
 
 def event(
-    kind: SkipKind = SkipKind.REPEATED,
+    kind: EventKind = EventKind.REPEATED,
     *,
     partition: int = 0,
     minute: int = 0,
     first: int = 0,
     count: int = 1,
-) -> SkipEvent:
-    return SkipEvent(
+) -> CopyEvent:
+    return CopyEvent(
         kind=kind,
         topic="t",
         partition=partition,
@@ -34,7 +35,7 @@ def test_a_journal_with_room_stays_as_it_is() -> None:
 
 
 def test_repeats_push_no_loss_out() -> None:
-    loss = event(SkipKind.SKIPPED, count=5)
+    loss = event(EventKind.SKIPPED, count=5)
     repeats = [
         event(minute=1 + n, partition=p) for n in range(8) for p in range(40)
     ]
@@ -46,7 +47,7 @@ def test_repeats_push_no_loss_out() -> None:
 
 def test_losses_push_no_loss_out() -> None:
     losses = [
-        event(SkipKind.SKIPPED, partition=n % 3, first=10 * n, count=2)
+        event(EventKind.SKIPPED, partition=n % 3, first=10 * n, count=2)
         for n in range(1000)
     ]
     kept = sum_up(losses, 50)
@@ -57,7 +58,7 @@ def test_losses_push_no_loss_out() -> None:
 
 
 def test_what_is_added_keeps_its_time_as_long_as_there_is_room() -> None:
-    events = [event(SkipKind.HEAD, minute=n, first=9 * n) for n in range(60)]
+    events = [event(EventKind.HEAD, minute=n, first=9 * n) for n in range(60)]
     kept = sum_up(events, 20)
     times = [e.at - START for e in kept[:3]]
     assert times == [4 * MINUTE, 9 * MINUTE, 14 * MINUTE]
@@ -67,8 +68,8 @@ def test_what_is_added_keeps_its_time_as_long_as_there_is_room() -> None:
 
 
 def test_another_incarnation_and_another_kind_are_not_added() -> None:
-    other = replace(event(SkipKind.TAIL), source_id="another")
-    events = [event(SkipKind.TAIL), other, event(SkipKind.SKIPPED)]
+    other = replace(event(EventKind.TAIL), source_id="another")
+    events = [event(EventKind.TAIL), other, event(EventKind.SKIPPED)]
     assert (
-        sum_up([*events, *[event(SkipKind.SKIPPED)] * 3], 1)[:2] == events[:2]
+        sum_up([*events, *[event(EventKind.SKIPPED)] * 3], 1)[:2] == events[:2]
     )

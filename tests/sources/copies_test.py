@@ -1,4 +1,4 @@
-"""What keeps the books: what it does about stretches it cannot read."""
+"""The worker of the copies: ranges that it cannot read, and how it reads."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -14,29 +14,31 @@ from mirrorwatch.domain.cluster_view import (
     TopicConfigs,
     TopicPartition,
 )
+from mirrorwatch.domain.copies.coverage import OffsetPair
+from mirrorwatch.domain.copies.pair import LogPair
+from mirrorwatch.domain.copies.ranges import (
+    EndRequest,
+    RangeContent,
+    RangeRequest,
+)
+from mirrorwatch.domain.copies.tracker import CopyTracker
 from mirrorwatch.domain.mirror_records import Assignment, Connector
 from mirrorwatch.domain.offsets import OffsetRange
 from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch.domain.skips.check import SkipsLimits, judge_skips
-from mirrorwatch.domain.skips.model import RangeRequest, SkipsObservation
-from mirrorwatch.domain.skips.partition import PartitionState
-from mirrorwatch.domain.skips.settle import RangeContent
-from mirrorwatch.domain.skips.tracker import SkipTracker
+from mirrorwatch.domain.skips.model import SkipsObservation
 from mirrorwatch.domain.topics import Selection
-from mirrorwatch.exceptions import SourceUnavailableError
+from mirrorwatch.exceptions import SourceUnavailableError, StateError
 from mirrorwatch.kafka.admin import Cluster
 from mirrorwatch.kafka.reader import RangeReader, RecordFingerprint
+from mirrorwatch.sources.copies import CopiesWorker, RangeExaminer
+from mirrorwatch.sources.dropped_tails import SuspectedDrops
 from mirrorwatch.sources.mirror_state import MirrorState
 from mirrorwatch.sources.parity import FlowConfigs
-from mirrorwatch.sources.skips import (
-    RangeExaminer,
-    SkipsWorker,
-    SuspectedDrops,
-)
 from mirrorwatch.state import Database
-from mirrorwatch.state.skips import SkipsStore
+from mirrorwatch.state.copies import CopiesStore
 from mirrorwatch.threads import Latest
-from tests.domain.skips.world import START, World
+from tests.domain.copies.world import START, World
 from tests.support.findings import find
 
 TOPIC = "t"
@@ -48,9 +50,21 @@ class Answers(RangeExaminer):
     def __init__(self, world: World) -> None:
         self.world = world
         self.asked = 0
-        self.levels: list[bool | None] = []
+        self.levels: list[bool] = []
         self.is_held = False
         self.is_away = False
+        self.read_at_each = 0
+        """Bytes that an answer takes of each side."""
+
+    @property
+    def bytes_read(self) -> tuple[int, int]:
+        return (self.asked * self.read_at_each,) * 2
+
+    def find_truncated(
+        self, requests: Iterable[EndRequest]
+    ) -> list[EndRequest]:
+        ends = {True: self.world.target, False: self.world.source}
+        return [r for r in requests if len(ends[r.at_target]) < r.offset]
 
     def answer(
         self,
@@ -61,7 +75,7 @@ class Answers(RangeExaminer):
     ) -> list[RangeContent | None]:
         del transactional  # this world has no such records
         self.levels.append(committed)
-        self.asked += 1
+        self.asked += bool(requests)
         if self.is_away:
             raise SourceUnavailableError(
                 "ldf does not answer", source="kafka", cluster="ldf"
@@ -76,6 +90,7 @@ class Log(RangeReader):
 
     def __init__(self, offsets: Callable[[], Mapping[int, int]]) -> None:
         self._offsets = offsets
+        self.bytes_read = 0
 
     def read(
         self,
@@ -141,6 +156,8 @@ class Logs(Answers):
         )
 
     answer = RangeExaminer.answer
+    find_truncated = RangeExaminer.find_truncated
+    bytes_read = RangeExaminer.bytes_read
 
 
 class Watched:
@@ -148,20 +165,22 @@ class Watched:
 
     def __init__(self, answers: type[Answers] = Answers) -> None:
         self.world = World()
+        self.store = CopiesStore(Database(None), "f")
         self.answers = answers(self.world)
         self.positions = MirrorState()
         self.positions.keep_every_sync()
         self.now = START
         self.told = 0
-        self.watch = SkipsWorker(
+        self.watch = CopiesWorker(
             flow="f",
             positions=self.positions,
-            store=SkipsStore(Database(None), "f"),
+            store=self.store,
             examiner=self.answers,
             merged=lambda _: False,
             exactly_once=False,
             patience=timedelta(minutes=2),
             memory=timedelta(hours=1),
+            read_rate=1000,
             clock=self.clock,
         )
         self.do("write 20", "copy 20", "flush")
@@ -197,21 +216,25 @@ class Watched:
 
     @property
     def skipped(self) -> int:
-        return sum(tally.skipped for _, tally in self.seen.tallies)
+        return sum(each.skipped for _, each in self.seen.counters)
+
+    @property
+    def unverifiable(self) -> int:
+        return sum(each.unverifiable for _, each in self.seen.counters)
 
     @property
     def verdict(self) -> Verdict:
         return judge_skips("f", self.seen, SkipsLimits(), self.now)
 
 
-def test_dropped_records_are_in_the_books() -> None:
+def test_dropped_records_are_counted() -> None:
     watched = Watched()
     assert watched.skipped == 10
     assert watched.verdict.health is Health.CRITICAL
 
 
 @pytest.mark.parametrize("why", ["is_held", "is_away"])
-def test_nothing_is_booked_of_what_cannot_be_read(why: str) -> None:
+def test_no_loss_is_told_of_a_range_that_cannot_be_read_now(why: str) -> None:
     watched = Watched()
     setattr(watched.answers, why, True)
     asked = watched.answers.asked
@@ -232,7 +255,7 @@ def test_nothing_is_booked_of_what_cannot_be_read(why: str) -> None:
 
 
 @pytest.mark.parametrize("side", ["is_led", "is_led_here"])
-def test_nothing_is_booked_while_a_partition_has_no_start(
+def test_no_loss_is_told_while_a_partition_has_no_log_start(
     side: str,
 ) -> None:
     """What expired would be taken for records that were never there."""
@@ -258,8 +281,7 @@ def test_nothing_is_booked_while_a_partition_has_no_start(
     # Three had no room among the copies that expired.
     assert watched.skipped == (10 if side == "is_led" else 13)
     assert watched.seen.unread is None
-    (tally,) = [tally for _, tally in watched.seen.tallies]
-    assert tally.unverifiable
+    assert watched.unverifiable
 
 
 def test_what_a_mirror_left_out_before_it_was_told_not_to_is_no_loss() -> None:
@@ -283,46 +305,70 @@ def test_what_a_mirror_left_out_before_it_was_told_not_to_is_no_loss() -> None:
     assert set(watched.answers.levels[-1:]) == {False}
 
 
-@pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mirrorwatch.sources.skips._LARGEST", 100)
-
-
-@pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("ends", ["copy", "flush"])
-def test_of_very_many_records_some_prove_a_loss(ends: str) -> None:
+def test_a_range_that_is_too_large_is_unverifiable_by_its_net(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("mirrorwatch.sources.copies._LARGEST", 100)
     watched = Watched()
-    watched.do("write 300", "fail 280", "flush", ends, "flush")
-    watched.wait(30)
-    (tally,) = [tally for _, tally in watched.seen.tallies]
-    lost = tally.skipped - 10
-    assert 0 < lost <= 280 <= lost + tally.unverifiable
-    assert watched.verdict.health is Health.CRITICAL
-    find(watched.verdict, "skips.dropped", topic="t", sampled=lost)
-    watched.wait(900)
-    assert watched.verdict.health is Health.CRITICAL
+    asked = watched.answers.asked
+    watched.do("copy 10", "write 300", "drop 280", "copy 20", "flush")
+    assert watched.answers.asked == asked
+    assert (watched.skipped, watched.unverifiable) == (10, 280)
+    find(watched.verdict, "skips.unverifiable", topic="t", records=280)
+    assert watched.seen.unread is None
 
 
-@pytest.mark.usefixtures("small")
-def test_marks_in_a_range_too_long_to_read_are_no_loss() -> None:
+def test_ranges_beyond_the_read_rate_wait_a_minute_then_are_unverifiable() -> (
+    None
+):
     watched = Watched()
-    watched.do("copy 10", "mark 280", "write 9", "copy 9", "flush")
+    watched.answers.read_at_each = 100_000  # a hundred seconds' worth
+    for _ in range(2):
+        watched.do("write 9", "copy 3", "drop 3", "copy 3", "flush")
+    # The second one waits for its turn.
+    assert (watched.skipped, watched.unverifiable) == (13, 0)
+    assert watched.seen.unread is not None
+    watched.wait(50)
+    assert (watched.skipped, watched.unverifiable) == (13, 3)
+    watched.wait(100)
+    watched.do("write 9", "copy 3", "drop 3", "copy 3", "flush")
+    assert (watched.skipped, watched.unverifiable) == (16, 3)
+
+
+@pytest.mark.parametrize("lost", [0, 5])
+def test_an_end_that_fell_is_believed_once_brokers_confirm_it(
+    lost: int,
+) -> None:
+    watched = Watched()
+    watched.do("write 10", "copy 20", "flush")
+    world, end = watched.world, len(watched.world.target)
+    kept, world.target = world.target, world.target[: end - 5]
+    if not lost:
+        # The log is longer than a stale leader says.
+        watched.answers.world = replace(world, target=kept)
+    watched.look()
     assert watched.skipped == 10
-    (tally,) = [tally for _, tally in watched.seen.tallies]
-    assert 0 < tally.unverifiable <= 280
+    watched.wait(40)
+    assert watched.skipped == 10 + lost
 
 
-@pytest.mark.usefixtures("small")
-def test_what_a_sample_cannot_prove_is_unverifiable() -> None:
+def test_what_could_not_be_saved_is_read_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     watched = Watched()
-    watched.answers.world.told.clear()
-    watched.world.do("write 300", "copy 100", "drop 90", "copy 110")
-    watched.world.told = watched.world.told[-1:]
-    watched.told = 0
+
+    def refuse(*_: object) -> None:
+        raise StateError("The disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(watched.store, "save", refuse)
+        with pytest.raises(StateError):
+            watched.do("write 9", "copy 3", "drop 3", "copy 3", "flush")
+    assert watched.skipped == 10
+    watched.watch.step()
+    watched.told = 0  # the syncs topic is read again
     watched.do("flush")
-    assert watched.skipped == 10
-    (tally,) = [tally for _, tally in watched.seen.tallies]
-    assert tally.unverifiable == 90
+    assert watched.skipped == 13
 
 
 class Drops:
@@ -369,19 +415,16 @@ class Drops:
         return sum(found.count for found in self.drops.found())
 
 
-class Positions(SkipTracker):
+class Positions(CopyTracker):
     """A tracker with given positions, and one sync of each partition."""
 
     def __init__(self, at: dict[tuple[str, int], int]) -> None:
         super().__init__()
         self.at = at
         for (topic, partition), offset in at.items():
-            self.states[topic, partition] = PartitionState(
-                topic=topic,
-                partition=partition,
-                source_id="id",
-                upstream=offset,
-            )
+            pair = LogPair(source_id="id")
+            pair.begin(offset, offset)
+            self.pairs[topic, partition] = pair
 
     def positions(
         self, places: Iterable[tuple[str, int]]
@@ -417,7 +460,7 @@ def test_a_suspicion_stays_until_the_sync_that_proves_it_is_read(
     drops.move(position)
     drops.pass_time(3)
     assert drops.count == drops.END - 20
-    drops.tracker.states[drops.LEFT].upstream = drops.END
+    drops.tracker.pairs[drops.LEFT].cursor = OffsetPair(drops.END, drops.END)
     drops.pass_time(1)
     assert drops.count == 0
 

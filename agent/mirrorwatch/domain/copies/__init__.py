@@ -1,0 +1,1 @@
+"""Model of the copies of a flow: positions, losses, duplicates, starts."""
