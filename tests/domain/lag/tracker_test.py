@@ -1320,3 +1320,18 @@ def test_what_was_there_at_the_first_look_has_not_come_since() -> None:
         assert problem in tracker.take(a_view(seconds, end=100)).problems
     seen = tracker.take(a_view(2430, end=101))
     assert problem not in seen.problems
+
+
+@pytest.mark.parametrize("passed", [100, 150])
+def test_a_record_read_beyond_a_position_that_moved_back_tells_no_age(
+    passed: int,
+) -> None:
+    track = PartitionLag(
+        epoch=("id", None),
+        moved_at=NOON,
+        position=Position(50, PositionSource.COMMITTED),
+        end=100,
+        passed=(passed, 0.0),
+    )
+    track.ends.see(100, NOON.timestamp())
+    assert track.waiting_since() == (NOON.timestamp(), True)

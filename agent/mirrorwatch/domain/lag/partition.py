@@ -322,8 +322,8 @@ class PartitionLag:
         is next was read: without this nothing would be known of how old what
         it copies is, until all of it is copied that was there at first.
         """
-        if self.passed is None:
-            return None
+        if self.passed is None or self.passed[0] > self.next_offset:
+            return None  # the position moved back
         offset, written = self.passed
         end = next(e for e, _, _ in self.ends.entries if e > self.next_offset)
         share = (self.next_offset - offset) / (end - offset)
