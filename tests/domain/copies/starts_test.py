@@ -100,6 +100,12 @@ def test_up_to_where_copies_are_guessed(
         (World, "write 9, copy 9, look, write", OffsetPair(18, 18)),
         (World, "flush, write 9, copy 5, crash, copy 3", OffsetPair(9, 9)),
         (World, "write 9, copy 5, drop, copy 3", OffsetPair(9, 9)),
+        # What was dropped is read after the survey that saw both ends.
+        (
+            World,
+            "write 9, copy 3, drop, copy 5, look 2",
+            OffsetPair(17, 18),
+        ),
         (HarshWorld, "write, copy, look, truncate_target 6, look 3", None),
     ],
 )

@@ -192,7 +192,7 @@ class CopyTracker:
         if pair.awaits_first:
             self._to_read.add(key)
         self._note_expiry(key, pair, seen)
-        pair.note_ends(seen.source_end, seen.copies_end)
+        self._note_ends(key, pair, seen)
         return True
 
     def _identify(
@@ -355,6 +355,16 @@ class CopyTracker:
             self.changed.add(key)
         if pair.waiting:
             self._to_read.add(key)
+        if (seen := self.surveyed.get(key)) is not None:
+            self._note_ends(key, pair, seen)
+
+    def _note_ends(
+        self, key: TopicPartition, pair: LogPair, seen: PartitionView
+    ) -> None:
+        before = pair.even_ends
+        pair.note_ends(seen.source_end, seen.copies_end)
+        if pair.even_ends != before:
+            self.changed.add(key)
 
     def _believe_commits(self, view: FlowView) -> None:
         """Believe committed positions that have been the same for long.
