@@ -42,7 +42,7 @@ MUTATIONS = (
         "a night that goes on is not known to begin exactly",
         ("equal", "constant"),
         carry.begun,
-        "_is_cut_by_syncs(pair) or _goes_on(pair, known)",
+        "not pair.timestamps or _goes_on(pair, known)",
         "False",
     ),
     Mutation(
