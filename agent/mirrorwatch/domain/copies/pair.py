@@ -194,14 +194,21 @@ class LogPair:
         """Begin at a sync: after a truncation of the source, what lies between
         is unverifiable.
         """
-        between = range(self.judged, pair.source)
-        is_known = self.judged > 0 or self.awaits_first
-        self.awaits_first = False
-        self.begin(pair.source, pair.target)
-        if not (is_known and between):
+        if not (self.judged or self.awaits_first):
+            self.begin(pair.source, pair.target)
             return []
-        self.coverage.put(between.start, between.stop, State.UNKNOWN, 0)
-        return [RangeEvent(EventKind.UNVERIFIABLE, (between,), len(between))]
+        between = range(self.judged, pair.source)
+        self.awaits_first = False
+        self.cursor = pair
+        found = self._copy(range(pair.source, pair.source + 1), pair.target)
+        self.passed = max(self.passed, pair.source + 1)
+        self.judged = max(self.judged, self.passed)
+        if between:
+            self.coverage.put(between.start, between.stop, State.UNKNOWN, 0)
+            found.append(
+                RangeEvent(EventKind.UNVERIFIABLE, (between,), len(between))
+            )
+        return found
 
     def truncate_source(self, end: int) -> None:
         """Forget what is at and above an offset of the source.
