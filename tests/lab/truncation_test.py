@@ -76,7 +76,7 @@ def test_what_the_target_lost_is_told_and_nothing_else(lab: Lab) -> None:
                     Health.CRITICAL,
                     "skips.duplicated",
                     topic="both",
-                    records=repeated - 1,
+                    records=repeated,
                 )
             ),
             within=PATIENT,
