@@ -68,7 +68,7 @@ def test_without_apprise_the_extra_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "apprise", None)
-    with pytest.raises(ConfigError, match=r"mirrorwatch\[apprise\]"):
+    with pytest.raises(ConfigError, match=r"extra apprise"):
         AppriseReceiver("on-call", url="json://localhost/a")
 
 

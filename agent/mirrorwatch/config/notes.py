@@ -301,7 +301,7 @@ def _note_kafka(properties: KafkaProperties) -> Iterator[tuple[str, str]]:
     if bare:
         yield (
             "bootstrap.servers",
-            f"has no port for {', '.join(bare)}: {DEFAULT_PORT} is used",
+            f"has no port for {len(bare)} of its brokers: {DEFAULT_PORT} is used",
         )
     verification = "enable.ssl.certificate.verification"
     if properties.get(verification, "true").lower() in {"false", "0"}:
