@@ -261,7 +261,7 @@ def test_what_a_token_needs_is_still_asked_for(tmp_path: Path) -> None:
         (
             ("clusters", "b", "kafka", "bootstrap.servers"),
             "[::1]:1,d,[::1]",
-            "has no port for d, [::1]: 9092 is used",
+            "has no port for broker 2, 3 of the list: 9092 is used",
         ),
         (
             ("flows", 0, "topics", "exclude"),

@@ -297,11 +297,19 @@ def _note_web(web: WebConfig) -> Iterator[str]:
 def _note_kafka(properties: KafkaProperties) -> Iterator[tuple[str, str]]:
     protocol = properties.protocol
     servers = map(str.strip, properties.servers.split(","))
-    bare = [s for s in servers if s and ":" not in s.rpartition("]")[2]]
+    # By number: an address may be a secret.
+    bare = [
+        str(number)
+        for number, server in enumerate(filter(None, servers), 1)
+        if ":" not in server.rpartition("]")[2]
+    ]
     if bare:
         yield (
             "bootstrap.servers",
-            f"has no port for {len(bare)} of its brokers: {DEFAULT_PORT} is used",
+            (
+                f"has no port for broker {', '.join(bare)} of the list: "
+                f"{DEFAULT_PORT} is used"
+            ),
         )
     verification = "enable.ssl.certificate.verification"
     if properties.get(verification, "true").lower() in {"false", "0"}:
