@@ -405,7 +405,7 @@ class World:
     """Next source offset that the mirror reads."""
 
     read_committed: bool = False
-    """Whether the mirror leaves out aborted records."""
+    """Isolation level of the mirror is `read_committed`."""
 
     starts_at_end: bool | None = False
     aborted: set[int] = field(default_factory=set)

@@ -77,7 +77,7 @@ Outcome = Literal["written", "to write", "there", "refused"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Repaired:
-    """What became of one range of source offsets."""
+    """Outcome of the repair of one range of source offsets."""
 
     topic: str
     partition: int
@@ -87,7 +87,7 @@ class Repaired:
 
     to: str
     records: int = 0
-    """How many were written, or would be."""
+    """Records written; in a dry run those that would be."""
 
     reason: str = ""
 

@@ -112,7 +112,7 @@ class SourceLog:
 
     syncs: tuple[tuple[int, int], ...] = ()
     read_committed: bool = False
-    """Whether the mirror leaves out aborted records."""
+    """Isolation level of the mirror is `read_committed`."""
 
     later_end: int = 0
     """End read after the target's, or 0: no copy below the target's end is of

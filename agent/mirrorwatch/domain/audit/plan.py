@@ -79,8 +79,8 @@ class CopyProfile:
     """Headers that the mirror adds; they are not compared."""
 
     registry: bool = False
-    """Whether they are of a schema registry's own topic: then what a registry
-    writes there at each start is not compared."""
+    """Topic of a schema registry: its NOOP records, of each start, are not
+    compared."""
 
     def ignoring(self, headers: Iterable[str]) -> "CopyProfile":
         """Return the same without more headers."""
@@ -187,8 +187,8 @@ class PartitionPair:
     sets it when it begins."""
 
     passed_over: bool = False
-    """Whether its ranges could not be read: nothing was compared, and the next
-    night goes on after them."""
+    """Ranges could not be read: nothing was compared, and the next night goes
+    on after them."""
 
     copies: CopyProfile = AS_THEY_ARE
     """What is compared of each record. Where partitions are not kept, all
@@ -315,11 +315,10 @@ class AuditedEnd:
     """The mirror's position then, if it was known."""
 
     exact: bool = True
-    """Whether what came before was compared, and its rest left to the next
-    night."""
+    """All before was compared, and its rest left to the next night."""
 
     by_topic: bool = False
-    """Whether partitions were not kept: then the offsets are those up to
+    """Partitions were not kept: then the offsets are those up to
     which the logs were read, and all before `cut_at` was compared."""
 
     @property
