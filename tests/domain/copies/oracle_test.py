@@ -107,15 +107,21 @@ CLASSES: dict[
 }
 
 
+def draw_world(name: str, data: st.DataObject) -> World:
+    """Return a world of a class at the end of any history."""
+    make, actions, _ = CLASSES[name]
+    history = st.lists(st.sampled_from(actions), max_size=60)
+    world = make().do("look", *data.draw(history))
+    world.finish()
+    return world
+
+
 @pytest.mark.parametrize("name", CLASSES)
 @given(data=st.data())
 @examples(100)
 def test_class_of_histories(name: str, data: st.DataObject) -> None:
-    make, actions, holds = CLASSES[name]
-    history = st.lists(st.sampled_from(actions), max_size=60)
-    world = make().do("look", *data.draw(history))
-    world.finish()
-    holds(world)
+    _, _, holds = CLASSES[name]
+    holds(draw_world(name, data))
 
 
 @given(

@@ -14,7 +14,7 @@ from mirrorwatch.domain.failover.translation import (
     StartOffset,
     translate,
 )
-from tests.domain.copies.oracle_test import CLASSES
+from tests.domain.copies.oracle_test import CLASSES, draw_world
 from tests.domain.copies.world import (
     AlikeWorld,
     AlteredWorld,
@@ -123,10 +123,7 @@ def test_ends_that_are_alike_are_remembered(
 @given(data=st.data())
 @examples(100)
 def test_starts_cost_what_is_announced(name: str, data: st.DataObject) -> None:
-    make, actions, _ = CLASSES[name]
-    history = st.lists(st.sampled_from(actions), max_size=60)
-    world = make().do("look", *data.draw(history))
-    world.finish()
+    world = draw_world(name, data)
     for committed, start in starts(world):
         if start is None or start.missed is None:
             assert name not in {*EXACT, "exactly once"}
