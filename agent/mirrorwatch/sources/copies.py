@@ -46,11 +46,11 @@ sync for every hundred records: a range is that long only after the agent was
 away for long, or if a whole topic was skipped."""
 
 _AGAIN = timedelta(seconds=15)
-"""How long a range that could not be read is left alone."""
+"""Back-off after a range could not be read."""
 
 _PATIENCE = timedelta(minutes=1)
-"""How long a range waits for its turn while more is to be read than may be.
-Then it is unverifiable."""
+"""Longest wait of a range while more is to be read than may be. Then it is
+unverifiable."""
 
 
 class ReadBudget:
@@ -398,7 +398,7 @@ def _side(request: EndRequest) -> TopicPartition:
 
 
 _AFTER = timedelta(minutes=5)
-"""How long aborted records stay out of what is read after the mirror began to
+"""Time for which aborted records are still not read after the mirror began to
 copy them: what it left out before must not seem to be dropped. Every position
 is written several times within it."""
 
@@ -409,8 +409,7 @@ ones are added by partition."""
 
 
 _BUSY, _IDLE = timedelta(milliseconds=250), timedelta(seconds=1)
-"""How long to rest between two steps, while ranges wait to be read and while
-none does."""
+"""Pause between two steps, while ranges wait to be read and while none do."""
 
 VIEWS_KEPT = 20
 """Surveys that wait while both sides are read. Older ones are joined to the
@@ -497,6 +496,9 @@ class CopiesWorker:
         self._views: deque[FlowView] = deque()
         self._view: FlowView | None = None
         self._lock = Lock()
+        self._tracking = Lock()
+        """Held while the tracker changes, and while others read it."""
+
         self._seen: SkipsObservation | None = None
         self._missing = MissingCopies()
         self._counters: dict[str, CopyCounters] = {}
@@ -535,14 +537,15 @@ class CopiesWorker:
         """Return where the copies of source partitions are, as far as that
         is known.
         """
-        tracker = self._tracker
-        return {
-            place: CopiedPartition.of(
-                pair, is_transactional=tracker.is_transactional
-            )
-            for place in places
-            if (pair := tracker.pairs.get(place)) is not None
-        }
+        with self._tracking:
+            tracker = self._tracker
+            return {
+                place: CopiedPartition.of(
+                    pair, is_transactional=tracker.is_transactional
+                )
+                for place in places
+                if (pair := tracker.pairs.get(place)) is not None
+            }
 
     def missing(self) -> MissingCopies:
         """Return what is not at the target, as far as it was compared."""
@@ -591,9 +594,10 @@ class CopiesWorker:
             }
             # As it is, nearly always: then it has its partitions already.
             alike = len(judged) == len(view.names)
-            self._tracker.follow(
-                view if alike else replace(view, names=judged)
-            )
+            with self._tracking:
+                self._tracker.follow(
+                    view if alike else replace(view, names=judged)
+                )
             self._suspects.look(view, self._tracker, self._assignments())
         return bool(views)
 
@@ -626,8 +630,7 @@ class CopiesWorker:
             ranges, ends, now, may_read=self._budget.is_free(now)
         )
         for request in self._batches.given_up:
-            self._batches.succeed(request.place)
-            tracker.answer(request, None, now)
+            self._answer(request, None)
         has_news = bool(self._batches.given_up)
         has_read = bool(batch or spans)
         last = self._left_out_at
@@ -658,9 +661,15 @@ class CopiesWorker:
             if content is None:
                 self._batches.hold(request, now)
                 continue
-            self._batches.succeed(request.place)
-            tracker.answer(request, content, self._clock())
+            self._answer(request, content)
         return has_news or has_read
+
+    def _answer(
+        self, request: RangeRequest, content: RangeContent | None
+    ) -> None:
+        self._batches.succeed(request.place)
+        with self._tracking:
+            self._tracker.answer(request, content, self._clock())
 
     def _keep(self) -> None:
         found = list(self._tracker.events)

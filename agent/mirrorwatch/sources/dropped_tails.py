@@ -18,7 +18,7 @@ offsets are reported: nobody counts on the last digit of so many."""
 
 
 _SYNC_FOLLOWS = timedelta(seconds=10)
-"""How long the sync that proves a suspicion, or takes it back, may be behind
+"""Longest delay of the sync that proves a suspicion, or takes it back, after
 the end of the target: another producer writes it, and another consumer of the
 agent reads it."""
 

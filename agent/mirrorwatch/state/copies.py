@@ -45,7 +45,7 @@ class _SuspectedDocument:
 
 
 SUSPECTED_EVERY = timedelta(seconds=30)
-"""How often suspicions are written down that only grew."""
+"""Interval at which suspicions are saved that only grew."""
 
 
 class CopiesStore:

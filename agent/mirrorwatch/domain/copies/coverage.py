@@ -69,7 +69,7 @@ class Span:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the target offset of each copy is known."""
+        """Target offset of each copy is known."""
         return self.state is State.COPIED and self.reach < 0
 
     def clip(self, first: int, end: int) -> "Span":

@@ -40,8 +40,7 @@ class CopyEvent:
     count: int
     at: datetime
     filtered: bool = False
-    """Whether a transform drops records there on purpose, by the configuration
-    of that time: counted, and no alarm."""
+    """Topic of `topics.filtered` at that time: counted, and no alarm."""
 
     @classmethod
     def of(

@@ -1,4 +1,4 @@
-"""One partition and its copy, as long as both topics keep their ids.
+"""State of a partition and its copy, as long as both topics keep their ids.
 
 Evidence goes in: offset syncs, commits, log ends, and what was read of both
 logs. Where both sides advanced alike, all between was copied once. Anything
@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
 
+from ..cluster_view import PartitionView, TopicPartition
 from .coverage import Coverage, OffsetPair, Span, State
 from .ranges import (
     MatchedRange,
@@ -131,20 +131,19 @@ class LogPair:
     altered, or alike, or deleted on one side before both were read."""
 
     is_shared: bool = False
-    """Whether the target holds what is no copy: transaction markers, or
-    records of other producers."""
+    """Transaction markers, or records of other producers, at the target."""
 
     is_mixed: bool = False
-    """Whether the mirror rewound, or two tasks wrote, just before the cursor:
-    both sides may advance alike though a record was left out."""
+    """Rewind of the mirror, or two tasks, just before the cursor: both sides
+    may advance alike though a record was left out."""
 
     is_wide: bool = False
-    """Whether more around the next range is read: records of the target had
-    no like one in it."""
+    """Next range read with more around it: records of the target had no like
+    one in it."""
 
     awaits_first: bool = False
-    """Whether the first copy of a recreated topic is still to be found. What
-    the mirror left out before it is told by the check `position`."""
+    """First copy of a recreated topic not found yet. What the mirror left out
+    before it is told by the check `position`."""
 
     first_copy: int | None = None
     """Source offset of that copy."""
@@ -171,23 +170,15 @@ class LogPair:
             self.coverage.put(source, source + 1, State.COPIED, target)
 
     def take(self, pair: OffsetPair, written_at: datetime) -> list[RangeEvent]:
-        """Take a sync.
-
-        A late one is passed over: its range was read without it. But one that
-        shows a new record at an old target offset tells of a truncated target.
-        """
+        """Take a sync; a late one is passed over: its range was read."""
         if self.since is not None and written_at <= self.since:
             return []
         if self.cursor is None:
             return self._begin_at(pair)
-        if pair.target > self.cursor.target:
-            if pair not in self.waiting:
-                self.waiting = sorted([*self.waiting, pair])
-                if len(self.waiting) > WAITING_KEPT:
-                    del self.waiting[1:-1:2]
-        elif pair.source >= self.passed and not self.is_mixed:
-            self.truncate_target(pair.target)
-            return self.take(pair, written_at)
+        if pair.target > self.cursor.target and pair not in self.waiting:
+            self.waiting = sorted([*self.waiting, pair])
+            if len(self.waiting) > WAITING_KEPT:
+                del self.waiting[1:-1:2]
         return []
 
     def _begin_at(self, pair: OffsetPair) -> list[RangeEvent]:
@@ -218,7 +209,9 @@ class LogPair:
         """
         self.coverage.truncate_source(end)
         self.even_ends = None
-        self.judged = self.passed = min(self.passed, end)
+        self.passed = min(self.passed, end)
+        self.judged = min(self.judged, self.passed)
+        self.truncated_until = min(self.truncated_until, self.passed)
         if self.cursor is not None and self.cursor.source >= end:
             self.cursor, self.waiting = None, []
 
@@ -281,31 +274,26 @@ class LogPair:
             self.even_ends = OffsetPair(target_end, source_end)
 
     def request(
-        self,
-        source: range,
-        target_end: int,
-        committed: int = 0,
-        **where: Any,
+        self, place: TopicPartition, seen: PartitionView, committed: int = 0
     ) -> RangeRequest | None:
         """Return the range to read before more is known, `None` if there is
         none.
 
         Parameters
         ----------
-        source
-            Log of the source: start and end.
-        target_end
-            Log end of the target, read after the committed position.
+        place
+            The partition.
+        seen
+            Both its logs.
         committed
             Committed position that is believed.
-        where
-            Fields of the request that name the partition.
         """
         start, pairs = self.cursor, self._next_pairs()
         if start is None:
             return None
         passed = max(self.passed, *(p.source + 1 for p in pairs), 0)
-        end = pairs[-1].target + 1 if pairs else target_end
+        end = pairs[-1].target + 1 if pairs else seen.copies_end
+        source = range(seen.log_start, seen.source_end)
         if not pairs:
             passed = max(passed, committed)
             room = 0 if self.is_shared else end - start.target - 1
@@ -327,6 +315,9 @@ class LogPair:
             *(range(tip - spare, tip + spare + 1) for tip in tips),
         ]
         return RangeRequest(
+            place=place,
+            remote=seen.remote,
+            target_id=seen.target_id,
             start=start,
             pairs=pairs,
             source=_unite(_clip(spans, source.start, source.stop)),
@@ -334,7 +325,6 @@ class LogPair:
             passed=passed,
             by_end=not (pairs or self.awaits_first),
             is_wide=self.is_wide,
-            **where,
         )
 
     def _next_pairs(self) -> tuple[OffsetPair, ...]:
@@ -505,20 +495,21 @@ class LogPair:
         present = leave_out_alike(present, judged, request, content)
         hidden = matched.hidden
         lost = [o for o in present if o < self.truncated_until]
+        rest = present[len(lost) :]
         # Which of those were copied again cannot be told.
         yield from self._count(lost, EventKind.TRUNCATED, hidden, lowest)
-        present = present[len(lost) :]
-        left = max(0, hidden - len(lost))
+        hidden = max(0, hidden - len(lost))
         if matched.is_altered:
             # No proof: only the net is known.
             net = EventKind.UNVERIFIABLE
-            yield from self._count(present, net, left, lowest)
-        elif left:
-            yield from self._count(present, EventKind.SKIPPED, left, lowest)
+            yield from self._count(rest, net, hidden, lowest)
+        elif hidden:
+            yield from self._count(rest, EventKind.SKIPPED, hidden, lowest)
         else:
             head = min(matched.copies.values(), default=0) if is_head else 0
             tail = self.passed if request.pairs else matched.passed
-            yield from self._name(present, head, tail)
+            yield from self._name(rest, head, tail)
+        hidden = max(0, hidden - len(rest))
         for span in expired:
             self._put(span, State.UNKNOWN, lowest)
         count = max(0, sum(map(len, expired)) - hidden)

@@ -10,6 +10,7 @@ from .coverage import OffsetPair
 
 __all__ = [
     "EndRequest",
+    "LogSide",
     "MatchedRange",
     "RangeContent",
     "RangeRequest",
@@ -17,6 +18,10 @@ __all__ = [
     "match",
     "to_ranges",
 ]
+
+
+LogSide = tuple[TopicPartition, bool]
+"""Partition at the source, and whether its copy at the target is meant."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,6 +42,11 @@ class EndRequest:
 
     offset: int
     """Former end: brokers refuse to read from it if the log was truncated."""
+
+    @property
+    def side(self) -> LogSide:
+        """Log that seems to be truncated."""
+        return self.place, self.at_target
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,11 +76,11 @@ class RangeRequest:
     """First source offset that the mirror may not have passed."""
 
     by_end: bool = False
-    """Whether a loss is proved by the target's end, which must be the same
+    """Loss proved by the log end of the target, which must be the same
     afterwards."""
 
     is_wide: bool = False
-    """Whether more of the source is read than the target has room for."""
+    """More of the source read than the target has room for."""
 
     @property
     def size(self) -> int:
@@ -132,11 +142,11 @@ class MatchedRange:
     """Known pairs whose records differ: syncs of a log that was truncated."""
 
     is_altered: bool = False
-    """Whether no copy has the digest of any record."""
+    """No copy has the digest of any record."""
 
     is_guessed: bool = False
-    """Whether a copy may be of another record: of one that looks alike, or
-    that has expired."""
+    """Some copy may be of another record: of one that looks alike, or that has
+    expired."""
 
     @property
     def hidden(self) -> int:

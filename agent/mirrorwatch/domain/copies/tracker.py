@@ -16,7 +16,7 @@ from ..topics import FilteredTopics
 from .coverage import OffsetPair, State
 from .journal import CopyCounters, CopyEvent, ForeignRecords
 from .pair import LOSSES, EventKind, LogPair, RangeEvent
-from .ranges import EndRequest, RangeContent, RangeRequest, match
+from .ranges import EndRequest, LogSide, RangeContent, RangeRequest, match
 
 __all__ = ["CopyTracker"]
 
@@ -47,11 +47,11 @@ class CopyTracker:
     """Counters by topic."""
 
     has_begun: bool = False
-    """Whether the flow was surveyed before: what appears now is new."""
+    """Flow surveyed before: a partition that appears now is new."""
 
     is_transactional: bool = False
-    """Whether the mirror writes in transactions, whose markers take offsets at
-    the target."""
+    """Mirror writes in transactions, whose markers take offsets at the
+    target."""
 
     filtered: FilteredTopics = field(default_factory=FilteredTopics)
     window: timedelta = timedelta(hours=1)
@@ -83,16 +83,16 @@ class CopyTracker:
     _leaderless: set[TopicPartition] = field(default_factory=set)
     """Partitions that appeared without a leader."""
 
-    _fallen: dict[TopicPartition, tuple[datetime, int, datetime]] = field(
+    _fallen: dict[LogSide, tuple[datetime, int, datetime]] = field(
         default_factory=dict
     )
     """First sight of a log that ends below what it held, its lowest end since,
     and when the newest sync of then was written."""
 
-    _confirmed: set[TopicPartition] = field(default_factory=set)
-    """Partitions where the brokers confirm that."""
+    _confirmed: set[LogSide] = field(default_factory=set)
+    """Logs of which the brokers confirm that."""
 
-    _doubted: dict[TopicPartition, EndRequest] = field(default_factory=dict)
+    _doubted: dict[LogSide, EndRequest] = field(default_factory=dict)
     _unsynced: dict[TopicPartition, datetime] = field(default_factory=dict)
     _committed: dict[
         TopicPartition, tuple[int, OffsetPair | None, datetime]
@@ -169,23 +169,24 @@ class CopyTracker:
     ) -> bool:
         """Compare ids and ends; return whether these are believed."""
         pair = self._identify(view, key, seen)
-        reached = max(pair.target_end, _held(pair))
-        is_source = pair.passed > seen.source_end
-        is_target = seen.target_id is not None and reached > seen.copies_end
-        if is_source or is_target:
-            return self._is_truncated(
-                view.at,
-                EndRequest(
-                    place=key,
-                    remote=seen.remote,
-                    at_target=not is_source,
-                    offset=pair.passed if is_source else reached,
-                ),
-                seen,
-                before,
-            ) and not (is_source and is_target)
-        self._fallen.pop(key, None)
-        self._confirmed.discard(key)
+        is_believed = True
+        for at_target, reached, end in (
+            (True, max(pair.target_end, _held(pair)), seen.copies_end),
+            (False, pair.passed, seen.source_end),
+        ):
+            if reached <= end or (at_target and seen.target_id is None):
+                self._fallen.pop((key, at_target), None)
+                self._confirmed.discard((key, at_target))
+                continue
+            fallen = EndRequest(
+                place=key,
+                remote=seen.remote,
+                at_target=at_target,
+                offset=reached,
+            )
+            is_believed &= self._is_truncated(view.at, fallen, seen, before)
+        if not is_believed:
+            return False
         if pair.target_end != seen.copies_end:
             pair.target_end = seen.copies_end
             self.changed.add(key)
@@ -204,7 +205,6 @@ class CopyTracker:
             if pair is not None and pair.target_id != seen.target_id:
                 self._recreated.add(key[0])
             pair = self.pairs[key] = self._begin(view, key, seen, pair)
-            self._fallen.pop(key, None)
         if pair.target_id is None and seen.target_id is not None:
             pair.target_id = seen.target_id
             self.changed.add(key)
@@ -220,7 +220,7 @@ class CopyTracker:
         """Return whether a log that ends below what it held was truncated: it
         ends so for long, and its brokers confirm it.
         """
-        key, pair = fallen.place, self.pairs[fallen.place]
+        pair, key = self.pairs[fallen.place], fallen.side
         end = seen.copies_end if fallen.at_target else seen.source_end
         # Of syncs read since the survey before, some are of the log as it is.
         newest = seen.sync if before is None else before.sync
@@ -235,14 +235,14 @@ class CopyTracker:
             return False
         self._confirmed.discard(key)
         self._fallen.pop(key, None)
-        self.changed.add(key)
+        self.changed.add(fallen.place)
         if fallen.at_target:
             if not pair.is_shared and pair.cursor is not None:
                 copied = pair.cursor.source + fallen.offset
                 copied = min(copied - pair.cursor.target, seen.source_end)
                 pair.passed = max(pair.passed, copied)
             pair.truncate_target(lowest)
-            self._to_read.add(key)
+            self._to_read.add(fallen.place)
             pair.target_end = seen.copies_end
         else:
             pair.truncate_source(lowest)
@@ -398,14 +398,7 @@ class CopyTracker:
             pair, seen = self.pairs.get(key), self.surveyed.get(key)
             if pair is None or seen is None:
                 continue
-            request = pair.request(
-                range(seen.log_start, seen.source_end),
-                seen.copies_end,
-                self._believed.get(key, 0),
-                place=key,
-                remote=seen.remote,
-                target_id=seen.target_id,
-            )
+            request = pair.request(key, seen, self._believed.get(key, 0))
             if request is None:
                 self._to_read.discard(key)
             elif request.passed <= seen.source_end:
@@ -418,8 +411,8 @@ class CopyTracker:
 
     def confirm(self, request: EndRequest) -> None:
         """Take that a log was truncated, by its brokers."""
-        self._doubted.pop(request.place, None)
-        self._confirmed.add(request.place)
+        self._doubted.pop(request.side, None)
+        self._confirmed.add(request.side)
 
     def answer(
         self,

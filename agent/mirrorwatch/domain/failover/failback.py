@@ -36,7 +36,7 @@ class UncopiedRange:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReplicatedLog:
-    """What is known of one source partition, and of its copy.
+    """State of a source partition and its copy.
 
     Notes
     -----
@@ -49,10 +49,10 @@ class ReplicatedLog:
     start: int = 0
     end: int
     is_growing: bool = False
-    """Whether the source may hold more: it was not asked for its end now."""
+    """Source may hold more: it was not asked for its end now."""
 
     coverage: Coverage | None = None
-    """Where copies are; `None` if the mirror writes no syncs for it."""
+    """Positions of copies; `None` if the mirror writes no syncs for it."""
 
     cursor: OffsetPair | None = None
     """The last copy that the coverage holds; `None` if there is none yet."""
@@ -61,7 +61,7 @@ class ReplicatedLog:
     """The mirror's position: every offset below was copied or skipped."""
 
     is_filtered: bool = False
-    """Whether records are left out on purpose."""
+    """Records are left out on purpose."""
 
     target_end: int | None = None
     """End of the target, 0 without a partition; `None` if not known."""

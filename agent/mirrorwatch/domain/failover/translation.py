@@ -1,4 +1,4 @@
-"""Where consumer groups start at the target after a failover."""
+"""Start offsets of consumer groups at the target after a failover."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -26,10 +26,10 @@ __all__ = [
 
 
 class Method(StrEnum):
-    """What a start at the target is taken from."""
+    """Source of a start offset at the target."""
 
     SYNC = "sync"
-    """Offset syncs: where the copies of source offsets are."""
+    """Offset syncs: positions of the copies of source offsets."""
 
     CHECKPOINT = "checkpoint"
 
@@ -39,7 +39,7 @@ class Method(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GroupOffset:
-    """How far a consumer group is in one partition."""
+    """Committed offset and checkpoint of a consumer group in one partition."""
 
     topic: str
     partition: int
@@ -55,7 +55,7 @@ class GroupOffset:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GroupState:
-    """How far a consumer group is, in all partitions that a flow carries."""
+    """Offsets of a consumer group in all partitions that a flow carries."""
 
     group: str
     read_at: datetime | None = None
@@ -66,22 +66,21 @@ class GroupState:
 
 @dataclass(frozen=True, kw_only=True)
 class CopiedPartition:
-    """What is known of one partition and its copy; `None` is not known."""
+    """State of a partition and its copy; `None` is not known."""
 
     coverage: Coverage | None = None
-    """Where copies are; `None` if the mirror writes no syncs for it."""
+    """Positions of copies; `None` if the mirror writes no syncs for it."""
 
     cursor: OffsetPair | None = None
     """The last copy that the coverage holds. What follows it at the target
     are copies of records above the coverage, or ones that it holds, again."""
 
     is_shared: bool = False
-    """Whether the target holds what is no copy: transaction markers, or
-    records of other producers."""
+    """Transaction markers, or records of other producers, at the target."""
 
     is_mixed: bool = False
-    """Whether what follows the cursor may be copies of earlier records: two
-    tasks write, or the mirror rewound."""
+    """Copies after the cursor may be of earlier records: two tasks write, or
+    the mirror rewound."""
 
     guessed_until: int = 0
     """First source offset whose copy is where the coverage says: others were
@@ -103,7 +102,7 @@ class CopiedPartition:
     """Ends of both logs as last read together, the target's first."""
 
     even_ends: OffsetPair | None = None
-    """Those of when both had last advanced alike since the cursor."""
+    """Ends of both logs when they had last advanced alike since the cursor."""
 
     absent: bool = False
     at_time: int | None = None
@@ -176,13 +175,13 @@ class KnownCopies:
     """The next record to copy, as far as is known."""
 
     is_mixed: bool
-    """Whether what follows may be anything, as where the target has grown by
-    more than the source had to copy."""
+    """Copies of any record may follow, as where the target has grown by more
+    than the source had to copy."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StartOffset:
-    """Where a group could start in one partition, by one method."""
+    """Start offset of a group in one partition, by one method."""
 
     by: Method
     offset: int
@@ -196,18 +195,18 @@ class StartOffset:
     it is not exact, `None` if it is not known."""
 
     exact: bool
-    """Whether these are the numbers, and not the most that they can be."""
+    """Exact numbers; otherwise they are the most that they can be."""
 
     why: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Start:
-    """Where a group starts in one partition."""
+    """Start of a group in one partition."""
 
     place: GroupOffset
     chosen: StartOffset | None
-    """What is to be trusted; `None` if the group cannot be translated."""
+    """Start to be trusted; `None` if the group cannot be translated."""
 
     others: tuple[StartOffset, ...]
     problem: str | None = None

@@ -134,7 +134,7 @@ class DroppedTailDetector:
 
     at: datetime | None = None
     known: dict[TopicPartition, SuspectedDrop] = field(default_factory=dict)
-    """What was suspected before a restart, until the position is seen."""
+    """Suspicions from before a restart, until the position is seen."""
 
     def look(
         self,

@@ -18,7 +18,7 @@ __all__ = ["MissingCopies", "PendingReads", "SkipsObservation"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MissingCopies:
-    """What is not at the target, or not known to be, by source partition."""
+    """Records without a proved copy, by source partition."""
 
     accounted: Mapping[TopicPartition, int] = field(default_factory=dict)
     """Next source offset that is not accounted for, where both sides are
@@ -59,8 +59,8 @@ class SkipsObservation:
     partitions: int
     counters: tuple[tuple[str, CopyCounters], ...] = ()
     events: tuple[tuple[CopyEvent, int], ...] = ()
-    """What happened lately, the newest last, and how many of the records are
-    still missing."""
+    """Recent events, the newest last, each with the number of its records that
+    are still missing."""
 
     suspicions: tuple[SuspectedDrop, ...] = ()
     left_behind: frozenset[TopicPartition] = frozenset()
@@ -70,7 +70,7 @@ class SkipsObservation:
     foreign: tuple[tuple[str, ForeignRecords], ...] = ()
     excesses: tuple[tuple[str, FilterExcess], ...] = ()
     unread: PendingReads | None = None
-    """What is not yet known."""
+    """Ranges that are still to be read."""
 
     without_syncs: int = 0
     """Partitions whose drops only syncs would show, and none is written."""
