@@ -7,7 +7,7 @@ the tracker that followed it.
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.domain.copies.world import (
@@ -178,6 +178,7 @@ EVERYTHING += ["truncate", "truncate 3"]
 
 
 @given(st.lists(st.sampled_from([*COPYING, *EVERYTHING]), max_size=60))
+@example(["write", "write", "commit_target", "copy_other 2", "expire 2"])
 @examples(150)
 def test_to_pass_over_what_looks_as_before_changes_nothing(
     actions: list[str],

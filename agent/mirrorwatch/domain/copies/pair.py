@@ -130,6 +130,10 @@ class LogPair:
     """First source offset whose copy is where the coverage says: others were
     altered, or alike, or deleted on one side before both were read."""
 
+    awaits_sync: bool = False
+    """Source truncated below the mirror's position: only its next sync shows
+    where it resumed, and what it will not copy again."""
+
     is_shared: bool = False
     """Transaction markers, or records of other producers, at the target."""
 
@@ -189,7 +193,7 @@ class LogPair:
             self.begin(pair.source, pair.target)
             return []
         between = range(self.judged, pair.source)
-        self.awaits_first = False
+        self.awaits_first = self.awaits_sync = False
         self.cursor = pair
         found = self._copy(range(pair.source, pair.source + 1), pair.target)
         self.passed = max(self.passed, pair.source + 1)
@@ -209,9 +213,10 @@ class LogPair:
         """
         self.coverage.truncate_source(end)
         self.even_ends = None
-        self.passed = min(self.passed, end)
-        self.judged = min(self.judged, self.passed)
-        self.truncated_until = min(self.truncated_until, self.passed)
+        self.judged = min(self.judged, end)
+        self.truncated_until = min(self.truncated_until, end)
+        if self.passed > end:
+            self.passed, self.awaits_sync = self.judged, True
         if self.cursor is not None and self.cursor.source >= end:
             self.cursor, self.waiting = None, []
 
@@ -295,6 +300,8 @@ class LogPair:
         end = pairs[-1].target + 1 if pairs else seen.copies_end
         source = range(seen.log_start, seen.source_end)
         if not pairs:
+            if self.awaits_sync:
+                return None
             passed = max(passed, committed)
             room = 0 if self.is_shared else end - start.target - 1
             is_due = self.judged < self.truncated_until or (
@@ -458,7 +465,7 @@ class LogPair:
         ]
 
     def _move(self, to: OffsetPair) -> None:
-        self.cursor = to
+        self.cursor, self.awaits_sync = to, False
         self.passed = max(self.passed, to.source + 1)
         self.waiting = [p for p in self.waiting if p.target > to.target]
 

@@ -192,8 +192,7 @@ class CopyTracker:
             self.changed.add(key)
         if pair.awaits_first:
             self._to_read.add(key)
-        self._note_expiry(key, pair, seen)
-        self._note_ends(key, pair, seen)
+        self._note_logs(key, pair, seen)
         return True
 
     def _identify(
@@ -249,10 +248,16 @@ class CopyTracker:
         pair.since = since
         return True
 
-    def _note_expiry(
+    def _note_logs(
         self, key: TopicPartition, pair: LogPair, seen: PartitionView
     ) -> None:
-        """Note the log start while the mirror's position is below it."""
+        """Note the log start while the mirror's position is below it, and both
+        log ends if they are alike.
+        """
+        even_ends = pair.even_ends
+        pair.note_ends(seen.source_end, seen.copies_end)
+        if pair.even_ends != even_ends:
+            self.changed.add(key)
         start = seen.log_start
         if (
             start > max(pair.expired, pair.passed)
@@ -356,15 +361,7 @@ class CopyTracker:
         if pair.waiting:
             self._to_read.add(key)
         if (seen := self.surveyed.get(key)) is not None:
-            self._note_ends(key, pair, seen)
-
-    def _note_ends(
-        self, key: TopicPartition, pair: LogPair, seen: PartitionView
-    ) -> None:
-        before = pair.even_ends
-        pair.note_ends(seen.source_end, seen.copies_end)
-        if pair.even_ends != before:
-            self.changed.add(key)
+            self._note_logs(key, pair, seen)
 
     def _believe_commits(self, view: FlowView) -> None:
         """Believe committed positions that have been the same for long.
