@@ -104,6 +104,7 @@ class History:
         self._note_tasks()
 
     def _note_tasks(self) -> None:
+        self.coverage.join_old(self.passed)
         self.is_mixed = min(self.tasks) < self.passed
 
     @property

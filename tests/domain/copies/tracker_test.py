@@ -188,6 +188,12 @@ HISTORIES = {
         "",
         29,
     ),
+    "dropped amid many transactions that are read at once": (
+        BEFORE + "write 2, mark, " * 200 + "copy 20, drop 3, copy 377, flush",
+        ["skipped 3: 50-51 53-53"],
+        "50-51 53-53",
+        619,
+    ),
     "copied before it was watched": (
         "write 9, copy 2, drop 4, copy 3, flush",
         SILENT,

@@ -181,8 +181,6 @@ class Coverage:
             else:
                 found.append(span)
         spans[low:high] = found
-        if len(spans) > SPANS_KEPT:
-            self._thin_out()
         return before
 
     def within(self, first: int, end: int) -> Iterator[Span]:
@@ -332,27 +330,43 @@ class Coverage:
                 most += below
         return least, most
 
-    def _thin_out(self) -> None:
-        """Join old spans, so that the map stays exact at its end."""
+    def join_old(self, judged: int) -> None:
+        """Join old spans if there are too many; the newest stay exact.
+
+        Parameters
+        ----------
+        judged
+            Source offset up to which all is judged: gaps above it are needed.
+        """
+        if len(self.spans) <= SPANS_KEPT:
+            return
         absent = self.of(State.ABSENT)
-        if len(absent) > ABSENT_KEPT:
-            oldest = absent.pop(0)
+        for oldest in absent[:-ABSENT_KEPT]:
             at = self.spans.index(oldest)
             self.spans[at] = replace(oldest, state=State.EMPTY)
             self.absent_from = oldest.end
-        if len(self.spans) <= SPANS_KEPT + 2 * len(absent):
-            return
-        old = self.spans[: -SPANS_KEPT // 2]
-        found: list[Span] = []
-        is_joined = False
-        for span in old:
-            is_joined = (
-                bool(found)
-                and not is_joined
-                and State.ABSENT not in {found[-1].state, span.state}
-            )
-            if is_joined:
-                found[-1] = found[-1].join(span)
-            else:
-                found.append(span)
-        self.spans[: len(old)] = found
+        most = SPANS_KEPT + 2 * min(len(absent), ABSENT_KEPT)
+        while len(self.spans) > most:
+            old = [
+                s for s in self.spans[: -SPANS_KEPT // 2] if s.end <= judged
+            ]
+            joined = _join_pairs(old)
+            if len(joined) == len(old):
+                return
+            self.spans[: len(old)] = joined
+
+
+def _join_pairs(spans: list[Span]) -> list[Span]:
+    found: list[Span] = []
+    is_joined = False
+    for span in spans:
+        is_joined = (
+            bool(found)
+            and not is_joined
+            and State.ABSENT not in {found[-1].state, span.state}
+        )
+        if is_joined:
+            found[-1] = found[-1].join(span)
+        else:
+            found.append(span)
+    return found

@@ -484,6 +484,7 @@ class CopyTracker:
                 self.events.append(event)
         if rule is not None and rule.at_most is not None:
             counters.judge(rule.at_most, at, self.window)
+        pair.coverage.join_old(pair.judged)
 
     def _counters_of(self, topic: str) -> CopyCounters:
         return self.counters.setdefault(topic, CopyCounters())
