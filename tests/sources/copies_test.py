@@ -31,7 +31,7 @@ from mirrorwatch.domain.topics import Selection
 from mirrorwatch.exceptions import SourceUnavailableError, StateError
 from mirrorwatch.kafka.admin import Cluster
 from mirrorwatch.kafka.reader import RangeReader, RecordFingerprint
-from mirrorwatch.sources.copies import CopiesWorker, RangeExaminer
+from mirrorwatch.sources.copies import CopiesWorker, RangeExaminer, RangeQueue
 from mirrorwatch.sources.dropped_tails import SuspectedDrops
 from mirrorwatch.sources.mirror_state import MirrorState
 from mirrorwatch.sources.parity import FlowConfigs
@@ -333,6 +333,33 @@ def test_ranges_beyond_the_read_rate_wait_a_minute_then_are_unverifiable() -> (
     watched.wait(100)
     watched.do("write 9", "copy 3", "drop 3", "copy 3", "flush")
     assert (watched.skipped, watched.unverifiable) == (16, 3)
+
+
+def test_the_range_that_has_waited_longest_is_read_first() -> None:
+    # A busy partition has another range to be read at every call.
+    queue = RangeQueue()
+    busy, quiet = (
+        RangeRequest(
+            place=(TOPIC, partition),
+            remote=TOPIC,
+            target_id="t1",
+            start=OffsetPair(0, 0),
+            pairs=(),
+            source=(range(9),),
+            target=range(9),
+            passed=9,
+        )
+        for partition in (0, 1)
+    )
+    error = SourceUnavailableError("away", source="kafka", cluster="ldf")
+    queue.fail(queue.next([busy, quiet], [], START), error, START)
+    read = []
+    for second in range(3):
+        now = START + timedelta(seconds=second)
+        for request in queue.next([busy, quiet], [], now):
+            queue.succeed(request.place)
+            read.append(request)
+    assert quiet in read
 
 
 @pytest.mark.parametrize("lost", [0, 5])

@@ -116,14 +116,17 @@ class RangeQueue:
         for end in ends:
             asked.add(end.place)
             self._since.setdefault(end.place, now)
-        for request in wanted:
+        requests = list(wanted)
+        for request in requests:
+            asked.add(request.place)
+            self._since.setdefault(request.place, now)
+        # Longest waiting first: others may want more at every call.
+        for request in sorted(requests, key=lambda r: self._since[r.place]):
             key = request.place
-            asked.add(key)
-            since = self._since.setdefault(key, now)
             failed = self._failed.get(key)
             if key in batch or (failed and now - failed[0] < _AGAIN):
                 continue
-            is_late = not may_read and now - since > _PATIENCE
+            is_late = not may_read and now - self._since[key] > _PATIENCE
             if request.size > _LARGEST or is_late:
                 self.given_up.append(request)
                 continue
