@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from threading import Event, Lock
 
-from ..domain.cluster_view import FlowView, TopicPartition
+from ..domain.cluster_view import FlowView, PartitionView, TopicPartition
 from ..domain.copies.journal import CopyCounters, CopyEvent, sum_up
 from ..domain.copies.ranges import EndRequest, RangeContent, RangeRequest
 from ..domain.copies.tracker import CopyTracker
@@ -562,6 +562,20 @@ class CopiesWorker:
         with self._lock:
             return self._shared
 
+    def is_shared(self, place: TopicPartition) -> bool:
+        """Return whether the target's end counts no copies of a partition."""
+        with self._lock:
+            return place in self._shared or self._merged(place[0])
+
+    def accounted(
+        self, place: TopicPartition, seen: PartitionView
+    ) -> int | None:
+        """Return the source offset after all that is accounted for, of a
+        partition of which a range is still to be read; else `None`.
+        """
+        with self._tracking:
+            return self._tracker.accounted(place, seen)
+
     def first_copies(self) -> Mapping[TopicPartition, tuple[str, int]]:
         """Return where the mirror began in recreated topics, with their ids,
         as far as copies show that.
@@ -724,7 +738,6 @@ class CopiesWorker:
             problems=view.comparison_problems,
         )
         missing = MissingCopies(
-            accounted=tracker.pending(),
             skipped=tracker.missing_records(),
             dropped={
                 (each.topic, each.partition): (each.first, each.end)

@@ -153,10 +153,7 @@ class FailoverSource:
     def take(self, view: FlowView) -> None:
         """Learn which topics the flow carries, and the target's ends."""
         self._view.set(view)
-        self._recovery.take(
-            view,
-            replace(self._copy_facts(), syncs=self._positions.all_syncs()),
-        )
+        self._recovery.take(view, self._copy_facts())
         if view.names:
             self._names.set(self._listed.take(view.names, view.at))
         if view.source is not None:

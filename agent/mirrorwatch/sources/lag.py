@@ -1,6 +1,6 @@
 """Follows the lag of one flow, survey by survey."""
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -19,8 +19,7 @@ from ..domain.lag.model import (
     LagObservation,
     ReadAt,
 )
-from ..domain.lag.tracker import COMMITS, PROOF_FLUSHES, LagTracker
-from ..domain.mirror_records import FLUSH
+from ..domain.lag.tracker import COMMITS, LagTracker
 from ..exceptions import SourceDeniedError, SourceError
 from ..kafka.admin import Cluster
 from ..kafka.errors import TIMEOUT, batched
@@ -359,26 +358,19 @@ class LagWorker:
                 del found[place]
         return list(found.values())
 
-    def empty_until(
-        self,
-        foreign: Container[TopicPartition] = (),
-        *,
-        proved: bool = False,
-    ) -> Mapping[TopicPartition, int]:
-        """Return up to where no data follows positions, where any was read;
-        of partitions with foreign records, or of all, where the position is
-        proved.
+    def position(self, place: TopicPartition) -> tuple[int, bool] | None:
+        """Return the next source offset to copy, and whether it is proved;
+        `None` if it is not known.
         """
         with self._lock:
-            return self._tracker.empty_until(foreign, proved=proved)
+            return self._tracker.position(place)
 
-    def patience(self) -> timedelta:
-        """Return how long a position that is estimated may take until it is
-        proved.
+    def empty_until(self) -> Mapping[TopicPartition, int]:
+        """Return up to where no data follows positions that are proved, where
+        any was read.
         """
         with self._lock:
-            seen = self._seen
-        return PROOF_FLUSHES * (FLUSH if seen is None else seen.flush)
+            return self._tracker.empty_until()
 
     def stopped(self, now: datetime) -> timedelta | None:
         """Return how long the mirror has stood while records waited, if that

@@ -33,6 +33,7 @@ from ..ports import (
     unguarded,
 )
 from ..sources.canary.settings import Headers, no_headers
+from ..sources.flow_facts import FlowFacts
 from ..sources.groups import GroupListener
 from ..sources.mirror_state import MirrorState
 from ..sources.parity import FlowConfigs
@@ -92,6 +93,7 @@ class FlowParts:
     configs: Latest[FlowConfigs] = field(
         default_factory=lambda: Latest(FlowConfigs())
     )
+    facts: FlowFacts = field(default_factory=FlowFacts)
     listeners: list[ViewListener] = field(default_factory=list)
     group_listeners: list[GroupListener] = field(default_factory=list)
     target_group_listeners: list[ReadersSource] = field(default_factory=list)

@@ -1,7 +1,7 @@
 """Makes the sources and workers of each flow: see `AREAS`."""
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache, partial
+from functools import cache
 
 from ..config import FlowConfig
 from ..domain.carriage import Carriage
@@ -75,17 +75,7 @@ def wire_lag(parts: FlowParts, around: WiringContext) -> WiredParts:
 
     def dropped() -> dict[TopicPartition, int]:
         """Return up to where a filter drops what waits."""
-        return {place: end for place, (_, end) in _find_dropped(parts).items()}
-
-    def known() -> set[str]:
-        """Return topics that were listed before, or that have copies."""
-        found = set[str]()
-        for watch in parts.listeners:
-            if isinstance(watch, PositionWorker):
-                found |= watch.topics()
-            elif isinstance(watch, ParitySource):
-                found |= watch.copied()
-        return found
+        return {p: end for p, (_, end) in parts.facts.dropped().items()}
 
     watch = LagWorker(
         flow=flow.name,
@@ -104,19 +94,11 @@ def wire_lag(parts: FlowParts, around: WiringContext) -> WiredParts:
         properties=around.properties[flow.source],
         carries=parts.carriage.carries,
         clock=around.clock,
-        known=known,
+        known=parts.facts.known_topics,
     )
+    parts.facts.lag = watch
     parts.listeners.append(watch)
     return WiredParts(workers=(watch,), sources=(watch,))
-
-
-def _find_dropped(parts: FlowParts) -> dict[TopicPartition, tuple[int, int]]:
-    return {
-        place: span
-        for watch in parts.listeners
-        if isinstance(watch, CopiesWorker)
-        for place, span in watch.missing().dropped.items()
-    }
 
 
 def _class_finder(patterns: Mapping[str, str]) -> Callable[[str], str]:
@@ -151,6 +133,7 @@ def wire_parity(parts: FlowParts, around: WiringContext) -> WiredParts:
         chosen=parts.chosen,
         interval=around.interval,
     )
+    parts.facts.parity = parity
     parts.listeners.append(parity)
     reader = ConfigsWorker(
         flow=flow.flow,
@@ -169,9 +152,6 @@ def wire_parity(parts: FlowParts, around: WiringContext) -> WiredParts:
 def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
     """Wire what finds resets of a flow's positions.
 
-    Its lag must have been wired before: that reads the records which show
-    whether data waits.
-
     Raises
     ------
     ConfigError
@@ -182,36 +162,6 @@ def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
     flow = parts.config
     store = PositionStore(around.database, flow.name)
     limits = flow.limits.position
-    lags = [r for r in parts.listeners if isinstance(r, LagWorker)]
-
-    def foreign() -> set[TopicPartition]:
-        """Return where others write to the target, as the skips found."""
-        return {
-            partition
-            for watch in parts.listeners
-            if isinstance(watch, CopiesWorker)
-            for partition in watch.shared()
-        }
-
-    def first_copies() -> dict[TopicPartition, tuple[str, int]]:
-        """Return where the mirror began in recreated topics, by its copies."""
-        return {
-            partition: first
-            for watch in parts.listeners
-            if isinstance(watch, CopiesWorker)
-            for partition, first in watch.first_copies().items()
-        }
-
-    def empty_until() -> Mapping[TopicPartition, int]:
-        """Return up to where no data follows positions that are proved: it is
-        kept, and a position that is counted back may be too high.
-        """
-        return {
-            partition: offset
-            for lag in lags
-            for partition, offset in lag.empty_until(proved=True).items()
-        }
-
     reader = PositionWorker(
         flow=flow.name,
         watch=PositionTracker(
@@ -230,15 +180,16 @@ def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
         ),
         store=store,
         positions=parts.positions,
-        empty_until=empty_until,
-        dropped=partial(_find_dropped, parts),
-        foreign=foreign,
-        first_copies=first_copies,
+        empty_until=parts.facts.empty_until,
+        dropped=parts.facts.dropped,
+        foreign=parts.facts.shared,
+        first_copies=parts.facts.first_copies,
         find_truncated=RangeReader(
             around.properties[flow.source], flow.source
         ).find_truncated,
         clock=around.clock,
     )
+    parts.facts.resets = reader
     parts.listeners.append(reader)
     return WiredParts(workers=(reader,), sources=(reader,))
 
@@ -335,23 +286,19 @@ def wire_skips(parts: FlowParts, around: WiringContext) -> WiredParts:
         read_rate=limits.read_rate,
         clock=around.clock,
     )
+    parts.facts.copies = watch
     parts.listeners.append(watch)
     return WiredParts(workers=(watch,), sources=(watch,))
 
 
 def wire_reachability(parts: FlowParts, _around: WiringContext) -> WiredParts:
-    """Wire what shows which clusters of a flow answer.
-
-    Its skips must have been wired before: they find who else writes to the
-    target.
-    """
+    """Wire what shows which clusters of a flow answer."""
     flow = parts.config
-    watches = [r for r in parts.listeners if isinstance(r, CopiesWorker)]
     source = ReachabilitySource(
         flow=flow.name,
         canary=flow.canary.topic if flow.canary.enabled else None,
         merged=Selection(include=flow.topics.merged).matches,
-        foreign=lambda: {p for watch in watches for p in watch.shared()},
+        foreign=parts.facts.shared,
     )
     parts.listeners.append(source)
     return WiredParts(sources=(source,))
@@ -422,8 +369,6 @@ def wire_tails(
 def wire_tasks(parts: FlowParts, around: WiringContext) -> WiredParts:
     """Wire what watches the connectors and tasks of a flow's mirror.
 
-    Its lag must have been wired before: that sees whether positions move.
-
     Raises
     ------
     ConfigError
@@ -467,13 +412,12 @@ def wire_tasks(parts: FlowParts, around: WiringContext) -> WiredParts:
         state=state,
         clock=around.clock,
     )
-    lags = [r.stopped for r in parts.listeners if isinstance(r, LagWorker)]
     source = TasksSource(
         flow=flow.name,
         positions=positions,
         facts=facts,
         state=state,
-        stood=lags[0] if lags else lambda _: None,
+        stood=parts.facts.stopped,
         aliases=(flow.mirror.source_alias, flow.mirror.target_alias),
     )
     workers: list[Worker] = [inspector]

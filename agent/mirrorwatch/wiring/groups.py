@@ -1,16 +1,13 @@
 """Makes what reads and judges consumer groups at both sides of a flow."""
 
 from collections.abc import Iterable
-from functools import cache, partial
+from functools import partial
 
 from ..domain.failover.recovery import CopyFacts, RecoveryState
 from ..domain.readers.model import ReadersState
 from ..domain.topics import Selection
-from ..sources.copies import CopiesWorker
 from ..sources.failover import FailoverSource
 from ..sources.groups import GroupListener, GroupsWorker
-from ..sources.lag import LagWorker
-from ..sources.position import PositionWorker
 from ..sources.readers import ReadersSource
 from ..state.documents import DocumentStore, FirstSeenStore
 from ..state.failover import GroupStore, SourceEndStore
@@ -35,21 +32,15 @@ def wire_failover(parts: FlowParts, around: WiringContext) -> WiredParts:
         Raised if the state file cannot be used.
     """
     flow = parts.config
-    (skips,) = (r for r in parts.listeners if isinstance(r, CopiesWorker))
-    (lag,) = (r for r in parts.listeners if isinstance(r, LagWorker))
-    (position,) = (r for r in parts.listeners if isinstance(r, PositionWorker))
-    merged = cache(Selection(include=flow.topics.merged).matches)
+    facts, copies, resets = parts.facts, parts.facts.copies, parts.facts.resets
+    assert copies is not None  # noqa: S101 - wired before
+    assert resets is not None  # noqa: S101 - wired before
 
     def copy_facts() -> CopyFacts:
-        """Return what lag, skips and position know of copies."""
-        foreign = skips.shared()
         return CopyFacts(
-            missing=skips.missing(),
-            foreign=foreign,
-            merged=merged,
-            empty_until=lag.empty_until(foreign),
-            patience=lag.patience(),
-            resets=position.resets(),
+            position=facts.position,
+            missing=copies.missing(),
+            resets=resets.resets(),
         )
 
     source = FailoverSource(
@@ -57,7 +48,7 @@ def wire_failover(parts: FlowParts, around: WiringContext) -> WiredParts:
         positions=parts.positions,
         store=GroupStore(around.database, flow.name),
         first_seen=FirstSeenStore(around.database, flow.name, "failover"),
-        copied=skips.copied,
+        copied=copies.copied,
         copy_facts=copy_facts,
         recovery=DocumentStore(
             around.database, flow.name, "recovery", RecoveryState

@@ -576,6 +576,19 @@ def test_truncated_copies_that_come_again_are_missing_no_more() -> None:
     assert not any(map(world.books.missing, world.store.events()))
 
 
+def test_what_a_sync_passed_over_is_not_accounted_for_until_it_is_read() -> (
+    None
+):
+    world = watched("write 20, copy 3, drop 4, copy 3, flush")
+    accounted = []
+    for _ in range(4):
+        seen = world.view().partitions[KEY]
+        assert seen is not None
+        accounted.append(world.books.accounted(KEY, seen))
+        world.do("look")
+    assert accounted == [20, 20, None, None]
+
+
 def test_the_first_copy_of_a_recreated_topic_outlives_a_restart() -> None:
     world = watched("recreate_source, write 30, look, jump 20")
     assert world.books.first_copies() == {}
@@ -636,19 +649,6 @@ def test_the_target_s_end_counts_no_copies_while_two_tasks_write() -> None:
     world.do(*words("fence, write 9, copy 15, flush, look 2"))
     world.do(*words("write 9, copy 9, flush, look 2"))
     assert world.books.shared_partitions() == set()
-
-
-def test_a_range_is_pending_until_it_is_read() -> None:
-    world = watched("write 16, copy 5, drop 10, copy, see")
-    assert world.books.pending() == {}
-    # A sync counts from the next survey on.
-    world.books.follow(world.view())
-    assert world.books.pending() == {KEY: 25}
-    assert world.position is None
-    (request,) = world.books.requests()
-    world.books.answer(request, world.read(request), world.now)
-    assert world.books.pending() == {}
-    assert world.position == 36
 
 
 def test_missing_records_are_those_that_the_source_holds() -> None:

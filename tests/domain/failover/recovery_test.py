@@ -1,4 +1,4 @@
-"""What is said to be complete is complete, whatever happens."""
+"""Recovery point: complete until then, whatever happens."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,6 +10,7 @@ import pytest
 from mirrorwatch.domain.cluster_view import (
     ClusterView,
     FlowView,
+    PartitionView,
     TopicFacts,
     TopicPartition,
 )
@@ -23,7 +24,7 @@ from mirrorwatch.domain.failover.recovery import (
     RecoveryState,
     RecoveryTracker,
 )
-from mirrorwatch.domain.mirror_records import Committed, Sync
+from mirrorwatch.domain.mirror_records import Sync
 from mirrorwatch.domain.position.model import Reset, ResetKind
 from mirrorwatch.domain.skips.model import MissingCopies
 from tests.support.builders import NOON
@@ -43,7 +44,9 @@ class Site:
         self.partitions = 1
 
         self.syncs: dict[TopicPartition, tuple[int, int]] = {PLACE: (99, 99)}
-        self.committed: dict[TopicPartition, int] = {}
+        self.positions: dict[TopicPartition, int | None] = {}
+        """Positions of the mirror that are no number of copies."""
+
         self.facts = CopyFacts()
         self.starts: dict[TopicPartition, int] = {}
         self.target_up = self.caught_up = True
@@ -57,33 +60,21 @@ class Site:
         self.written[topic, 0], self.copied[topic, 0] = written, copied
         self.ids[topic] = (f"s-{topic}", f"d-{topic}")
 
-    def tick(
-        self, *, said: datetime | None = None, **live: tuple[int, int]
-    ) -> RecoveryPoint:
-        """Look once; syncs by topic are read after the ends.
-
-        What the mirror says it may have said before.
-        """
+    def tick(self) -> RecoveryPoint:
+        """Look once."""
         self.now += TICK
-        self.said = said or self.now
-        newest = self._syncs(self.syncs | {(t, 0): s for t, s in live.items()})
-        self.tracker.take(self._view(), replace(self.facts, syncs=newest))
+        self.said = self.now
+        self.tracker.take(
+            self._view(), replace(self.facts, position=self._position)
+        )
         assert self.tracker.point is not None
         return self.tracker.point
 
-    def _syncs(
-        self, syncs: Mapping[TopicPartition, tuple[int, int]]
-    ) -> dict[TopicPartition, Sync]:
-        return {
-            (topic, p): Sync(
-                topic=topic,
-                partition=p,
-                upstream=up,
-                downstream=down,
-                written_at=self.said,
-            )
-            for (topic, p), (up, down) in syncs.items()
-        }
+    def _position(
+        self, place: TopicPartition, _: PartitionView
+    ) -> tuple[int, bool] | None:
+        position = self.positions.get(place, self.copied[place])
+        return None if position is None else (position, True)
 
     def _view(self) -> FlowView:
         def side(alias: str, n: int, ends: Mapping[Any, int]) -> ClusterView:
@@ -110,16 +101,17 @@ class Site:
         return FlowView(
             flow="f",
             at=self.now,
-            committed={
-                (topic, p): Committed(
+            committed={},
+            syncs={
+                (topic, p): Sync(
                     topic=topic,
                     partition=p,
-                    position=offset,
+                    upstream=up,
+                    downstream=down,
                     written_at=self.said,
                 )
-                for (topic, p), offset in self.committed.items()
+                for (topic, p), (up, down) in self.syncs.items()
             },
-            syncs=self._syncs(self.syncs),
             caught_up=self.caught_up,
             target=side("ldf", 1, self.copied) if self.target_up else None,
             source=side("summit", 0, self.written),
@@ -231,58 +223,12 @@ def test_a_partition_without_a_leader_stops_the_time(site: Site) -> None:
 
 
 def test_without_any_proof_no_time_is_said(site: Site) -> None:
-    site.syncs.clear()
+    site.positions[PLACE] = None
     point = site.tick()
-    assert (point.complete_until, point.records) == (None, 100)
+    assert (point.complete_until, point.unknown) == (None, 1)
     assert point.seconds(site.now) is None
-    site.committed[PLACE] = 100
+    site.positions.clear()
     assert site.tick().complete_until == site.now
-
-
-def test_a_rewind_is_no_progress(site: Site) -> None:
-    whole = site.tick().at
-    # 300 records wait; the mirror was killed, and copies 300 again.
-    site.written[PLACE] = 200
-    site.tick()
-    site.written[PLACE] = 400
-    site.tick()
-    site.copied[PLACE] = 240
-    # Its sync came after the view began.
-    assert site.tick(t=(50, 100)).complete_until == whole
-    site.syncs[PLACE] = (50, 100)
-    assert site.tick().complete_until == whole
-
-
-def test_a_rewind_that_was_believed_is_taken_back(site: Site) -> None:
-    whole = site.tick().at
-    site.written[PLACE] = 400
-    site.tick()
-    site.copied[PLACE] = 400
-    assert site.tick().complete_until == site.now
-    site.syncs[PLACE] = (50, 100)
-    assert site.tick().complete_until == whole
-
-
-def test_what_others_write_at_the_target_is_no_progress(site: Site) -> None:
-    whole = site.tick().at
-    site.facts = CopyFacts(foreign={PLACE})
-    site.written[PLACE] = 110
-    site.copied[PLACE] = 110
-    assert site.tick().complete_until == whole
-    site.facts = CopyFacts(merged=lambda topic: topic == "t")
-    assert site.tick().complete_until == whole
-    site.committed[PLACE] = 110
-    assert site.tick().complete_until == site.now
-
-
-def test_what_no_commit_proves_is_not_believed_for_long(site: Site) -> None:
-    whole = site.tick().at
-    site.written[PLACE] = 110
-    site.copied[PLACE] = 110  # of another producer, as it turns out
-    site.tick()
-    for _ in range(40):
-        point = site.tick()
-    assert point.complete_until == whole
 
 
 def test_a_skip_holds_the_time_until_it_is_copied_or_has_expired(
@@ -290,27 +236,13 @@ def test_a_skip_holds_the_time_until_it_is_copied_or_has_expired(
 ) -> None:
     whole = site.tick().at
     # Five records are dropped, the sixth is copied.
-    site.written[PLACE], site.copied[PLACE] = 106, 101
-    site.syncs[PLACE] = (105, 100)
-    assert site.tick().complete_until == whole  # to be read
-    site.facts = CopyFacts(missing=MissingCopies(accounted={PLACE: 100}))
-    for _ in range(5):
-        assert site.tick().complete_until == whole
+    site.written[PLACE] = site.copied[PLACE] = 106
     site.facts = CopyFacts(missing=MissingCopies(skipped={PLACE: (100, 5)}))
     point = site.tick()
     assert (point.complete_until, point.missing) == (whole, 5)
     assert point.records == 5
     site.facts = CopyFacts()
     assert site.tick().complete_until == site.now
-
-
-def test_markers_are_no_skip(site: Site) -> None:
-    site.tick()
-    site.written[PLACE], site.copied[PLACE] = 102, 101
-    site.syncs[PLACE] = (101, 100)
-    for _ in range(5):
-        point = site.tick()
-    assert point.complete_until == site.now
 
 
 def test_what_a_transform_drops_on_purpose_is_not_waited_for(
@@ -325,15 +257,6 @@ def test_what_a_transform_drops_on_purpose_is_not_waited_for(
     # Records behind it wait as any other.
     site.written[PLACE] = 111
     assert site.tick().records == 1
-
-
-def test_a_tail_of_markers_is_not_waited_for(site: Site) -> None:
-    site.tick()
-    site.written[PLACE] = 101
-    site.facts = CopyFacts(empty_until={PLACE: 101})
-    for _ in range(60):  # longer than an estimate is believed
-        point = site.tick()
-    assert (point.complete_until, point.records) == (site.now, 0)
 
 
 def test_a_restart_goes_on_with_what_was_proved(site: Site) -> None:
@@ -367,7 +290,7 @@ def test_an_old_topic_that_is_included_at_a_restart_is_not_complete(
     # Another restart does not make it complete, copies do.
     site.restart()
     assert site.tick().complete_until is None
-    site.copied["u", 0], site.committed["u", 0] = 5000, 5000
+    site.copied["u", 0] = 5000
     assert site.tick().complete_until == site.now
 
 
@@ -379,7 +302,6 @@ def test_a_topic_that_waits_for_nothing_is_included_without_a_gap(
     whole = site.tick().at
     site.restart()
     site.add("u", written, written)
-    site.committed["u", 0] = written
     assert site.tick().complete_until == site.now
     site.restart()
     # From then on it is as any other.
@@ -406,7 +328,6 @@ def test_a_topic_that_is_not_included_any_more_is_new_when_it_is_again(
     site: Site,
 ) -> None:
     site.add("u", 50, 50)
-    site.committed["u", 0] = 50
     site.tick()
     site.restart()
     ids = site.ids.pop("u")
@@ -439,36 +360,14 @@ def test_a_new_topic_is_complete_until_it_was_made(site: Site) -> None:
     assert (point.complete_until, point.topic) == (whole, "u")
 
 
-def test_a_recreated_source_topic_is_proved_by_what_was_said_after(
+def test_a_recreated_source_topic_is_complete_until_it_was_made(
     site: Site,
 ) -> None:
-    site.committed[PLACE] = 100
     whole = site.tick().at
     site.ids["t"] = ("s2", "d1")
-    site.written[PLACE] = 90
+    site.written[PLACE], site.copied[PLACE] = 90, 0
     point = site.tick()
     assert (point.complete_until, point.records) == (whole, 90)
-
-
-def test_a_restart_does_not_believe_what_was_said_of_a_former_topic(
-    site: Site,
-) -> None:
-    site.committed[PLACE] = 100
-    whole = site.tick().at
-    said = site.now
-    site.ids["t"] = ("s2", "d1")
-    assert site.tick(said=said).records == 100
-    site.restart()
-    point = site.tick(said=said)
-    assert (point.complete_until, point.records) == (whole, 100)
-    # Of the next one it is not known when it was made.
-    site.restart()
-    site.ids["t"] = ("s3", "d1")
-    assert site.tick(said=said).records == 0
-    site.restart()
-    # Once the mirror has said something new, that counts.
-    site.ids["t"] = ("s2", "d1")
-    assert site.tick().records == 0
 
 
 @pytest.mark.parametrize("looks", [1, 3])
@@ -487,7 +386,6 @@ def test_a_topic_that_is_not_listed_for_a_moment_is_the_same(
     assert (point.complete_until, point.records) == (whole, 50)
     # The same of copies that are gone.
     site.ids["t"] = (ids[0], "d2")
-    site.copied[PLACE] = 0
     assert site.tick().records == 150
     ids = site.ids.pop("t")
     site.tick()
@@ -498,7 +396,7 @@ def test_a_topic_that_is_not_listed_for_a_moment_is_the_same(
     site.ids.pop("t")
     before = site.tick().at
     site.ids["t"] = ("s2", "d3")
-    site.written[PLACE] = 5
+    site.written[PLACE], site.copied[PLACE] = 5, 0
     point = site.tick()
     assert (point.complete_until, point.records) == (before, 5)
 
@@ -508,13 +406,13 @@ def test_a_recreated_target_topic_is_not_complete(site: Site) -> None:
     before = site.now
     assert not site.tracker.is_void(PLACE, 90, before)
     site.ids["t"] = ("s1", "d2")
-    site.copied[PLACE] = 0
+    site.syncs.clear()
     assert site.tick().complete_until is None
     for _ in range(2):
         # A checkpoint is made of syncs of before, until there is one since.
         assert site.tracker.is_void(PLACE, 100, site.now + TICK)
         site.restart()
-    site.written[PLACE], site.copied[PLACE] = 105, 5
+    site.written[PLACE] = site.copied[PLACE] = 105
     site.syncs[PLACE] = (104, 4)
     assert site.tick().complete_until is None
     for _ in range(2):
@@ -624,7 +522,6 @@ def test_a_survey_may_come_while_what_is_kept_is_put_together(
     site.add("u", 5, 5)
     site.tick()
     site.ids["t"] = ("s1", "d2")
-    site.copied[PLACE] = 0
     site.tick()
 
     def hole(**what: Any) -> Hole:

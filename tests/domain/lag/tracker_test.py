@@ -567,8 +567,8 @@ def test_what_follows_a_position_that_is_counted_back_is_not_proved() -> None:
     tracker.take(view)
     (wanted,) = tracker.wanted()
     tracker.resolve([FirstRecord(wanted, None)])
-    assert tracker.empty_until() == {("t", 0): 111}
-    assert tracker.empty_until(proved=True) == {}
+    assert tracker.position(("t", 0)) == (111, False)
+    assert tracker.empty_until() == {}
 
 
 def test_markers_that_were_truncated_leave_room_for_records() -> None:

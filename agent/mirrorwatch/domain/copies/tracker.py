@@ -546,15 +546,22 @@ class CopyTracker:
             and (soon or bool(pair.waiting) or key in self._syncs.partitions)
         )
 
-    def pending(self) -> dict[TopicPartition, int]:
-        """Return the first source offset that is not accounted for, of
-        partitions of which a range is still to be read.
+    def accounted(
+        self, place: TopicPartition, seen: PartitionView
+    ) -> int | None:
+        """Return the source offset after all that is accounted for, of a
+        partition of which a range is still to be read; else `None`.
         """
-        return {
-            key: pair.cursor.source + 1
-            for key in self._to_read
-            if (pair := self.pairs[key]).waiting and pair.cursor is not None
-        }
+        pair, sync = self.pairs.get(place), seen.sync
+        if pair is None or pair.cursor is None or _is_another(pair, seen):
+            return None
+        cursor = pair.cursor
+        is_uneven = sync is not None and (
+            sync.downstream > cursor.target
+            and sync.upstream - cursor.source
+            != sync.downstream - cursor.target
+        )
+        return cursor.source + 1 if pair.waiting or is_uneven else None
 
     def missing_records(self) -> dict[TopicPartition, tuple[int, int]]:
         """Return the first lost record that the source still holds, and the

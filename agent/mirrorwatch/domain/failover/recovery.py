@@ -1,13 +1,14 @@
-"""What a flow would lose with its source, and until when it is complete."""
+"""Recovery point of a flow: records that would be lost with its source, and
+the time until which its copies are complete.
+"""
 
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from ..cluster_view import FlowView, PartitionView, TopicPartition
-from ..lag.model import STALE, EstimateBounds
-from ..mirror_records import FLUSH, Committed, Sync
+from ..lag.model import STALE
 from ..position.model import Reset, ResetKind
 from ..skips.model import MissingCopies
 from ..topics import HEARTBEATS
@@ -24,16 +25,9 @@ FRESH = timedelta(seconds=30)
 """Age of a survey from which records may have been written unseen for longer
 than between two surveys."""
 
-HELD = 3
-"""Surveys until others know that a range is to be read, of a sync that shows
-that it is."""
-
 GONE_FOR = timedelta(hours=1)
 """How long a partition is remembered that is not carried any more: a broker
 that has just started may not list its topic."""
-
-NOTHING = 1 << 63
-"""Above every offset."""
 
 LEFT_OUT = frozenset(
     {
@@ -132,31 +126,16 @@ class RecoveryState:
 
 @dataclass(frozen=True, kw_only=True)
 class CopyFacts:
-    """What other checks know of the copies, by source partition."""
+    """Facts of the copies that other checks know."""
 
-    foreign: Container[TopicPartition] = ()
-    """Where others write to the target, too: its end shows nothing."""
-
-    merged: Callable[[str], bool] = lambda _: False
-    """Returns whether several flows feed a topic, so that they do."""
-
-    syncs: Mapping[TopicPartition, Sync] = field(default_factory=dict)
-    """Newest syncs, read after the ends."""
-
-    patience: timedelta = 3 * FLUSH
-    """How long it may take until what an end shows is proved."""
-
-    empty_until: Mapping[TopicPartition, int] = field(default_factory=dict)
-    """Up to where no data follows the position."""
+    position: Callable[
+        [TopicPartition, PartitionView], tuple[int, bool] | None
+    ] = lambda _place, _seen: None
+    """Returns the next source offset to copy, and whether it is proved;
+    `None` if it is not known."""
 
     missing: MissingCopies = field(default_factory=MissingCopies)
-    """What is not at the target, as far as both sides were compared."""
-
     resets: Iterable[Reset] = ()
-
-    def shared(self, place: TopicPartition) -> bool:
-        """Return whether others write to the copies of a partition, too."""
-        return place in self.foreign or self.merged(place[0])
 
 
 @dataclass(slots=True)
@@ -182,25 +161,15 @@ class _PartitionRecovery:
     """When a topic was recreated: what was said before is of another."""
 
     synced: bool = False
-    proved: int = 0
-    """Every record below was copied or skipped."""
+    """Offset sync of the topic as it is now seen."""
 
-    believed: int = 0
-    empty: int = 0
-    """Up to where no data follows that."""
+    reached: int = 0
+    """Next source offset that may not be copied."""
 
-    distance: int | None = None
-    bounds: EstimateBounds = field(default_factory=EstimateBounds)
-    held: int = NOTHING
-    """Position before syncs that show that something was left out."""
-
-    held_for: int = 0
     hole: int = 0
-    """Records below have no copy."""
+    """Source offset below which records have no copy."""
 
     hole_first: int = 0
-    """The first of them."""
-
     ends: list[_SourceEnd] = field(default_factory=list)
     complete: datetime | None = None
     """Until when it is complete; `None` if that is not known."""
@@ -211,11 +180,6 @@ class _PartitionRecovery:
 
     def __post_init__(self) -> None:
         self.complete = self.floor
-
-    @property
-    def reached(self) -> int:
-        """Next source offset that may not be copied."""
-        return max(self.proved, self.believed, self.empty)
 
     def see(self, end: int, at: datetime) -> None:
         """Take an end of the source."""
@@ -254,79 +218,22 @@ class _PartitionRecovery:
                 return each
         return None
 
-    def learn(
-        self,
-        place: TopicPartition,
-        seen: PartitionView,
-        facts: CopyFacts,
-        now: datetime,
-    ) -> None:
-        """Take how far the mirror is.
-
-        Notes
-        -----
-        The target's end shows at once what was copied. But a mirror that was
-        rewound adds copies there, too. Its first sync shows that: so what
-        the end shows is believed only if the newest sync, read after it, does
-        not contradict it, and only until a later one does.
-        """
-        self.whole = None
-        before = self.reached
-        committed = seen.committed if self._is_new(seen.committed) else None
-        sync = seen.sync if self._is_new(seen.sync) else None
-        self.proved = max(self.proved, seen.log_start)
-        if committed is not None and committed.position is not None:
-            self.proved = max(self.proved, committed.position)
-        if sync is not None:
-            self.proved = max(self.proved, sync.position)
-            self.synced = True
-        first, end = facts.missing.dropped.get(place, (0, 0))
-        if first <= self.reached < end:
-            self.proved = end
-        distance = _distance(sync)
-        newest = _distance(facts.syncs.get(place, seen.sync))
-        estimate = 0
-        if distance is None or newest is None:
-            self.believed = 0
-        else:
-            known = distance if self.distance is None else self.distance
-            if distance > known:
-                # Something was left out: it is read whether these are records.
-                self.held, self.held_for = min(before, self.held), HELD
-            if min(distance, newest) < known:
-                self.believed = 0
-            estimate = _estimate(seen, distance)
-            if newest >= distance and not facts.shared(place):
-                self.believed = max(self.believed, estimate)
-        self.distance = distance
-        if not self.bounds.believe(
-            self.believed, self.proved, now, facts.patience
-        ):
-            self.believed = 0
-        # It was read at the estimate, or at what is proved.
-        is_read = estimate <= max(self.proved, self.believed)
-        self.empty = facts.empty_until.get(place, 0) if is_read else 0
-
     def judge(
         self,
         place: TopicPartition,
         seen: PartitionView,
         facts: CopyFacts,
-        resets: Iterable[Reset] = (),
+        resets: Iterable[Reset],
+        found: tuple[int, bool],
     ) -> int:
         """Work out until when it is complete; return how many of its records
         are not proved to be copied.
         """
-        position = min(
-            self.reached, facts.missing.accounted.get(place, self.reached)
-        )
-        if self.held_for:
-            self.held_for -= 1
-            position = min(position, self.held)
-        else:
-            self.held = NOTHING
-        if seen.uncopied:
-            position = seen.log_start
+        self.reached, is_proved = found
+        first, end = facts.missing.dropped.get(place, (0, 0))
+        if first <= self.reached < end:
+            self.reached = end
+        position = seen.log_start if seen.uncopied else self.reached
         for reset in resets:
             if (reset.end or 0) > seen.log_start:
                 position = min(position, self._leave_out(reset, position))
@@ -337,8 +244,8 @@ class _PartitionRecovery:
             begin = max(self.hole_first, seen.log_start)
             without = max(0, min(self.hole, position) - begin)
         self.complete = self.until(min(position, first))
-        if self.proved == seen.source_end == min(position, first):
-            self.whole = seen
+        is_whole = is_proved and seen.source_end == min(position, first)
+        self.whole = seen if is_whole else None
         return max(0, seen.source_end - position) + without
 
     def _leave_out(self, reset: Reset, position: int) -> int:
@@ -361,28 +268,8 @@ class _PartitionRecovery:
         self.hole, self.since = max(self.hole, self.reached), at
         self.synced = False
         self.hole_first = 0
-        self.believed = self.empty = 0
-        self.distance = self.floor = None
+        self.floor = None
         self.ends.clear()
-
-    def _is_new(self, fact: Committed | Sync | None) -> bool:
-        return fact is not None and (
-            self.since is None or fact.written_at > self.since
-        )
-
-
-def _distance(sync: Sync | None) -> int | None:
-    return None if sync is None else sync.upstream - sync.downstream
-
-
-def _estimate(seen: PartitionView, distance: int) -> int:
-    """Return the next source offset by the target's end, 0 if that holds more
-    than there was to copy: others wrote there, or the mirror was rewound.
-    """
-    if seen.marked or seen.target_end is None:
-        return 0
-    found = seen.target_end + distance
-    return found if found <= seen.source_end else 0
 
 
 class RecoveryTracker:
@@ -440,12 +327,7 @@ class RecoveryTracker:
         )
         missing = facts.missing
         resets = _left_out(facts.resets)
-        doubted = {
-            *missing.accounted,
-            *missing.skipped,
-            *missing.dropped,
-            *resets,
-        }
+        doubted = {*missing.skipped, *missing.dropped, *resets}
         for place, seen in view.partitions.items():
             part = self._partitions.get(place)
             if (
@@ -460,18 +342,15 @@ class RecoveryTracker:
                 continue
             source_id = source.topics[place[0]].id
             part = self._follow(place, seen, source_id, source.at)
-            if seen is None:
+            found = None if seen is None else facts.position(place, seen)
+            if seen is None or found is None or found[0] > seen.source_end:
+                # What is written next would seem to be copied.
                 unknown += 1
             else:
-                part.learn(place, seen, facts, source.at)
-                if part.reached > seen.source_end:
-                    # What is written next would seem to be copied.
-                    unknown += 1
-                else:
-                    part.see(seen.source_end, source.at)
-                    records += part.judge(
-                        place, seen, facts, resets.get(place, ())
-                    )
+                part.see(seen.source_end, source.at)
+                records += part.judge(
+                    place, seen, facts, resets.get(place, ()), found
+                )
             until = part.complete
             if least[0] is not None and (until is None or until < least[0]):
                 least = until, place
@@ -581,6 +460,9 @@ class RecoveryTracker:
             if part.target_id not in {None, seen.target_id}:
                 part.lose(at)
             part.target_id = seen.target_id
+        part.synced |= seen.sync is not None and (
+            part.since is None or seen.sync.written_at > part.since
+        )
         if part.hole <= seen.log_start:
             part.hole = 0
         return part

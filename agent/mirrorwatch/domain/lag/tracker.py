@@ -26,7 +26,7 @@ from .model import (
 from .partition import PartitionLag
 from .topic import TopicSummaries
 
-__all__ = ["COMMITS", "PROOF_FLUSHES", "LagTracker"]
+__all__ = ["COMMITS", "LagTracker"]
 
 
 COMMITS = 2
@@ -258,31 +258,25 @@ class LagTracker:
                 track.take_head(head)
                 self._heads.add(head.wanted.place)
 
-    def empty_until(
-        self,
-        foreign: Container[TopicPartition] = (),
-        *,
-        proved: bool = False,
-    ) -> Mapping[TopicPartition, int]:
-        """Return up to where no data follows positions, where any was read.
+    def position(self, place: TopicPartition) -> tuple[int, bool] | None:
+        """Return the next source offset to copy, and whether it is proved;
+        `None` if it is not known.
+        """
+        track = self._tracks.get(place)
+        if track is None or track.position is None:
+            return None
+        return track.next_offset, track.origin != PositionSource.ESTIMATE
 
-        Parameters
-        ----------
-        foreign
-            Partitions at whose copies others write, too: what follows a
-            position that is counted back from these does not follow the
-            mirror's.
-        proved
-            Whether to leave out all positions that are counted back.
+    def empty_until(self) -> Mapping[TopicPartition, int]:
+        """Return up to where no data follows positions that are proved, where
+        any was read.
         """
         found: dict[TopicPartition, int] = {}
         for place in list(self._heads):
             track = self._tracks.get(place)
             if track is None or not track.nothing_until:
                 self._heads.discard(place)
-            elif track.origin != PositionSource.ESTIMATE or not (
-                proved or place in foreign
-            ):
+            elif track.origin != PositionSource.ESTIMATE:
                 found[place] = track.nothing_until
         return found
 

@@ -20,10 +20,6 @@ __all__ = ["MissingCopies", "PendingReads", "SkipsObservation"]
 class MissingCopies:
     """Records without a proved copy, by source partition."""
 
-    accounted: Mapping[TopicPartition, int] = field(default_factory=dict)
-    """Next source offset that is not accounted for, where both sides are
-    still to be read."""
-
     skipped: Mapping[TopicPartition, tuple[int, int]] = field(
         default_factory=dict
     )
