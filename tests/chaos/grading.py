@@ -60,7 +60,6 @@ RECORDS = frozenset(
         "retention.expiring",
         "skips.dropped",
         "skips.foreign-producer",
-        "skips.suspected",
         "skips.unverifiable",
     }
 )
@@ -115,9 +114,7 @@ MAY: Mapping[Kind, frozenset[str]] = {
     Kind.GROW: _SLOW,
     Kind.CREATE: _SLOW,
     Kind.DROP: frozenset({"skips.dropped"}),
-    Kind.DROP_TAIL: frozenset(
-        {"skips.dropped", "skips.suspected", "lag.suspected-drop"}
-    ),
+    Kind.DROP_TAIL: frozenset({"skips.dropped", "lag.stalled"}),
 }
 """Codes of the warning and critical findings that each fault explains."""
 
@@ -209,7 +206,7 @@ MUST: Mapping[Kind, tuple[Must, ...]] = {
     Kind.CREATE: (),
     Kind.DROP: (_must("skips.dropped", within=20, stays=True),),
     Kind.DROP_TAIL: (
-        _must("skips.suspected", within=45),
+        _must("lag.stalled", within=45),
         _must("skips.dropped", within=20, after_repair=True, stays=True),
     ),
 }

@@ -124,7 +124,7 @@ def configure(lab: Lab, influx: InfluxServer) -> dict[str, Any]:
     flow["limits"] = {
         "canary": windows,
         # Two flushes of this mirror, as by default.
-        "skips": {**windows, "suspect_after": "10s"},
+        "skips": windows,
         "position": {"lost_window": lost, "rewind_window": warned},
         "configs": {"every": "10s"},
         # An hour of chaos is full of restarts.

@@ -10,7 +10,7 @@ from mirrorwatch.domain.lag.metrics import (
     TIME_TO_LOSS,
 )
 from mirrorwatch.domain.metrics import Sample
-from mirrorwatch.domain.skips.metrics import SKIPPED, SUSPECTED
+from mirrorwatch.domain.skips.metrics import READ, SKIPPED
 from mirrorwatch.domain.topic_bound import OTHERS, SEEN_WITHIN, TopicBound
 from tests.support.builders import NOON
 
@@ -119,5 +119,5 @@ def test_the_topic_next_to_lose_records_is_among_them(most: int) -> None:
 
 
 def test_what_is_of_no_topic_is_shown() -> None:
-    sample = Sample(SUSPECTED, ("f",), 3)
+    sample = Sample(READ, ("f", "source"), 3)
     assert list(TopicBound(0)([sample], NOON)) == [sample]

@@ -10,28 +10,21 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from mirrorwatch.domain.report import Health
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
 from mirrorwatch_lab.faults import MARK, drop_marked
 from tests.support.lab import copied, produce
 from tests.support.skips import (
-    is_told,
     leave_uncommitted,
-    seen_by,
     settled,
     tally,
     truth,
     wait_for_tallies,
-    wait_for_tally,
 )
-from tests.support.watch import PATIENT, Watch, wait_until
+from tests.support.watch import Watch
 
 pytestmark = pytest.mark.lab
 
 MARKED = {MARK: b""}
-
-SOON = {"skips": {"suspect_after": "1m"}}
-"""Half of the patience that there is by default."""
 
 
 @pytest.fixture(scope="module")
@@ -51,59 +44,6 @@ def lab() -> Iterator[Lab]:
 
 def numbered(name: str, first: int, end: int) -> list[str]:
     return [f"{name} {n}" for n in range(first, end)]
-
-
-@pytest.mark.long
-def test_a_dropped_tail_is_suspected_and_taken_back(lab: Lab) -> None:
-    with Watch(lab, flow={"limits": SOON}) as watch:
-        settled(watch)
-        produce(lab, "tail", numbered("tail", 0, 10), headers=MARKED)
-
-        def is_suspected() -> bool:
-            lag = watch.verdict("lag")
-            assert lag is None or lag.health is not Health.CRITICAL
-            return is_told(
-                watch,
-                Health.WARNING,
-                "skips.suspected",
-                topic="tail",
-                partition=0,
-                records=10,
-            )
-
-        took = wait_until(
-            is_suspected,
-            within=60 + PATIENT,
-            what=lambda: watch.verdict("skips"),
-        )
-        print(f"a dropped tail was suspected after {took:.0f} s")
-        # From now on, lag would call it stalled.
-        wait_until(
-            lambda: (
-                is_suspected()
-                and is_told(
-                    watch,
-                    Health.WARNING,
-                    "lag.suspected-drop",
-                    topic="tail",
-                    partition=0,
-                    records=10,
-                )
-            ),
-            what=lambda: watch.verdict("lag"),
-        )
-        assert tally(watch, "tail").skipped == 0
-        # Stopped, it copies nothing at all: that is no suspicion.
-        lab.mirror.kill()
-        lab.mirror.start()
-        copied(lab, "tail", ["tail 9"])
-        wait_until(
-            lambda: (s := seen_by(watch)) is not None and not s.suspicions,
-        )
-        wait_for_tally(watch, "tail", lambda: truth(lab, "tail"))
-        assert tally(watch, "tail").skipped == 0
-    lab.mirror.stop()
-    lab.mirror.start(drop_marked())
 
 
 def test_what_a_killed_mirror_drops_again_counts_once(lab: Lab) -> None:

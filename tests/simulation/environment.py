@@ -159,7 +159,6 @@ def _skips(
         found["repeated"] += tally.repeated
         found["unverifiable"] += tally.unverifiable
     found["foreign"] = sum(f.records for t, f in seen.foreign if is_its(t))
-    found["suspected"] = sum(s.count for s in seen.suspicions)
     return found
 
 

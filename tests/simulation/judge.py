@@ -154,7 +154,7 @@ class Judge:
     ) -> None:
         found: list[object] = []
         if skips is not None:
-            found += [*skips.events, *skips.suspicions, *skips.foreign]
+            found += [*skips.events, *skips.foreign]
         if position is not None:
             found += position.resets
         now = self.world.schedule.elapsed
@@ -519,8 +519,6 @@ def _told_lost(
     for event, missing in skips.events:
         if event.kind in LOSSES:
             told[event.place] += missing
-    for suspected in skips.suspicions:
-        told[suspected.topic, suspected.partition] += suspected.count
     for topic, found in skips.foreign:
         told[topic, None] += found.records
     for reset in position.resets:

@@ -9,20 +9,16 @@ from typing import cast
 import pytest
 
 from mirrorwatch.domain.cluster_view import (
-    ClusterView,
-    FlowView,
     TopicConfigs,
     TopicPartition,
 )
 from mirrorwatch.domain.copies.coverage import OffsetPair
-from mirrorwatch.domain.copies.pair import LogPair
 from mirrorwatch.domain.copies.ranges import (
     EndRequest,
     RangeContent,
     RangeRequest,
 )
-from mirrorwatch.domain.copies.tracker import CopyTracker
-from mirrorwatch.domain.mirror_records import Assignment, Connector
+from mirrorwatch.domain.mirror_records import Connector
 from mirrorwatch.domain.offsets import OffsetRange
 from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch.domain.skips.check import SkipsLimits, judge_skips
@@ -32,7 +28,6 @@ from mirrorwatch.exceptions import SourceUnavailableError, StateError
 from mirrorwatch.kafka.admin import Cluster
 from mirrorwatch.kafka.reader import RangeReader, RecordFingerprint
 from mirrorwatch.sources.copies import CopiesWorker, RangeExaminer, RangeQueue
-from mirrorwatch.sources.dropped_tails import SuspectedDrops
 from mirrorwatch.sources.mirror_state import MirrorState
 from mirrorwatch.sources.parity import FlowConfigs
 from mirrorwatch.state import Database
@@ -178,7 +173,6 @@ class Watched:
             examiner=self.answers,
             merged=lambda _: False,
             exactly_once=False,
-            patience=timedelta(minutes=2),
             memory=timedelta(hours=1),
             read_rate=1000,
             clock=self.clock,
@@ -396,105 +390,3 @@ def test_what_could_not_be_saved_is_read_again(
     watched.told = 0  # the syncs topic is read again
     watched.do("flush")
     assert watched.skipped == 13
-
-
-class Drops:
-    """Two partitions of one task. It left records of one behind, more than
-    are counted by reading, and copies the other.
-    """
-
-    LEFT, BUSY = (TOPIC, 0), (TOPIC, 1)
-    END = 100_000
-
-    def __init__(self) -> None:
-        self.at = START
-        self.ends = {self.LEFT: self.END, self.BUSY: 1}
-        self.tracker = Positions({self.LEFT: 20, self.BUSY: 1})
-        self.drops = SuspectedDrops(timedelta(minutes=2))
-        self.pass_time(150)
-
-    def pass_time(self, seconds: int) -> None:
-        """Look each second, while the other partition is copied."""
-        for _ in range(seconds):
-            self.at += timedelta(seconds=1)
-            self.ends[self.BUSY] += 1
-            self.tracker.at[self.BUSY] = self.ends[self.BUSY]
-            self.drops.look(
-                flow_view(self.at, self.ends),
-                self.tracker,
-                [
-                    Assignment(
-                        connector="c",
-                        task=0,
-                        partitions=frozenset(self.ends),
-                        written_at=START,
-                    )
-                ],
-            )
-
-    def move(self, to: int = END + 1) -> None:
-        """The mirror copies what comes after the records it left."""
-        self.ends[self.LEFT] = self.END + 1
-        self.tracker.at[self.LEFT] = to
-
-    @property
-    def count(self) -> int:
-        return sum(found.count for found in self.drops.found())
-
-
-class Positions(CopyTracker):
-    """A tracker with given positions, and one sync of each partition."""
-
-    def __init__(self, at: dict[tuple[str, int], int]) -> None:
-        super().__init__()
-        self.at = at
-        for (topic, partition), offset in at.items():
-            pair = LogPair(source_id="id")
-            pair.begin(offset, offset)
-            self.pairs[topic, partition] = pair
-
-    def positions(
-        self, places: Iterable[tuple[str, int]]
-    ) -> dict[tuple[str, int], int]:
-        return {place: self.at[place] for place in places if place in self.at}
-
-
-def flow_view(at: datetime, ends: dict[tuple[str, int], int]) -> FlowView:
-    source, target = (
-        ClusterView(alias=a, id=a, at=at, topics={}, ends=dict(ends))
-        for a in ("a", "b")
-    )
-    return FlowView(
-        flow="f",
-        at=at,
-        committed={},
-        syncs={},
-        caught_up=True,
-        target=target,
-        source=source,
-        names={TOPIC: TOPIC},
-    )
-
-
-@pytest.mark.parametrize("position", [21, Drops.END + 1])
-def test_a_suspicion_stays_until_the_sync_that_proves_it_is_read(
-    position: int,
-) -> None:
-    drops = Drops()
-    assert drops.count == drops.END - 20
-    # The end of the target shows one more record, or the commit shows all,
-    # before the sync is read.
-    drops.move(position)
-    drops.pass_time(3)
-    assert drops.count == drops.END - 20
-    drops.tracker.pairs[drops.LEFT].cursor = OffsetPair(drops.END, drops.END)
-    drops.pass_time(1)
-    assert drops.count == 0
-
-
-def test_a_suspicion_does_not_wait_for_ever_for_a_sync() -> None:
-    # MirrorMaker writes one of a hundred records: there may be none.
-    drops = Drops()
-    drops.move()
-    drops.pass_time(15)
-    assert drops.count == 0

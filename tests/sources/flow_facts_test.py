@@ -52,9 +52,9 @@ def test_positions(
     position: tuple[int, bool] | None,
 ) -> None:
     facts = FlowFacts(
-        lag=cast(LagWorker, SimpleNamespace(position=lambda _: lag)),
+        lag=cast("LagWorker", SimpleNamespace(position=lambda _: lag)),
         copies=cast(
-            CopiesWorker,
+            "CopiesWorker",
             SimpleNamespace(
                 is_shared=lambda _: is_shared,
                 accounted=lambda *_: accounted,

@@ -1,6 +1,5 @@
 """The journal of skips in the state file."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -8,7 +7,6 @@ import pytest
 from mirrorwatch.domain.copies.journal import CopyEvent
 from mirrorwatch.domain.copies.pair import EventKind
 from mirrorwatch.domain.copies.tracker import CopyTracker
-from mirrorwatch.domain.skips.dropped_tails import SuspectedDrop
 from mirrorwatch.state import Database
 from mirrorwatch.state.copies import CopiesStore
 from tests.domain.copies.world import START
@@ -37,26 +35,6 @@ def store() -> CopiesStore:
 
 def note(store: CopiesStore, *events: CopyEvent) -> None:
     store.save(CopyTracker(events=list(events)), START)
-
-
-def test_suspicions_are_kept_and_seldom_written_while_they_grow(
-    store: CopiesStore,
-) -> None:
-    assert store.suspected() == ()
-    found = SuspectedDrop(
-        topic="t", partition=0, first=5, end=9, count=4, since=START
-    )
-    later = START + timedelta(seconds=29)
-    store.save_suspected((found,), START)
-    assert store.suspected() == (found,)
-    grown = replace(found, end=11, count=6)
-    store.save_suspected((grown,), later)
-    assert store.suspected() == (found,)
-    other = replace(found, partition=1)
-    store.save_suspected((grown, other), later)
-    assert store.suspected() == (grown, other)
-    store.save_suspected((), later)
-    assert store.suspected() == ()
 
 
 def test_repeats_push_no_loss_out_of_the_file(store: CopiesStore) -> None:

@@ -64,7 +64,6 @@ from mirrorwatch.domain.schemas.model import (
     SchemasObservation,
     SchemaUse,
 )
-from mirrorwatch.domain.skips.dropped_tails import SuspectedDrop
 from mirrorwatch.domain.skips.model import SkipsObservation
 from mirrorwatch.ports import AgentState, Report
 
@@ -327,16 +326,6 @@ def some_skips(at: datetime) -> SkipsObservation:
             ),
         ),
         bytes_read=(4096, 2048),
-        suspicions=(
-            SuspectedDrop(
-                topic="telemetry",
-                partition=1,
-                first=90,
-                end=100,
-                count=10,
-                since=at,
-            ),
-        ),
     )
 
 
@@ -522,16 +511,6 @@ def some_topic_skips(at: datetime = NOON) -> SkipsObservation:
                 CopyCounters(skipped=10, recovered=3, repeated=300),
             ),
             ("lsst.sal.MTMount.elevation", CopyCounters(unverifiable=4)),
-        ),
-        suspicions=(
-            SuspectedDrop(
-                topic="lsst.sal.MTMount.elevation",
-                partition=1,
-                first=4711,
-                end=4731,
-                count=20,
-                since=at,
-            ),
         ),
     )
 

@@ -62,7 +62,7 @@ def test_what_one_topic_recovers_makes_up_for_no_other(
         ("kept", CopyCounters(skipped=4, recovered=1)),
         ("some", CopyCounters(skipped=5, filtered=5, recovered=3)),
     )
-    skips = replace(some_topic_skips(), counters=tallies, suspicions=())
+    skips = replace(some_topic_skips(), counters=tallies)
     topics = [a_topic("kept"), a_topic("some"), a_topic("new")]
     stage.tick(a_report(observations=[a_lag(topics), skips]))
 
@@ -286,7 +286,7 @@ def names(client: httpx.Client, query: str) -> list[str]:
             "?sort=lag_records&order=desc&top=2",
             ["MTMount.elevation", "MTMount.logevent_summaryState"],
         ),
-        ("?sort=missing_records&order=desc&top=1", ["MTMount.elevation"]),
+        ("?sort=missing_records&order=desc&top=1", ["ESS.temperature"]),
         ("?sort=time_to_loss_seconds&top=1", ["MTMount.command_start"]),
     ],
 )

@@ -127,8 +127,8 @@ missing there because a transform dropped them are counted, and no alarm:
 
 - `skips` says how many are missing; `mirrorwatch_filtered_records_total`
   counts them, and `mirrorwatch_skipped_records_total` does not;
-- `lag` and `skips` do not warn of suspected drops, nor `retention` of their
-  expiry;
+- `lag` does not call a partition stalled while its task copies newer records,
+  and `retention` and `position` do not alarm when its last ones expire;
 - the audit reports them as findings of the kind `filtered`, and is clean.
 
 All else alarms as on other topics: records that expired before they were

@@ -221,7 +221,6 @@ _ALL = (
         name="lag",
         texts=lag_texts,
         observation=LagObservation,
-        beside={"skips": SkipsObservation},
         judge=judge_lag,
         limits=LagLimits,
         metrics=lag.METRICS,

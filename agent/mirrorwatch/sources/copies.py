@@ -12,10 +12,8 @@ from ..domain.copies.journal import CopyCounters, CopyEvent, sum_up
 from ..domain.copies.ranges import EndRequest, RangeContent, RangeRequest
 from ..domain.copies.tracker import CopyTracker
 from ..domain.failover.translation import CopiedPartition
-from ..domain.mirror_records import Assignment
 from ..domain.offsets import OffsetRange
 from ..domain.skips.model import (
-    MissingCopies,
     PendingReads,
     SkipsObservation,
 )
@@ -26,7 +24,6 @@ from ..kafka.offsets import read_newest_ends, read_starts
 from ..kafka.reader import RangeReader, RecordFingerprint
 from ..state.copies import CopiesStore
 from ..threads import Latest
-from .dropped_tails import SuspectedDrops
 from .mirror_state import MirrorState
 from .parity import FlowConfigs
 
@@ -332,26 +329,6 @@ class RangeExaminer:
             found += [asked[p] for p in reader.find_truncated(offsets)]
         return found
 
-    def count(
-        self,
-        spans: Mapping[TopicPartition, OffsetRange],
-        *,
-        committed: bool,
-    ) -> dict[TopicPartition, int]:
-        """Count the records of source offsets that can be read now.
-
-        Raises
-        ------
-        SourceError
-            Raised if the source does not answer, or refuses.
-        """
-        found = self._there.read(spans.items(), committed=committed)
-        return {
-            place: len(records)
-            for place, records in found.items()
-            if records is not None
-        }
-
     def _content(
         self,
         request: RangeRequest,
@@ -437,8 +414,6 @@ class CopiesWorker:
     exactly_once
         Whether the mirror writes in transactions; `None` for what its
         configuration says.
-    patience
-        From when records that wait are suspected.
     memory
         How long what happened is reported by name.
     read_rate
@@ -466,7 +441,6 @@ class CopiesWorker:
         examiner: RangeExaminer,
         merged: Callable[[str], bool],
         exactly_once: bool | None,
-        patience: timedelta,
         memory: timedelta,
         read_rate: int,
         clock: Callable[[], datetime],
@@ -493,9 +467,6 @@ class CopiesWorker:
         self._batches = RangeQueue()
         self._budget = ReadBudget(read_rate)
         self._left_out_at: datetime | None = None
-        self._suspects = SuspectedDrops(
-            patience, self._filtered, store.suspected()
-        )
         self._views: deque[FlowView] = deque()
         self._view: FlowView | None = None
         self._lock = Lock()
@@ -503,7 +474,7 @@ class CopiesWorker:
         """Held while the tracker changes, and while others read it."""
 
         self._seen: SkipsObservation | None = None
-        self._missing = MissingCopies()
+        self._missing: Mapping[TopicPartition, tuple[int, int]] = {}
         self._counters: dict[str, CopyCounters] = {}
 
     def take(self, view: FlowView) -> None:
@@ -550,8 +521,10 @@ class CopiesWorker:
                 if (pair := tracker.pairs.get(place)) is not None
             }
 
-    def missing(self) -> MissingCopies:
-        """Return what is not at the target, as far as it was compared."""
+    def missing(self) -> Mapping[TopicPartition, tuple[int, int]]:
+        """Return the first lost record that the source still holds, and the
+        number of them.
+        """
         with self._lock:
             return self._missing
 
@@ -615,51 +588,26 @@ class CopiesWorker:
                 self._tracker.follow(
                     view if alike else replace(view, names=judged)
                 )
-            self._suspects.look(view, self._tracker, self._assignments())
         return bool(views)
-
-    def _assignments(self) -> list[Assignment]:
-        """Return what tasks have that may drop what they read.
-
-        Without a transform nothing is dropped that does not move the
-        position: what waits there is stuck, in the producer for example, and
-        that is the business of the lag.
-        """
-        plain = {
-            connector.name
-            for connector in self._positions.connectors()
-            if not connector.transforms
-        }
-        return [
-            each
-            for each in self._positions.assignments()
-            if each.connector not in plain
-        ]
 
     def _read(self) -> bool:
         tracker, now = self._tracker, self._clock()
         ranges, ends = tracker.requests(), tracker.end_requests()
         before = self._examiner.bytes_read
         due = self._batches.due(ends, now)
-        spans = self._suspects.wanted()
-        self.interval = _BUSY if ranges or spans else _IDLE
+        self.interval = _BUSY if ranges else _IDLE
         batch = self._batches.next(
             ranges, ends, now, may_read=self._budget.is_free(now)
         )
         for request in self._batches.given_up:
             self._answer(request, None)
         has_news = bool(self._batches.given_up)
-        has_read = bool(batch or spans)
         last = self._left_out_at
         committed = last is not None and now - last < _AFTER
         try:
             for end in self._examiner.find_truncated(due):
                 tracker.confirm(end)
                 self._batches.succeed(end.place)
-            if spans:
-                self._suspects.count(
-                    self._examiner.count(spans, committed=committed)
-                )
             contents = self._examiner.answer(
                 batch,
                 committed=committed,
@@ -679,7 +627,7 @@ class CopiesWorker:
                 self._batches.hold(request, now)
                 continue
             self._answer(request, content)
-        return has_news or has_read
+        return has_news or bool(batch)
 
     def _answer(
         self, request: RangeRequest, content: RangeContent | None
@@ -691,7 +639,6 @@ class CopiesWorker:
     def _keep(self) -> None:
         found = list(self._tracker.events)
         self._store.save(self._tracker, self._since())
-        self._store.save_suspected(self._suspects.found(), self._clock())
         if found:
             self._events = self._sum_up([*self._events, *found])
         self._publish()
@@ -719,8 +666,6 @@ class CopiesWorker:
                 for event in self._events
                 if event.at >= since
             ),
-            suspicions=self._suspects.found(),
-            left_behind=self._suspects.left_behind,
             foreign=tuple(
                 (topic, found)
                 for topic, found in sorted(tracker.foreign.items())
@@ -737,19 +682,11 @@ class CopiesWorker:
             merged=len(view.names) - len(topics),
             problems=view.comparison_problems,
         )
-        missing = MissingCopies(
-            skipped=tracker.missing_records(),
-            dropped={
-                (each.topic, each.partition): (each.first, each.end)
-                for each in seen.suspicions
-                if each.filtered
-            },
-        )
         with self._lock:
             self._seen = seen
             self._shared = tracker.shared_partitions()
             self._first_copies = tracker.first_copies()
-            self._missing = missing
+            self._missing = tracker.missing_records()
 
     def _copy_counters(
         self, topics: Iterable[str]

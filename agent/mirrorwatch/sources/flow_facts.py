@@ -39,7 +39,7 @@ class FlowFacts:
         """Return the first offset and the end of tails that a transform drops
         on purpose.
         """
-        return self.copies.missing().dropped if self.copies else {}
+        return self.lag.dropped() if self.lag else {}
 
     def empty_until(self) -> Mapping[TopicPartition, int]:
         """Return the source offset up to which no data follows a position

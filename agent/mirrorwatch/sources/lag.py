@@ -220,7 +220,9 @@ class LagWorker:
         connectors = self._positions.connectors()
         cadence = self._positions.cadence()
         with self._lock:
-            self._seen = self._tracker.take(view, connectors, cadence)
+            self._seen = self._tracker.take(
+                view, connectors, cadence, self._positions.assignments()
+            )
             self._doubtful = self._starts_due = True
             if view.source is not None:
                 listed = frozenset(view.names)
@@ -364,6 +366,13 @@ class LagWorker:
         """
         with self._lock:
             return self._tracker.position(place)
+
+    def dropped(self) -> Mapping[TopicPartition, tuple[int, int]]:
+        """Return the first offset and the end of tails that a transform drops
+        on purpose.
+        """
+        with self._lock:
+            return self._tracker.dropped()
 
     def empty_until(self) -> Mapping[TopicPartition, int]:
         """Return up to where no data follows positions that are proved, where

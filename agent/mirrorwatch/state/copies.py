@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from sqlite3 import Connection
 
@@ -15,7 +15,6 @@ from ..domain.copies.journal import (
 )
 from ..domain.copies.pair import LogPair
 from ..domain.copies.tracker import CopyTracker
-from ..domain.skips.dropped_tails import SuspectedDrop
 from .database import Database
 from .documents import DocumentStore, FlowTable, from_json, to_json
 
@@ -37,15 +36,6 @@ class _CopiesDocument:
     has_begun: bool = False
     is_transactional: bool = False
     foreign: dict[str, ForeignRecords] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _SuspectedDocument:
-    suspected: tuple[SuspectedDrop, ...] = ()
-
-
-SUSPECTED_EVERY = timedelta(seconds=30)
-"""Interval at which suspicions are saved that only grew."""
 
 
 class CopiesStore:
@@ -71,10 +61,6 @@ class CopiesStore:
         self._document = DocumentStore(
             database, flow, "copies", _CopiesDocument
         )
-        self._suspected = DocumentStore(
-            database, flow, "suspected", _SuspectedDocument
-        )
-        self._saved: tuple[datetime, tuple[SuspectedDrop, ...]] | None = None
         topic = {"topic": "TEXT"}
         self._pairs: FlowTable[TopicPartition, LogPair] = FlowTable(
             database,
@@ -119,24 +105,6 @@ class CopiesStore:
             for number, body in rows
         ]
         return [event for event in events if event is not None]
-
-    def suspected(self) -> tuple[SuspectedDrop, ...]:
-        """Read which records seemed to have been dropped."""
-        return self._suspected.load().suspected
-
-    def save_suspected(
-        self, suspected: tuple[SuspectedDrop, ...], now: datetime
-    ) -> None:
-        """Store which records seem to have been dropped, if that changed."""
-        if self._saved is not None:
-            at, before = self._saved
-            if suspected == before or (
-                now - at < SUSPECTED_EVERY
-                and _begins(suspected) == _begins(before)
-            ):
-                return
-        self._suspected.save(_SuspectedDocument(suspected=suspected))
-        self._saved = now, suspected
 
     def save(
         self, tracker: CopyTracker, since: datetime | None = None
@@ -199,7 +167,3 @@ class CopiesStore:
         self._note(sql, kept)
         # Not again for every event where as many partitions have one.
         self._room = 2 * max(EVENTS_KEPT, len(kept))
-
-
-def _begins(suspected: Iterable[SuspectedDrop]) -> set[tuple[str, int, int]]:
-    return {(each.topic, each.partition, each.first) for each in suspected}

@@ -37,11 +37,9 @@ NAMES = (
     "recovered_records",
     "repeated_records",
     "unverifiable_offsets",
-    "suspected_records",
     "position_resets",
 )
-"""Counts since the state file was made, and what is suspected now; `null`
-while they are not known."""
+"""Counts since the state file was made; `null` while they are not known."""
 
 
 def _resets(seen: Observation) -> Facts:
@@ -53,10 +51,6 @@ def _resets(seen: Observation) -> Facts:
 def _skips(seen: Observation) -> Facts:
     if not isinstance(seen, SkipsObservation):
         return {}
-    suspected: Counter[str] = Counter()
-    for suspicion in seen.suspicions:
-        if not suspicion.filtered:
-            suspected[suspicion.topic] += suspicion.count
     return {
         topic: {
             "skipped_records": tally.skipped - tally.filtered,
@@ -64,7 +58,6 @@ def _skips(seen: Observation) -> Facts:
             "recovered_records": tally.recovered,
             "repeated_records": tally.repeated,
             "unverifiable_offsets": tally.unverifiable,
-            "suspected_records": suspected[topic],
         }
         for topic, tally in seen.counters
     }
@@ -94,10 +87,10 @@ def topic_facts(observations: Iterable[Observation], flow: str) -> Facts:
 
 
 def missing(counts: Mapping[str, int]) -> int:
-    """Return how many records of a topic are not at the target, or seem not
-    to come; not those that a filter drops on purpose.
+    """Return how many records of a topic are not at the target; not those
+    that a filter drops on purpose.
     """
-    return (not_copied(counts) or 0) + counts.get("suspected_records", 0)
+    return not_copied(counts) or 0
 
 
 def not_copied(counts: Mapping[str, int]) -> int | None:

@@ -6,7 +6,6 @@ from functools import cache
 from ..config import FlowConfig
 from ..domain.carriage import Carriage
 from ..domain.checkpoints import CheckpointsState
-from ..domain.cluster_view import TopicPartition
 from ..domain.lag.tracker import LagTracker
 from ..domain.parity.topics import TopicsLimits
 from ..domain.position.tracker import PositionTracker
@@ -73,10 +72,6 @@ def wire_lag(parts: FlowParts, around: WiringContext) -> WiredParts:
     flow = parts.config
     store = FirstSeenStore(around.database, flow.name, "lag")
 
-    def dropped() -> dict[TopicPartition, int]:
-        """Return up to where a filter drops what waits."""
-        return {p: end for p, (_, end) in parts.facts.dropped().items()}
-
     watch = LagWorker(
         flow=flow.name,
         tracker=LagTracker(
@@ -84,7 +79,6 @@ def wire_lag(parts: FlowParts, around: WiringContext) -> WiredParts:
             class_of=_class_finder(flow.classes),
             configs=lambda: parts.configs.get().source,
             refused=lambda: parts.configs.get().refused,
-            dropped=dropped,
             filtered=cache(flow.filtered.matches),
             uncopied=store.load(),
         ),
@@ -279,7 +273,6 @@ def wire_skips(parts: FlowParts, around: WiringContext) -> WiredParts:
         ),
         merged=Selection(include=flow.topics.merged).matches,
         exactly_once=flow.mirror.exactly_once,
-        patience=limits.suspect_after,
         memory=max(limits.lost_window, limits.warning_window),
         filtered=flow.filtered,
         window=limits.lost_window,

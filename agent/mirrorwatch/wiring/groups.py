@@ -40,6 +40,7 @@ def wire_failover(parts: FlowParts, around: WiringContext) -> WiredParts:
         return CopyFacts(
             position=facts.position,
             missing=copies.missing(),
+            dropped=facts.dropped(),
             resets=resets.resets(),
         )
 

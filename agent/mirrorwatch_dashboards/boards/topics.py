@@ -157,20 +157,7 @@ TOPICS = Board(
             ),
         ),
         Panel(
-            title="Suspected skips (records)",
-            description=(
-                "Records not replicated while their task replicates newer ones"
-                " of other partitions, of all topics of a flow. Withdrawn when"
-                " they are replicated."
-            ),
-            picture=Picture.LINES,
-            limits=limits.SOME,
-            check="skips",
-            queries=(Query(reading=Gauge(metric=skips.SUSPECTED)),),
-        ),
-        Panel(
             title="Read to compare both sides (bytes)",
-            width=24,
             description=(
                 "Keys and values of ranges in which offset syncs prove"
                 " nothing. Ranges beyond limits.skips.read_rate are"

@@ -107,7 +107,12 @@ class Watched(HarshWorld):
 
     @property
     def position(self) -> int | None:
-        return self.books.positions([KEY]).get(KEY)
+        pair, seen = self.books.pairs[KEY], self.books.surveyed.get(KEY)
+        if seen is None or pair.cursor is None:
+            return None
+        if pair.waiting or pair.awaits_first:
+            return None
+        return pair.position(seen.source_end, seen.copies_end)
 
 
 def _facts(topic_id: str, partitions: int = 1) -> TopicFacts:

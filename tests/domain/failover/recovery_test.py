@@ -26,7 +26,6 @@ from mirrorwatch.domain.failover.recovery import (
 )
 from mirrorwatch.domain.mirror_records import Sync
 from mirrorwatch.domain.position.model import Reset, ResetKind
-from mirrorwatch.domain.skips.model import MissingCopies
 from tests.support.builders import NOON
 
 TICK = timedelta(seconds=5)
@@ -237,7 +236,7 @@ def test_a_skip_holds_the_time_until_it_is_copied_or_has_expired(
     whole = site.tick().at
     # Five records are dropped, the sixth is copied.
     site.written[PLACE] = site.copied[PLACE] = 106
-    site.facts = CopyFacts(missing=MissingCopies(skipped={PLACE: (100, 5)}))
+    site.facts = CopyFacts(missing={PLACE: (100, 5)})
     point = site.tick()
     assert (point.complete_until, point.missing) == (whole, 5)
     assert point.records == 5
@@ -251,7 +250,7 @@ def test_what_a_transform_drops_on_purpose_is_not_waited_for(
     whole = site.tick().at
     site.written[PLACE] = 110
     assert site.tick().complete_until == whole
-    site.facts = CopyFacts(missing=MissingCopies(dropped={PLACE: (100, 110)}))
+    site.facts = CopyFacts(dropped={PLACE: (100, 110)})
     point = site.tick()
     assert (point.complete_until, point.records) == (site.now, 0)
     # Records behind it wait as any other.

@@ -15,8 +15,6 @@ from mirrorwatch.domain.lag.model import (
 )
 from mirrorwatch.domain.lag.retention import RetentionLimits, judge_retention
 from mirrorwatch.domain.report import Health, Verdict
-from mirrorwatch.domain.skips.dropped_tails import SuspectedDrop
-from mirrorwatch.domain.skips.model import SkipsObservation
 from tests.support.findings import find
 from tests.support.reports import BEHIND, NOW, QUIET, SEEN, with_late
 
@@ -186,110 +184,6 @@ def test_a_new_topic_is_given_two_refreshes() -> None:
     new = replace(new, stuck=timedelta(minutes=30))
     found = lag(replace(SEEN, topics=(new, QUIET, BEHIND)))
     find(found, "lag.never-copied", topic="new", records=9000)
-
-
-HOURS = timedelta(hours=3)
-TAIL = StalledPartition(
-    partition=3,
-    position=17,
-    origin="sync",
-    status=LagStatus.STALLED,
-    stuck=HOURS,
-)
-TAIL_LEFT = with_late(status=LagStatus.STALLED, stuck=HOURS, standing=(TAIL,))
-DROPPED = SkipsObservation(
-    flow="f",
-    at=NOW,
-    partitions=9,
-    suspicions=(
-        SuspectedDrop(
-            topic="late",
-            partition=3,
-            first=17,
-            end=27,
-            count=10,
-            since=NOW - HOURS,
-        ),
-    ),
-    left_behind=frozenset({("late", 3)}),
-)
-
-
-def test_a_tail_that_a_filter_drops_is_neither_stalled_nor_suspected() -> None:
-    (drop,) = DROPPED.suspicions
-    known = replace(DROPPED, suspicions=(replace(drop, filtered=True),))
-    assert lag_beside(TAIL_LEFT, known).health is Health.OK
-
-
-def lag_beside(seen: LagObservation, skips: SkipsObservation) -> Verdict:
-    return judge_lag("f", seen, LagLimits(), NOW, skips=skips)
-
-
-def test_a_tail_that_seems_dropped_is_suspected_and_not_called_stalled() -> (
-    None
-):
-    verdict = lag_beside(TAIL_LEFT, DROPPED)
-    assert verdict.health is Health.WARNING
-    find(
-        verdict,
-        "lag.suspected-drop",
-        topic="late",
-        partition=3,
-        records=10,
-        partitions=1,
-    )
-    two = (DROPPED.suspicions[0], replace(DROPPED.suspicions[0], partition=4))
-    standing = (TAIL, replace(TAIL, partition=4))
-    both = replace(
-        DROPPED,
-        suspicions=two,
-        left_behind=frozenset({("late", 3), ("late", 4)}),
-    )
-    seen = with_late(status=LagStatus.STALLED, stuck=HOURS, standing=standing)
-    find(lag_beside(seen, both), "lag.suspected-drop", partitions=2)
-
-
-def test_a_tail_that_will_soon_be_suspected_is_not_called_stalled() -> None:
-    soon = replace(DROPPED, suspicions=())
-    assert lag_beside(TAIL_LEFT, soon).health is Health.OK
-
-
-def test_a_tail_is_not_suspected_before_a_stalled_one_would_be_told() -> None:
-    young = replace(TAIL, stuck=timedelta(minutes=2))
-    seen = with_late(
-        status=LagStatus.STALLED, stuck=young.stuck, standing=(young,)
-    )
-    assert lag_beside(seen, DROPPED).health is Health.OK
-
-
-def test_what_nobody_suspects_is_stalled() -> None:
-    calm = replace(DROPPED, suspicions=(), left_behind=frozenset())
-    assert lag_beside(TAIL_LEFT, calm).health is Health.CRITICAL
-    other = replace(calm, left_behind=frozenset({("late", 4)}))
-    assert lag_beside(TAIL_LEFT, other).health is Health.CRITICAL
-
-
-def test_suspicions_of_long_ago_excuse_nothing() -> None:
-    stale = replace(DROPPED, at=NOW - timedelta(minutes=3))
-    assert lag_beside(TAIL_LEFT, stale).health is Health.CRITICAL
-
-
-def test_a_dropped_tail_hides_no_other_partition_that_stands() -> None:
-    real = replace(TAIL, partition=5, position=99, stuck=HOURS / 2)
-    seen = with_late(
-        status=LagStatus.STALLED, stuck=HOURS, standing=(TAIL, real)
-    )
-    verdict = lag_beside(seen, DROPPED)
-    assert verdict.health is Health.CRITICAL
-    find(
-        verdict,
-        "lag.stalled",
-        topic="late",
-        partition=5,
-        position=99,
-        seconds=5400,
-    )
-    find(verdict, "lag.suspected-drop", partition=3)
 
 
 def retention(seen: LagObservation | None) -> Verdict:

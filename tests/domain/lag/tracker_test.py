@@ -1,6 +1,6 @@
 """How a topic is doing."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,7 +15,9 @@ from mirrorwatch.domain.cluster_view import (
     PositionSource,
     TopicConfigs,
     TopicFacts,
+    TopicPartition,
 )
+from mirrorwatch.domain.lag.filtered_tails import FilteredTails
 from mirrorwatch.domain.lag.model import (
     FirstRecord,
     LagObservation,
@@ -1123,6 +1125,17 @@ WEEK_MS = 7 * 24 * HOUR_MS
 DAY = 86_400
 
 
+class Dropped(FilteredTails):
+    """Tails that are dropped up to some source offsets."""
+
+    def __init__(self, until: Mapping[TopicPartition, int]) -> None:
+        super().__init__()
+        self.until = until
+
+    def dropped(self) -> dict[TopicPartition, tuple[int, int]]:
+        return {place: (0, end) for place, end in self.until.items()}
+
+
 @pytest.mark.parametrize(
     ("until", "health"),
     [
@@ -1138,8 +1151,8 @@ def test_what_a_filter_drops_may_expire(until: int, health: Health) -> None:
         flow="f",
         class_of=lambda _: "",
         configs=lambda: {"t": TopicConfigs(retention_ms=WEEK_MS)},
-        dropped=lambda: {("t", 0): until},
     )
+    tracker.tails = Dropped({("t", 0): until})
     tracker.take(a_view_of_partitions(0, (0, 1000, 1000), (0, 10, 10)))
     for seconds in (5, 600, 4 * DAY, 4 * DAY + 5, 6 * DAY + DAY // 2):
         view = a_view_of_partitions(seconds, (0, 1000, 1040), (0, 10, 10))
@@ -1161,9 +1174,9 @@ def test_an_agent_that_starts_has_yet_to_find_what_a_filter_drops(
         flow="f",
         class_of=lambda _: "",
         configs=lambda: {"t": TopicConfigs(retention_ms=WEEK_MS)},
-        dropped=lambda: dropped,
         filtered=lambda _: filtered,
     )
+    tracker.tails = Dropped(dropped)
     told = {}
     for seconds in range(0, 600, 5):
         seen = tracker.take(
@@ -1189,8 +1202,8 @@ def test_what_came_behind_what_a_filter_dropped_may_be_lost() -> None:
         flow="f",
         class_of=lambda _: "",
         configs=lambda: {"t": TopicConfigs(retention_ms=WEEK_MS)},
-        dropped=lambda: {("t", 0): 1040},
     )
+    tracker.tails = Dropped({("t", 0): 1040})
     found = []
     tracker.take(a_view_of_partitions(0, (0, 1000, 1000)))
     tracker.take(a_view_of_partitions(5, (0, 1000, 1040)))
@@ -1212,9 +1225,9 @@ def test_what_a_filter_drops_may_go_by_size(dropped: int) -> None:
         configs=lambda: {
             "t": TopicConfigs(retention_ms=-1, retention_bytes=9)
         },
-        dropped=lambda: {("t", 0): dropped + 10 * count},
     )
     for count in range(14):
+        tracker.tails = Dropped({("t", 0): dropped + 10 * count})
         end = 1000 + 10 * count
         start = 10 * count
         view = a_view_of_partitions(count * 5, (start + 1, 101, end))

@@ -174,4 +174,3 @@ def test_positions_counted_back_from_the_target_are_true_without_faults(
         assert topic.position in {None, readers.passed}
         place = readers.resets.state.places[KEY]
         assert place.estimate(end) == readers.passed
-    assert readers.books.positions([KEY]).get(KEY) in {None, readers.passed}

@@ -14,7 +14,6 @@ from mirrorwatch.domain.copies.pair import EventKind
 from mirrorwatch.domain.lag.model import LagObservation
 from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch.domain.skips.check import SkipsLimits, judge_skips
-from mirrorwatch.domain.skips.dropped_tails import SuspectedDrop
 from mirrorwatch.domain.skips.model import PendingReads, SkipsObservation
 from tests.support.findings import find
 
@@ -59,9 +58,6 @@ def pending(minutes: float) -> SkipsObservation:
     return replace(CALM, unread=unread)
 
 
-SUSPICION = SuspectedDrop(
-    topic="t", partition=0, first=20, end=30, count=10, since=since(3)
-)
 ONE = {"topic": "t", "partition": 3, "records": 10, "partitions": 1}
 
 
@@ -160,18 +156,6 @@ ONE = {"topic": "t", "partition": 3, "records": 10, "partitions": 1}
             {"topic": "t", "records": 12, "seconds": 3000},
         ),
         (foreign(70), Health.OK, "ok", {}),
-        (
-            replace(CALM, suspicions=(SUSPICION,)),
-            Health.WARNING,
-            "suspected",
-            {
-                "topic": "t",
-                "partition": 0,
-                "records": 10,
-                "partitions": 1,
-                "seconds": 180,
-            },
-        ),
     ],
 )
 def test_each_finding_fires_and_stays_silent(
@@ -228,21 +212,6 @@ def test_records_of_each_topic_add_up(kind: EventKind, code: str) -> None:
     ]
 
 
-def test_suspicions_are_one_finding_for_each_topic() -> None:
-    other = replace(SUSPICION, partition=1, count=4)
-    verdict = judged(
-        replace(
-            CALM,
-            suspicions=(other, SUSPICION, replace(other, topic="u")),
-        )
-    )
-    found = [f for f in verdict.findings if f.code == "skips.suspected"]
-    assert [(f.subject, f.numbers["records"]) for f in found] == [
-        ({"topic": "t"}, 14),
-        ({"topic": "u", "partition": 1}, 4),
-    ]
-
-
 def test_findings_name_the_newest_ranges_of_each_partition() -> None:
     first = replace(SKIP, ranges=((10, 10), (30, 39)), count=11)
     other = replace(SKIP, partition=4, ranges=((7, 8),), count=2)
@@ -270,8 +239,7 @@ def test_the_evidence_adds_all_topics() -> None:
         ("a", CopyCounters(skipped=3)),
         ("b", CopyCounters(skipped=4, repeated=9)),
     )
-    seen = replace(CALM, counters=counters, suspicions=(SUSPICION,))
+    seen = replace(CALM, counters=counters)
     evidence = judged(seen).evidence
     assert evidence["skipped_records"] == 7
     assert evidence["repeated_records"] == 9
-    assert evidence["suspected_records"] == 10

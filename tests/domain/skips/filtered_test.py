@@ -9,11 +9,9 @@ from mirrorwatch.domain.copies.journal import CopyEvent, sum_up
 from mirrorwatch.domain.copies.pair import EventKind
 from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch.domain.skips.check import SkipsLimits, judge_skips
-from mirrorwatch.domain.skips.dropped_tails import SuspectedDrop
 from mirrorwatch.domain.skips.metrics import (
     FILTERED,
     SKIPPED,
-    SUSPECTED,
     samples,
 )
 from mirrorwatch.domain.skips.model import SkipsObservation
@@ -216,25 +214,6 @@ def test_the_count_of_too_much_becomes_no_less() -> None:
             world.do(*LOOK)
     # After 70 minutes the first 60 are not of the last hour.
     assert counts == [60, 100, 100]
-
-
-def test_suspected_drops_of_a_filtered_topic_are_no_warning() -> None:
-    drop = SuspectedDrop(
-        topic=TOPIC, partition=0, first=5, end=9, count=4, since=START
-    )
-    world = watched(FilteredTopics())
-    for is_filtered, health in ((False, Health.WARNING), (True, Health.OK)):
-        one = replace(drop, filtered=is_filtered)
-        found = replace(seen(world), suspicions=(one,))
-        verdict = judge_skips("f", found, SkipsLimits(), world.now)
-        assert verdict.health is health
-        assert verdict.evidence["suspected_records"] == 4
-        (told,) = (
-            sample.value
-            for sample in samples(found, world.now)
-            if sample.metric is SUSPECTED
-        )
-        assert told == (0 if is_filtered else 4)
 
 
 def test_in_the_journal_filtered_drops_are_added_to_no_loss() -> None:

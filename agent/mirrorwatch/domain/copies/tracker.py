@@ -518,34 +518,6 @@ class CopyTracker:
             if rule is not None and rule.at_most is not None:
                 counters.sample(at, self.window)
 
-    def positions(
-        self, places: Iterable[TopicPartition]
-    ) -> dict[TopicPartition, int]:
-        """Return the mirror's position in partitions of which nothing waits to
-        be read.
-        """
-        return {
-            key: pair.position(seen.source_end, seen.copies_end)
-            for key in places
-            if (seen := self.surveyed.get(key)) is not None
-            and (pair := self.pairs[key]).cursor is not None
-            and not (pair.waiting or pair.awaits_first)
-        }
-
-    def awaits(
-        self, key: TopicPartition, end: int, *, soon: bool = False
-    ) -> bool:
-        """Return whether what lies below a source offset is not accounted for,
-        and syncs of more wait, or are to be expected soon.
-        """
-        pair = self.pairs.get(key)
-        return (
-            pair is not None
-            and pair.cursor is not None
-            and pair.cursor.source < end
-            and (soon or bool(pair.waiting) or key in self._syncs.partitions)
-        )
-
     def accounted(
         self, place: TopicPartition, seen: PartitionView
     ) -> int | None:

@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 from ..cluster_view import FlowView, PartitionView, TopicPartition
 from ..lag.model import STALE
 from ..position.model import Reset, ResetKind
-from ..skips.model import MissingCopies
 from ..topics import HEARTBEATS
 
 __all__ = [
@@ -134,7 +133,16 @@ class CopyFacts:
     """Returns the next source offset to copy, and whether it is proved;
     `None` if it is not known."""
 
-    missing: MissingCopies = field(default_factory=MissingCopies)
+    missing: Mapping[TopicPartition, tuple[int, int]] = field(
+        default_factory=dict
+    )
+    """First lost record that the source still holds, and their number."""
+
+    dropped: Mapping[TopicPartition, tuple[int, int]] = field(
+        default_factory=dict
+    )
+    """First offset and end of tails that a transform drops on purpose."""
+
     resets: Iterable[Reset] = ()
 
 
@@ -230,14 +238,14 @@ class _PartitionRecovery:
         are not proved to be copied.
         """
         self.reached, is_proved = found
-        first, end = facts.missing.dropped.get(place, (0, 0))
+        first, end = facts.dropped.get(place, (0, 0))
         if first <= self.reached < end:
             self.reached = end
         position = seen.log_start if seen.uncopied else self.reached
         for reset in resets:
             if (reset.end or 0) > seen.log_start:
                 position = min(position, self._leave_out(reset, position))
-        first, _ = facts.missing.skipped.get(place, (position, 0))
+        first, _ = facts.missing.get(place, (position, 0))
         without = 0
         if self.hole:
             first = min(first, self.hole_first)
@@ -327,7 +335,7 @@ class RecoveryTracker:
         )
         missing = facts.missing
         resets = _left_out(facts.resets)
-        doubted = {*missing.skipped, *missing.dropped, *resets}
+        doubted = {*missing, *facts.dropped, *resets}
         for place, seen in view.partitions.items():
             part = self._partitions.get(place)
             if (
@@ -358,7 +366,7 @@ class RecoveryTracker:
         self._topics = {n: t.partitions for n, t in source.topics.items()}
         missing_records = sum(
             count
-            for place, (_, count) in missing.skipped.items()
+            for place, (_, count) in missing.items()
             if place in view.partitions
         )
         topic, partition = least[1] or (None, None)

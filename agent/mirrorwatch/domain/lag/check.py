@@ -1,20 +1,15 @@
 """The check ``lag``: whether records wait that the mirror does not take."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from ..cluster_view import TopicPartition
 from ..finding import Finding, Health, Numbers
 from ..report import Verdict, conclude, topic_subject
-from ..skips.dropped_tails import SuspectedDrop
-from ..skips.model import SkipsObservation
 from . import texts
 from .model import (
     SHOWN,
-    STALE,
     LagObservation,
     LagStatus,
     StalledPartition,
@@ -23,83 +18,6 @@ from .model import (
 )
 
 __all__ = ["LagLimits", "judge_lag"]
-
-
-def split_by_task(
-    seen: LagObservation, left_behind: AbstractSet[TopicPartition]
-) -> LagObservation:
-    """Return each topic by the worst partition that is not left behind.
-
-    Parameters
-    ----------
-    seen
-        Lag of a flow.
-    left_behind
-        Partitions whose task copies newer records of others: that task is
-        well, so what waits there was dropped, or will soon be known to be.
-    """
-    if not left_behind:
-        return seen  # as it is most of the time
-    return replace(
-        seen,
-        topics=tuple(_by_others(topic, left_behind) for topic in seen.topics),
-    )
-
-
-def find_suspected(
-    seen: LagObservation,
-    suspicions: Iterable[SuspectedDrop],
-    allowed: timedelta,
-) -> Iterator[Finding]:
-    """Yield what is suspected in the place of what would be called stuck.
-
-    Parameters
-    ----------
-    seen
-        Lag of a flow.
-    suspicions
-        Ends of partitions that seem to have been dropped; those that a filter
-        drops on purpose are none of lag's business.
-    allowed
-        How long a position may stand while records wait.
-    """
-    standing = {
-        (topic.topic, each.partition)
-        for topic in seen.topics
-        for each in topic.standing
-        if each.stuck > allowed
-    }
-    found = [
-        s
-        for s in suspicions
-        if (s.topic, s.partition) in standing and not s.filtered
-    ]
-    if not found:
-        return
-    most = max(found, key=lambda s: s.count)
-    yield texts.SUSPECTED_DROP.found(
-        Health.WARNING,
-        {"topic": most.topic, "partition": most.partition},
-        records=most.count,
-        first_offset=most.first,
-        partitions=len(found),
-    )
-
-
-def _by_others(
-    topic: TopicLag, left_behind: AbstractSet[TopicPartition]
-) -> TopicLag:
-    if (topic.topic, topic.partition) not in left_behind:
-        return topic
-    others = (
-        each
-        for each in topic.standing
-        if (topic.topic, each.partition) not in left_behind
-    )
-    worst = max(others, key=lambda each: each.stuck, default=None)
-    if worst is None:
-        return replace(topic, stuck=None)
-    return _by(topic, worst)
 
 
 def _by(topic: TopicLag, worst: StalledPartition) -> TopicLag:
@@ -114,9 +32,7 @@ def _by(topic: TopicLag, worst: StalledPartition) -> TopicLag:
 
 
 def split_by_patience(
-    seen: LagObservation,
-    left_behind: AbstractSet[TopicPartition],
-    limits: "LagLimits",
+    seen: LagObservation, limits: "LagLimits"
 ) -> LagObservation:
     """Return each topic by the worst partition that stands for too long.
 
@@ -124,8 +40,6 @@ def split_by_patience(
     ----------
     seen
         Lag of a flow.
-    left_behind
-        Partitions that are not judged here.
     limits
         Limits of the check.
 
@@ -144,7 +58,6 @@ def split_by_patience(
             for each in topic.standing
             # One that falls behind moves.
             if each.stuck > allowed.get(each.status, each.stuck)
-            and (topic.topic, each.partition) not in left_behind
         ]
         if not beyond:
             return topic
@@ -179,8 +92,6 @@ def judge_lag(
     seen: LagObservation | None,
     limits: LagLimits,
     now: datetime,
-    *,
-    skips: SkipsObservation | None = None,
 ) -> Verdict:
     """Judge positions against the source's ends.
 
@@ -194,19 +105,11 @@ def judge_lag(
         Limits of the check.
     now
         The time.
-    skips
-        What is known of its skips: records that seem to have been dropped
-        wait for nothing, so a position that stands at them is not stuck.
     """
-    if skips is not None and now - skips.at > STALE:
-        skips = None
-    left_behind = skips.left_behind if skips else frozenset()
-    suspicions = skips.suspicions if skips else ()
     if seen is not None:
-        seen = split_by_task(seen, left_behind)
-        seen = split_by_patience(seen, left_behind, limits)
+        seen = split_by_patience(seen, limits)
     return conclude(
-        _find(seen, suspicions, limits, now),
+        _find(seen, limits, now),
         flow=flow,
         check="lag",
         now=now,
@@ -223,7 +126,6 @@ def judge_lag(
 
 def _find(
     seen: LagObservation | None,
-    suspicions: Iterable[SuspectedDrop],
     limits: LagLimits,
     now: datetime,
 ) -> Iterator[Finding]:
@@ -237,7 +139,6 @@ def _find(
         )
     allowed = _patience(seen, limits)
     yield from _find_stuck(seen, allowed)
-    yield from find_suspected(seen, suspicions, allowed[LagStatus.STALLED])
     slow = [t for t in seen.topics if t.status is LagStatus.FALLING_BEHIND]
     for topic in sorted(slow, key=lambda t: -t.records)[:SHOWN]:
         yield texts.FALLING_BEHIND.found(

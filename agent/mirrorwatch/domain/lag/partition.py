@@ -344,6 +344,18 @@ class PartitionLag:
         found = self._seen_first()
         return None if found is None else found[0]
 
+    def newest_copied(self) -> float | None:
+        """Return the time after which the newest copied record was not
+        written, in seconds since 1970; `None` if none came since the first
+        survey.
+        """
+        if not self.begun or not self.ends.has_grown:
+            return None
+        since = self.seen_since()
+        if since is None:
+            return self.ends.entries[-1][1]
+        return min(since, self.moved_at.timestamp())
+
     def expires_by_time(self, now: float, kept: float) -> bool:
         """Return whether the log was shortened by time: its oldest record is
         as old as records become, in seconds.

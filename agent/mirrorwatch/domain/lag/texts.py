@@ -12,7 +12,6 @@ __all__ = [
     "STALE",
     "STALLED",
     "STOPPED",
-    "SUSPECTED_DROP",
     "UNKNOWN_PARTITIONS",
     "UNREADABLE",
 ]
@@ -52,11 +51,13 @@ STALLED = Code(
     "other topics continue: lag {records:record}[, stuck at offset {position}]"
     "[ (partition {partition})]",
     meaning="""\
-The task of that partition fails or hangs. Nothing is lost before it expires at
-the source.""",
+The task of that partition fails or hangs, or a transform dropped its last
+records: then the next one that is copied proves it. Nothing is lost before it
+expires at the source.""",
     steps="""\
 1. See [`tasks.failed`](#tasksfailed), and the worker's log: an oversized
-   record, or a partition leader that the task cannot reach.
+   record, or a partition leader that the task cannot reach. A transform drops
+   records on purpose: list the topic in `topics.filtered`.
 2. [Restart the task](#restart-a-task).
 3. It hangs again without an error: before Kafka 4.0 its producer may split a
    batch that is too large forever (KAFKA-8350). Raise `max.message.bytes` of
@@ -74,17 +75,6 @@ The mirror has had two topic refreshes to begin. Records will expire uncopied.""
 1. Does its filter match ([`topics.filtered`](#topicsfiltered))? Does its log
    have authorization errors (DESCRIBE, READ at the source)?
 2. [Restart the connector](#restart-a-task).""",
-)
-
-SUSPECTED_DROP = Code(
-    name="lag.suspected-drop",
-    title="Suspected drop: {records:record} of {topic} not copied (partition "
-    "{partition}, from offset {first_offset}), while the same task "
-    "copies newer ones; {partitions:partition} in all",
-    meaning="""\
-The task works, so most likely a transform dropped these records. A partition
-leader that does not respond to the mirror looks the same.""",
-    steps="1. See [`skips.suspected`](#skipssuspected), which decides.",
 )
 
 FALLING_BEHIND = Code(

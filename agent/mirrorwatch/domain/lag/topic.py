@@ -6,6 +6,7 @@ from collections.abc import (
     Iterator,
     Mapping,
 )
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -18,6 +19,7 @@ from ..cluster_view import (
     TopicConfigs,
     TopicPartition,
 )
+from .filtered_tails import FilteredTails
 from .model import Headroom, LagStatus, StalledPartition, TopicLag
 from .partition import PartitionLag
 
@@ -300,6 +302,9 @@ class LagContext:
     """Source offsets up to which a transform drops what waits, by partition
     and on purpose: none of it is lost when it expires."""
 
+    passed_over: AbstractSet[int] = frozenset()
+    """Partitions that wait while their task copies newer records."""
+
     filtered: bool = False
     """Whether a transform may drop records of the topic on purpose, which an
     agent that has just started has yet to find."""
@@ -362,13 +367,10 @@ def summarize(
     )
     if not waiting:
         return lag
-    stood = {p: _stuck(t, around.now) for p, t in waiting.items()}
+    stood = {p: _stood(p, t, around) for p, t in waiting.items()}
     worst = max(waiting, key=lambda p: (stood[p], waiting[p].records))
     track, stuck = waiting[worst], stood[worst]
-    stands = any(
-        stood[p] > around.patience and not _is_dropped(p, t, around)
-        for p, t in waiting.items()
-    )
+    stands = any(stuck > around.patience for stuck in stood.values())
     return replace(
         lag,
         unfilled=stands
@@ -449,6 +451,23 @@ def _is_dropped(
     partition: int, track: PartitionLag, around: LagContext
 ) -> bool:
     return around.dropped.get(partition, 0) > track.next_offset
+
+
+def _stood(
+    partition: int, track: PartitionLag, around: LagContext
+) -> timedelta:
+    """Return how long a partition has not moved while records waited that the
+    mirror has to copy.
+    """
+    if partition in around.passed_over:
+        return timedelta()
+    stuck = _stuck(track, around.now)
+    if around.filtered:
+        # An agent that has just started has yet to find what is dropped.
+        now = around.now.timestamp()
+        seen_for = timedelta(seconds=now - (track.seen_since() or now))
+        stuck = min(stuck, seen_for)
+    return stuck
 
 
 def _stuck(track: PartitionLag, now: datetime) -> timedelta:
@@ -546,7 +565,7 @@ class TopicSummaries:
         patience: timedelta,
         *,
         changed: Container[str],
-        dropped: Mapping[TopicPartition, int],
+        tails: FilteredTails,
         unsure: Container[TopicPartition] = (),
     ) -> tuple[TopicLag, ...]:
         """Return the lag of every topic, by name.
@@ -565,8 +584,8 @@ class TopicSummaries:
             How long positions stand of a mirror that goes on.
         changed
             Topics of which anything was seen that was not so before.
-        dropped
-            Offsets up to which a transform drops what waits, on purpose.
+        tails
+            Records that a transform drops on purpose.
         unsure
             Partitions of which it is not known whether anything waits.
         """
@@ -574,6 +593,7 @@ class TopicSummaries:
             (t.moved_at for t in tracks.values() if t.begun), default=None
         )
         before, self._kept = self._kept, {}
+        dropped = tails.dropped()
         found = []
         for topic in sorted(view.names):
             kept = before.get(topic)
@@ -615,8 +635,13 @@ class TopicSummaries:
                 flow_moved_at=moved_at,
                 patience=patience,
                 dropped={
-                    p: dropped[topic, p] for p in own if (topic, p) in dropped
+                    p: dropped[topic, p][1]
+                    for p in own
+                    if (topic, p) in dropped
                 },
+                passed_over=frozenset(
+                    p for p in own if tails.is_passed_over((topic, p))
+                ),
                 filtered=self._filtered(topic),
             )
             kept.marks, kept.configs = marks, around.configs

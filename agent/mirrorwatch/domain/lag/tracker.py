@@ -13,9 +13,16 @@ from ..cluster_view import (
     TopicPartition,
     prove,
 )
-from ..mirror_records import FLUSH, LONGEST_FLUSH, REFRESH, Connector
+from ..mirror_records import (
+    FLUSH,
+    LONGEST_FLUSH,
+    REFRESH,
+    Assignment,
+    Connector,
+)
 from ..parity.tracker import Condition, FirstSeen, FirstSeenChanges
 from ..position.internal_topics import AWAY_AFTER
+from .filtered_tails import FilteredTails
 from .model import (
     EstimateBounds,
     FirstRecord,
@@ -60,11 +67,9 @@ class LagTracker:
         How source topics are configured, as far as that is known.
     refused
         Source topics of which that was asked in vain.
-    dropped
-        Source partitions at whose end a transform drops records on purpose,
-        with the offset up to which it does: they may expire.
     filtered
-        Returns whether it may do so in a source topic.
+        Returns whether a transform drops records of a source topic on
+        purpose.
     uncopied
         Since when partitions of which nothing was ever copied have waited, as
         far as that is remembered from before a restart.
@@ -77,14 +82,14 @@ class LagTracker:
         class_of: Callable[[str], str],
         configs: Callable[[], Mapping[str, TopicConfigs]],
         refused: Callable[[], Container[str]] = frozenset,
-        dropped: Callable[[], Mapping[TopicPartition, int]] = dict,
         filtered: Callable[[str], bool] = lambda _: False,
         uncopied: Mapping[Condition, datetime] = NONE_UNCOPIED,
     ) -> None:
         self._flow = flow
         self._configs = configs
         self._refused = refused
-        self._dropped = dropped
+        self._filtered = filtered
+        self.tails = FilteredTails()
         self._tracks: dict[TopicPartition, PartitionLag] = {}
         self._summaries = TopicSummaries(class_of, filtered)
         self._changed: set[str] = set()
@@ -126,6 +131,7 @@ class LagTracker:
         view: FlowView,
         connectors: Iterable[Connector] = (),
         cadence: timedelta | None = None,
+        assignments: Iterable[Assignment] = (),
     ) -> LagObservation:
         """Learn from a survey, and say what the lag is.
 
@@ -137,6 +143,8 @@ class LagTracker:
             The mirror's connectors, for their intervals.
         cadence
             How often it commits by what was seen, where they do not say it.
+        assignments
+            Partitions of its tasks, as far as known.
         """
         connectors = list(connectors)
         flush = max(
@@ -161,6 +169,23 @@ class LagTracker:
             problems.extend(self._find_unread(view.at, flush))
             if self.unreadable or self._unsure:
                 problems.extend(self._find_unsure(view.at, COMMITS * flush))
+            plain = {c.name for c in connectors if not c.transforms}
+            self.tails.look(
+                self._tracks,
+                {
+                    p: t
+                    for p, t in self._tracks.items()
+                    if self._filtered(p[0])
+                },
+                {
+                    place: (each.connector, each.task)
+                    for each in assignments
+                    if each.connector not in plain
+                    for place in each.partitions
+                },
+                view.at,
+                COMMITS * flush,
+            )
             topics = self._summaries.take(
                 view,
                 view.source,
@@ -168,7 +193,7 @@ class LagTracker:
                 self._configs(),
                 COMMITS * flush,
                 changed=self._changed,
-                dropped=self._dropped(),
+                tails=self.tails,
                 unsure=self._unsure,
             )
             self._note_filling(topics, view.source.starts)
@@ -266,6 +291,12 @@ class LagTracker:
         if track is None or track.position is None:
             return None
         return track.next_offset, track.origin != PositionSource.ESTIMATE
+
+    def dropped(self) -> Mapping[TopicPartition, tuple[int, int]]:
+        """Return the first offset and the end of tails that a transform drops
+        on purpose.
+        """
+        return self.tails.dropped()
 
     def empty_until(self) -> Mapping[TopicPartition, int]:
         """Return up to where no data follows positions that are proved, where

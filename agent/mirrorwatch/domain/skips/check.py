@@ -13,7 +13,6 @@ from ..lag.model import LagObservation
 from ..offsets import name_ranges
 from ..report import Evidence, Verdict, conclude, topic_subject
 from . import texts
-from .dropped_tails import SuspectedDrop
 from .model import SkipsObservation
 
 __all__ = ["SkipsLimits", "judge_skips"]
@@ -28,7 +27,6 @@ def _totals(seen: SkipsObservation | None) -> Evidence:
         "recovered_records": sum(t.recovered for t in counters),
         "repeated_records": sum(t.repeated for t in counters),
         "unverifiable_offsets": sum(t.unverifiable for t in counters),
-        "suspected_records": sum(s.count for s in seen.suspicions),
         "filtered_records": sum(t.filtered for t in counters),
     }
 
@@ -56,15 +54,6 @@ class SkipsLimits:
     )
     """How long duplicates keep the check at warning. The default is that of
     late probes."""
-
-    suspect_after: timedelta = field(
-        default=timedelta(minutes=2),
-        metadata={"title": "Suspect after", "gt": timedelta()},
-    )
-    """How much newer the records must be that the same task copies for other
-    partitions, before records that it does not copy are suspected to be
-    dropped. Two flush intervals of MirrorMaker, so that all positions have
-    been committed since."""
 
     read_rate: int = field(
         default=2**20,
@@ -215,22 +204,6 @@ def _find_excesses(
 def _find_doubts(
     seen: SkipsObservation, limits: SkipsLimits, now: datetime
 ) -> Iterator[Finding]:
-    topics: dict[str, list[SuspectedDrop]] = {}
-    for each in sorted(seen.suspicions, key=lambda s: -s.count):
-        if not each.filtered:
-            topics.setdefault(each.topic, []).append(each)
-    for topic, those in topics.items():
-        yield texts.SUSPECTED.found(
-            Health.WARNING,
-            topic_subject(topic, (s.partition for s in those)),
-            records=sum(s.count for s in those),
-            partitions=len(those),
-            topics=len(topics),
-            most_partition=those[0].partition,
-            first_offset=those[0].first,
-            last_offset=those[0].end - 1,
-            seconds=max((now - s.since).total_seconds() for s in those),
-        )
     for code, window in (
         (texts.UNVERIFIABLE, limits.lost_window),
         (texts.DUPLICATED, limits.warning_window),

@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from datetime import datetime
 
-from ..metrics import Sample, counter, gauge
-from .check import STALE
+from ..metrics import Sample, counter
 from .model import SkipsObservation
 
 __all__ = [
@@ -14,7 +13,6 @@ __all__ = [
     "RECOVERED",
     "REPEATED",
     "SKIPPED",
-    "SUSPECTED",
     "UNVERIFIABLE",
     "samples",
 ]
@@ -65,14 +63,6 @@ READ = counter(
     ("flow", "side"),
     "Bytes of keys and values read to compare ranges of both sides",
 )
-SUSPECTED = gauge(
-    "suspected_skipped_records",
-    "records",
-    "skips",
-    ("flow",),
-    "Records not copied while the same task copies newer ones: suspected "
-    "drops",
-)
 
 METRICS = (
     SKIPPED,
@@ -81,14 +71,11 @@ METRICS = (
     REPEATED,
     UNVERIFIABLE,
     READ,
-    SUSPECTED,
 )
 
 
-def samples(seen: SkipsObservation, now: datetime) -> Iterator[Sample]:
-    """Yield the counters of each topic, which have no age, and what is
-    suspected, unless that is too old to be judged.
-    """
+def samples(seen: SkipsObservation, _now: datetime) -> Iterator[Sample]:
+    """Yield the counters of each topic, which have no age."""
     for topic, counted in seen.counters:
         labels = (seen.flow, topic)
         yield Sample(SKIPPED, labels, counted.skipped - counted.filtered)
@@ -98,7 +85,3 @@ def samples(seen: SkipsObservation, now: datetime) -> Iterator[Sample]:
         yield Sample(UNVERIFIABLE, labels, counted.unverifiable)
     for side, size in zip(("source", "target"), seen.bytes_read, strict=True):
         yield Sample(READ, (seen.flow, side), size)
-    if now - seen.at > STALE:
-        return
-    suspected = sum(s.count for s in seen.suspicions if not s.filtered)
-    yield Sample(SUSPECTED, (seen.flow,), suspected)

@@ -1,36 +1,16 @@
 """Observation of the losses and duplicates of one flow."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
-from ..cluster_view import TopicPartition
 from ..copies.journal import (
     CopyCounters,
     CopyEvent,
     FilterExcess,
     ForeignRecords,
 )
-from .dropped_tails import SuspectedDrop
 
-__all__ = ["MissingCopies", "PendingReads", "SkipsObservation"]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class MissingCopies:
-    """Records without a proved copy, by source partition."""
-
-    skipped: Mapping[TopicPartition, tuple[int, int]] = field(
-        default_factory=dict
-    )
-    """First skipped record that the source still holds, and how many there
-    are."""
-
-    dropped: Mapping[TopicPartition, tuple[int, int]] = field(
-        default_factory=dict
-    )
-    """First offset and end of what a transform seems to have dropped at the
-    end of a partition on purpose."""
+__all__ = ["PendingReads", "SkipsObservation"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,11 +37,6 @@ class SkipsObservation:
     events: tuple[tuple[CopyEvent, int], ...] = ()
     """Recent events, the newest last, each with the number of its records that
     are still missing."""
-
-    suspicions: tuple[SuspectedDrop, ...] = ()
-    left_behind: frozenset[TopicPartition] = frozenset()
-    """Partitions whose task copies newer records of others: they are under
-    suspicion, or will soon be."""
 
     foreign: tuple[tuple[str, ForeignRecords], ...] = ()
     excesses: tuple[tuple[str, FilterExcess], ...] = ()

@@ -15,7 +15,6 @@ __all__ = [
     "OK",
     "PENDING",
     "STALE",
-    "SUSPECTED",
     "TRUNCATED",
     "UNREADABLE",
     "UNVERIFIABLE",
@@ -59,20 +58,6 @@ them again. Consumers at the target may have read them.""",
 1. [Look at the topic](#look-at-a-topic) at the target: leaders, in-sync
    replicas, `unclean.leader.election.enable`.
 2. Copy them again by the last step of [`skips.dropped`](#skipsdropped).""",
-)
-
-SUSPECTED = Code(
-    name="skips.suspected",
-    title="{records:record} of {topic} not copied for {seconds:duration}, "
-    "while the same task copies newer ones elsewhere (partition "
-    "{most_partition}: {first_offset}-{last_offset})",
-    meaning="""\
-Not proved: the partition's next copied record proves the drop or ends the
-finding. Judged only for connectors with `transforms`, without stopped tasks or
-backlog.""",
-    steps="""\
-1. Check the connector's filters. None matches: a partition leader does not
-   respond, or a batch cannot be written; [restart the task](#restart-a-task).""",
 )
 
 DUPLICATED = Code(

@@ -176,10 +176,7 @@ export function timeToLoss(topic) {
 }
 
 function missing(topic) {
-  if (gone(topic) === null) return NONE;
-  const suspected = topic.suspected_records
-    ? ` (${count(topic.suspected_records)} suspected)` : "";
-  return `${count(gone(topic))}${suspected}`;
+  return gone(topic) === null ? NONE : count(gone(topic));
 }
 
 function where({ partition, position, position_by: by }) {

@@ -103,7 +103,7 @@ export class Topics {
     const gone = missing(totals);
     this.set("missing", count(gone), missingNote(totals));
     this.values.get("missing").value.parentElement.classList
-      .toggle("some", Boolean(gone || totals.suspected_records));
+      .toggle("some", Boolean(gone));
     for (const [name, number] of [["repeated", totals.repeated_records],
       ["resets", totals.position_resets]]) {
       this.set(name, count(number), number === null ? "unknown" : "");
@@ -139,9 +139,6 @@ function statuses({ statuses: counts, totals }) {
 function missingNote(totals) {
   const notes = [];
   if (totals.skipped_records === null) notes.push("unknown");
-  if (totals.suspected_records) {
-    notes.push(`${count(totals.suspected_records)} suspected`);
-  }
   if (totals.recovered_records) {
     notes.push(`${count(totals.recovered_records)} copied later`);
   }
