@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from mirrorwatch.domain.copies import coverage
 from tests.domain.copies.world import (
     AlikeWorld,
     AlteredWorld,
@@ -122,6 +123,22 @@ def draw_world(name: str, data: st.DataObject) -> World:
 def test_class_of_histories(name: str, data: st.DataObject) -> None:
     _, _, holds = CLASSES[name]
     holds(draw_world(name, data))
+
+
+UNWATCHED = ["write", "write 2", "mark", "copy", "copy 3", "drop", "flush"]
+
+
+@given(st.lists(st.sampled_from(UNWATCHED), max_size=60))
+@examples(150)
+def test_no_loss_is_hidden_by_the_bound_of_the_map(
+    actions: list[str],
+) -> None:
+    """Sites have ranges of hundreds of transactions, these worlds of few."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(coverage, "SPANS_KEPT", 2)
+        world = World().do("look", *actions)
+        world.finish()
+    is_exact(world)
 
 
 @given(
