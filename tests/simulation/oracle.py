@@ -131,7 +131,10 @@ class Oracle:
             record.copied -= 1
             if not record.copied:
                 record.left = False
-                self._lose(key, record, gone=False, uncopied=True)
+                if self.carries(key[0]):
+                    self._lose(key, record, gone=False, uncopied=True)
+                elif self._is_new(record):
+                    self.unwanted[key].append(record.offset)
 
     def read_again(self, records: Iterable[Numbered]) -> None:
         """The mirror reads records again once it starts: lost copies, too."""
