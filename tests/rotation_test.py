@@ -3,6 +3,7 @@
 import json
 import signal
 from pathlib import Path
+from subprocess import Popen
 from typing import Any
 
 import pytest
@@ -218,6 +219,10 @@ def test_an_authority_that_became_none_ends_nothing(
     assert [rotation.look() for _ in range(2)] == [False, True]
 
 
+def open_files(process: Popen[bytes]) -> int:
+    return len(list(Path(f"/proc/{process.pid}/fd").iterdir()))
+
+
 def test_it_starts_again_by_itself_and_under_the_same_number(
     tmp_path: Path, config: dict[str, Any]
 ) -> None:
@@ -243,16 +248,18 @@ def test_it_starts_again_by_itself_and_under_the_same_number(
         wait_until(lambda: told("Starting") == 3)
         begins(process, config)
         assert told("Stopped") == 2
-        open_files = len(list(Path(f"/proc/{process.pid}/fd").iterdir()))
+        # It opens its connections one by one.
+        looks: list[int] = []
+        wait_until(
+            lambda: looks.append(open_files(process)) or len(looks) > 30
+        )
         process.send_signal(signal.SIGHUP)
         wait_until(lambda: told("Starting") == 4)
         begins(process, config)
         # Nothing of those before is left open.
         wait_until(
-            lambda: (
-                len(list(Path(f"/proc/{process.pid}/fd").iterdir()))
-                <= open_files + 5
-            )
+            lambda: open_files(process) <= max(looks) + 5,
+            what=lambda: (looks, open_files(process)),
         )
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
