@@ -161,6 +161,13 @@ MUTATIONS = (
         "records_of_an_event",
     ),
     Mutation(
+        "a truncated source is judged before the mirror resumed",
+        "copies/pair.py",
+        "if self.awaits_sync:\n    return None",
+        "pass",
+        "copied_again_is_no_loss",
+    ),
+    Mutation(
         "a topic that appears begins at its first sync",
         "copies/tracker.py",
         "appeared or seen.copies_end == 0 or is_young",
@@ -184,8 +191,8 @@ MUTATIONS = (
     Mutation(
         "a recreated topic is taken for the one before",
         "copies/tracker.py",
-        "_is_another(pair, seen)",
-        "False",
+        "pair is None or _is_another(pair, seen)",
+        "pair is None",
         "each_history_is_told",
     ),
     Mutation(
