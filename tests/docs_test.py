@@ -34,9 +34,9 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "agent" / "mirrorwatch"
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md"]
 PAGES += sorted((ROOT / "docs").glob("*.md"))
-README = PAGES[0].read_text(encoding="utf-8")
 INSTALLATION = (ROOT / "docs" / "installation.md").read_text("utf-8")
 VERDICTS = (ROOT / "docs" / "verdicts.md").read_text(encoding="utf-8")
+GENERATED = {"configuration.md", "metrics.md", "runbook.md"}
 
 
 SYSTEMD = ("252",)
@@ -117,12 +117,13 @@ def test_the_help_names_every_command_and_the_version_is_told() -> None:
     assert version.output == f"{__version__}\n"
 
 
-@pytest.mark.parametrize("page", [0, 1], ids=["container", "login"])
-def test_the_configuration_in_the_readme_can_be_used(
-    tmp_path: Path, page: int
+@pytest.mark.parametrize("page", ["systemd", "logins"])
+def test_the_documented_configuration_can_be_used(
+    tmp_path: Path, page: str
 ) -> None:
-    (smallest,) = _blocks(README, "yaml")
-    text = smallest + _blocks(INSTALLATION, "yaml")[page]
+    (smallest,) = _blocks(INSTALLATION, "yaml")
+    added = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    text = smallest + _blocks(added, "yaml")[0]
     for place in ("/run/secrets/mirrorwatch", "/etc/mirrorwatch/tls"):
         text = text.replace(place, str(tmp_path))
     password = bcrypt.hashpw(b"a", bcrypt.gensalt(10))
@@ -139,15 +140,16 @@ def test_the_configuration_in_the_readme_can_be_used(
 
 
 def test_telegraf_asks_where_the_agent_answers() -> None:
-    (block,) = _blocks(INSTALLATION, "toml")
+    page = (ROOT / "docs" / "influxdb.md").read_text(encoding="utf-8")
+    (block,) = _blocks(page, "toml")
     for text in (block, block.replace("# tls_ca", "tls_ca")):
         (prometheus,) = tomllib.loads(text)["inputs"]["prometheus"]
         assert prometheus["metric_version"] == 2
         assert prometheus["urls"] == [f"http://{WebConfig().listen}/metrics"]
 
 
-def test_the_readme_needs_no_more_than_what_is_required() -> None:
-    smallest = yaml.safe_load(_blocks(README, "yaml")[0])
+def test_the_smallest_configuration_is_what_is_required() -> None:
+    smallest = yaml.safe_load(_blocks(INSTALLATION, "yaml")[0])
     assert set(smallest) == {"clusters", "flows"}
     flow = Config.from_mapping(smallest).flows[0]
     assert (flow.canary.topic, flow.canary.create) == (
@@ -156,13 +158,13 @@ def test_the_readme_needs_no_more_than_what_is_required() -> None:
     )
 
 
-def test_the_filter_in_the_readme_lets_the_canary_pass() -> None:
+def test_the_documented_filter_lets_the_canary_pass() -> None:
     flow = Config.from_mapping(
-        yaml.safe_load(_blocks(README, "yaml")[0])
+        yaml.safe_load(_blocks(INSTALLATION, "yaml")[0])
     ).flows[0]
     assert re.fullmatch("|".join(flow.topics.include), flow.canary.topic)
     pattern = r'^(.) *topicsPattern: "(.+)"$'
-    (diff,) = _blocks(README, "diff")
+    (diff,) = _blocks(INSTALLATION, "diff")
     before, after = re.findall(pattern, diff, re.MULTILINE)
     assert (before[0], after[0]) == ("-", "+")
     assert after[1] == "|".join(flow.topics.include)
@@ -186,13 +188,25 @@ def test_every_check_is_explained() -> None:
         assert f"\n| `{check}` | " in VERDICTS
 
 
-def test_the_readme_leads_to_every_page() -> None:
-    linked = set(re.findall(r"\]\(docs/([\w-]+\.md)\)", README))
-    assert linked == {page.name for page in (ROOT / "docs").glob("*.md")}
+def test_the_map_leads_to_every_page() -> None:
+    """In two clicks: the README leads to the map."""
+    folder = ROOT / "docs"
+    page_link = r"\]\(([\w-]+\.md)\)"
+    linked = re.findall(page_link, (folder / "README.md").read_text("utf-8"))
+    assert {"README.md", *linked} == {p.name for p in folder.glob("*.md")}
+    assert "](docs/README.md)" in PAGES[0].read_text(encoding="utf-8")
+
+
+@pages
+def test_a_page_by_hand_is_short(page: Path) -> None:
+    most = 600 if page == PAGES[0] else 2500
+    words = len(page.read_text(encoding="utf-8").split())
+    assert words <= most or page.name in GENERATED
 
 
 def test_the_supported_versions_are_those_of_the_tests() -> None:
-    _, _, table = INSTALLATION.partition("| --- | --- | --- |\n| Python")
+    page = (ROOT / "docs" / "versions.md").read_text(encoding="utf-8")
+    _, _, table = page.partition("| --- | --- | --- |\n| Python")
     rows = re.findall(
         r"^\| ([^|]+) \| ([\d., -]+) \| ", "| Python" + table, re.MULTILINE
     )

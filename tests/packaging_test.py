@@ -418,15 +418,15 @@ def test_hooks_run_the_tools_of_the_makefile() -> None:
         assert tool.replace(".venv/bin", "$(BIN)") in makefile
 
 
-def test_ci_runs_the_steps_of_the_readmes_test_command() -> None:
+def test_ci_runs_the_steps_of_make_test() -> None:
     file = ROOT / ".ci" / "run"
     assert file.stat().st_mode & 0o111
     subprocess.run(["bash", "-n", str(file)], check=True)  # noqa: S607
     text = file.read_text(encoding="utf-8")
     assert "\nmake lint " in text
     assert "\nmake tests " in text
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert "```sh\nmake test\n```" in readme
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert "\t$(MAKE) -k lint tests\n" in makefile
     assert "export MIRRORWATCH_REQUIRE_ALL=1" in text
 
 

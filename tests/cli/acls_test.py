@@ -55,13 +55,15 @@ def run(
 
 def test_the_documented_rights_are_the_printed_ones(tmp_path: Path) -> None:
     printed = users(tmp_path, {}, naming="identity", canary={"create": False})
-    commands = re.findall(
-        r'^acl "\$(\w+)" --topic (\S+) (.*)$', DOCS.read_text(), re.MULTILINE
+    rows = re.findall(
+        r"^\| (source|target) \| ([A-Z]+) \| `(\S+)` \|",
+        DOCS.read_text(),
+        re.MULTILINE,
     )
     documented: dict[str, set[str]] = {"summit": set(), "ldf": set()}
-    for cluster, topic, rest in commands:
-        for operation in re.findall(r"--operation (\w+)", rest):
-            documented[cluster.lower()].add(f"{operation} {topic}")
+    for side, operation, topic in rows:
+        alias = "summit" if side == "source" else "ldf"
+        documented[alias].add(f"{operation.capitalize()} {topic}")
     # Beside the minimum: what the flow carries, and groups.
     optional = {"DescribeConfigs *", "Describe *"}
     assert {a: r - optional for a, r in printed.items()} == documented

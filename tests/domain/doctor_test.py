@@ -166,7 +166,7 @@ def test_every_trap_has_a_case() -> None:
 
 
 def test_every_trap_is_in_the_docs() -> None:
-    docs = Path(__file__).parents[2] / "docs" / "installation.md"
+    docs = Path(__file__).parents[2] / "docs" / "doctor.md"
     rows = re.findall(
         r"^\| `([a-z-]+)` \|", docs.read_text("utf-8"), re.MULTILINE
     )

@@ -75,7 +75,7 @@ class S3Server(Server):
 
     @property
     def spark(self) -> dict[str, str]:
-        """Spark's properties for it, as `docs/audit.md` has them."""
+        """Spark's properties for it, as `docs/running-audits.md` has them."""
         own = fetch(
             parse_artifacts(_JARS.read_text(encoding="utf-8")),
             cache_folder() / "jars",

@@ -51,7 +51,7 @@ REMEDIES = (
         " SASL mechanism",
         (
             "set sasl.mechanism to PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, "
-            "OAUTHBEARER or AWS_MSK_IAM; docs/installation.md says how to get "
+            "OAUTHBEARER or AWS_MSK_IAM; docs/logins.md says how to get "
             "Kerberos"
         ),
     ),

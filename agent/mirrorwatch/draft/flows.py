@@ -226,7 +226,7 @@ class _Clusters:
                 f"the mirror's mechanism is {mechanism}, which the agent "
                 "cannot use: give it a listener with one of "
                 f"{', '.join(sorted(MECHANISMS))}, or see Kerberos in "
-                "docs/installation.md",
+                "docs/logins.md",
             )
             mechanism = "SCRAM-SHA-512"
         kafka["sasl.mechanism"] = mechanism
@@ -250,7 +250,7 @@ class _Clusters:
         kafka[key] = MSK_IAM
         self._draft.comment(
             (*path, key),
-            "Needs the extra msk-iam (docs/installation.md). AWS "
+            "Needs the extra msk-iam (docs/logins.md). AWS "
             "credentials are those that boto3 finds, such as the role of the "
             "pod: one with the rights that mirrorwatch acls prints.",
         )
