@@ -250,9 +250,12 @@ def test_it_starts_again_by_itself_and_under_the_same_number(
         assert told("Stopped") == 2
         # It opens its connections one by one.
         looks: list[int] = []
-        wait_until(
-            lambda: looks.append(open_files(process)) or len(looks) > 30
-        )
+
+        def has_looked() -> bool:
+            looks.append(open_files(process))
+            return len(looks) > 30
+
+        wait_until(has_looked)
         process.send_signal(signal.SIGHUP)
         wait_until(lambda: told("Starting") == 4)
         begins(process, config)
