@@ -3,6 +3,7 @@
 from datetime import timedelta
 from pathlib import Path
 
+from mirrorwatch.domain.losses.model import LostRecords
 from mirrorwatch.domain.position.model import (
     KEPT,
     PartitionPosition,
@@ -100,3 +101,4 @@ def test_the_oldest_of_too_many_resets_are_summed_up() -> None:
     books.forget(NOON + hour + timedelta(seconds=300), hour)
     assert sum(r.summed for r in books.resets.values()) == 0
     assert books.counts == {"t": KEPT + 301}
+    assert books.lost == {"t": LostRecords(expired=3 * (KEPT + 300))}

@@ -9,6 +9,7 @@ from functools import partial
 from sqlite3 import Connection
 
 from ..domain.cluster_view import TopicPartition
+from ..domain.losses.model import LostRecords
 from ..domain.position.model import (
     PartitionPosition,
     PositionState,
@@ -44,6 +45,7 @@ class _PositionDocument:
     pins: tuple[tuple[str, str, str], ...] = ()
     resets: tuple[Reset, ...] = ()
     counts: dict[str, int] = field(default_factory=dict)
+    lost: dict[str, LostRecords] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -112,6 +114,7 @@ class PositionStore:
             places=known,
             resets={reset.number: reset for reset in kept.resets},
             counts=kept.counts,
+            lost=kept.lost,
             gaps=list(gaps.gaps),
             last=max((reset.number for reset in kept.resets), default=0),
         )
@@ -146,6 +149,7 @@ class PositionStore:
                             state.resets[n] for n in sorted(state.resets)
                         ),
                         counts=state.counts,
+                        lost=state.lost,
                     )
                 )
         self._saved_gaps = gaps

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from ..cluster_view import TopicPartition
+from ..losses.model import LostRecords
 
 __all__ = [
     "PartitionPosition",
@@ -141,6 +142,17 @@ class Reset:
         if self.first is None or self.end is None:
             return 0
         return max(0, self.end - self.first)
+
+    @property
+    def lost(self) -> LostRecords:
+        """Records that the mirror can copy no more. Those that it left out of
+        a log that still holds them are counted among the dropped ones.
+        """
+        if self.kind is not ResetKind.EXPIRED:
+            return LostRecords(at_most=self.gone)
+        if self.at_most:
+            return LostRecords(at_most=self.count)
+        return LostRecords(expired=self.count)
 
     @property
     def is_in_doubt(self) -> bool:
@@ -338,6 +350,9 @@ class PositionState:
     counts: dict[str, int] = field(default_factory=dict)
     """Resets by source topic; never forgotten."""
 
+    lost: dict[str, LostRecords] = field(default_factory=dict)
+    """Records lost by settled resets, by source topic; never forgotten."""
+
     gaps: list[UnexplainedGap] = field(default_factory=list)
     """What was skipped and had not been seen to expire."""
 
@@ -431,6 +446,7 @@ class PositionState:
         )
         self._newest[_spot(found)] = found.number
         self.resets[found.number] = found
+        self._count(None, found)
         for name in [topic] if counted is None else set(counted):
             self.counts[name] = self.counts.get(name, 0) + 1
         self.urgent = True
@@ -441,8 +457,18 @@ class PositionState:
         changed = replace(reset, **what)
         if changed != reset:
             self.resets[reset.number] = changed
+            self._count(reset, changed)
             self.urgent = True
         return changed
+
+    def _count(self, before: Reset | None, after: Reset) -> None:
+        """Count what settled resets lost. One that is opened again takes it
+        back: what becomes of its records is seen once more.
+        """
+        change = _settled_loss(after) - _settled_loss(before)
+        if change:
+            known = self.lost.get(after.topic, LostRecords())
+            self.lost[after.topic] = known + change
 
     def drop(self, reset: Reset) -> None:
         """Forget a reset; it stays counted."""
@@ -490,6 +516,11 @@ class PositionState:
                 yield partition, place
 
 
+def _settled_loss(reset: Reset | None) -> LostRecords:
+    settled = reset is not None and reset.settled is not None
+    return reset.lost if reset and settled else LostRecords()
+
+
 def _likeness(reset: Reset) -> tuple[object, ...]:
     """Return what settled resets have in common that one sentence
     reports, and that are forgotten at about the same time.
@@ -525,6 +556,10 @@ class PositionObservation:
     """Open ones, and those not long over, in their order."""
 
     counts: Mapping[str, int]
+    lost: Mapping[str, LostRecords] = field(default_factory=dict)
+    """Records lost by settled resets since the state file was made, by source
+    topic."""
+
     problems: tuple[str, ...] = ()
     keeps_offsets: bool = False
     """Whether positions are ends at the target: one that falls is a truncated

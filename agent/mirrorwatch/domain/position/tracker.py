@@ -172,6 +172,7 @@ class PositionTracker:
             partitions=self._partitions,
             resets=tuple(self._standing.reported(view.at)),
             counts=dict.fromkeys(view.names, 0) | self.state.counts,
+            lost=dict(self.state.lost),
             problems=tuple(dict.fromkeys(problems)),
             keeps_offsets=self._keeps_offsets,
         )

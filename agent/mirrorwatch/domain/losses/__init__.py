@@ -1,0 +1,1 @@
+"""Records of a flow that are lost for good."""
