@@ -32,7 +32,7 @@ from tests.support.builders import (
     a_window,
 )
 from tests.support.clock import clock_of
-from tests.support.reports import a_lag, a_topic
+from tests.support.reports import a_lag, a_topic, some_skips
 
 
 class Fixed:
@@ -164,6 +164,22 @@ def test_announced_maintenance_is_in_the_report_to_its_end() -> None:
     assert reports[1].at < window.until <= reports[2].at
     assert [len(report.maintenance) for report in reports] == [1, 1, 0]
     assert [entry["event"] for entry in log] == ["State unavailable"]
+
+
+def test_what_is_lost_is_told_over_restarts_and_if_it_cannot_be_kept() -> None:
+    database = Database(None)
+
+    def totals(*sources: Source) -> list[int]:
+        report = pipeline(sources, [], database).tick()
+        return [seen.total.records for seen in report.losses]
+
+    assert totals() == [0]
+    assert totals(Fixed(some_skips(NOON))) == [10]
+    assert totals() == [10]
+    made = pipeline([Fixed(some_skips(NOON))], [], database)
+    made.tick()
+    database.close()
+    assert [seen.total.records for seen in made.tick().losses] == [10]
 
 
 def test_a_tick_that_begins_late_is_noted_for_three_ticks() -> None:

@@ -6,12 +6,15 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
+from typing import TypeVar
 
 from structlog.typing import FilteringBoundLogger
 
 from .clock import Clock, shifted
 from .domain.cause import find_cause
 from .domain.checks import MIRROR, FlowLimits, fill_in_mirror, judge
+from .domain.losses.model import LossesObservation
+from .domain.position.model import PositionObservation
 from .domain.report import (
     Cause,
     Finding,
@@ -22,6 +25,7 @@ from .domain.report import (
     Verdict,
     keep_since,
 )
+from .domain.skips.model import SkipsObservation
 from .exceptions import (
     InternalError,
     SinkError,
@@ -39,6 +43,7 @@ from .ports import (
 )
 from .secrets import hide_in, hide_secrets
 from .state.documents import VerdictStore
+from .state.losses import LossStore
 
 __all__ = ["Pipeline"]
 
@@ -147,6 +152,10 @@ class Pipeline:
         ]
         self._queues = [s for s in sinks if isinstance(s, QueueingSink)]
         self._store = verdicts
+        self._losses = {
+            flow.name: LossStore(verdicts.database, flow.name)
+            for flow in flows
+        }
         self._read_windows = windows
         self._move_windows = move_windows
         self._clock = clock
@@ -211,6 +220,7 @@ class Pipeline:
             agent=agent,
             causes=tuple(self._find_causes(verdicts, seen, agent, at)),
             maintenance=self._in_force(at),
+            losses=shifted(tuple(self._count_losses(found, now)), offset),
         )
         self._publish(report)
         self._save(self._before, at)
@@ -332,6 +342,31 @@ class Pipeline:
                     mirror = limits.get(MIRROR) or "MirrorMaker"
                     yield _cause_as_shown(found, mirror)
 
+    def _count_losses(
+        self, found: Sequence[Observation], now: datetime
+    ) -> Iterator[LossesObservation]:
+        """Yield what each flow lost for good."""
+        for flow, store in self._losses.items():
+            name = f"losses {flow}"
+            own = [fact for fact in found if fact.flow == flow]
+            skips = next(_of_kind(SkipsObservation, own), None)
+            position = next(_of_kind(PositionObservation, own), None)
+            take = partial(store.take, skips, position, now)
+            try:
+                self.isolation.run(name, take)
+            except StateError as e:
+                # What is known is told; it is written by a later tick.
+                self._log_once(name, "State unavailable", e)
+            except InternalError:
+                continue
+            else:
+                self._logged.pop(name, None)
+            if store.ledger is None:
+                continue
+            observe = partial(store.ledger.observe, flow, skips, position, now)
+            with suppress(InternalError):
+                yield self.isolation.run(name, observe)
+
     def _internal_errors(self) -> dict[str, int]:
         aside = {
             f"state {table}": rows
@@ -423,6 +458,13 @@ class Pipeline:
         if self._logged.get(who) != str(error):
             self._logged[who] = str(error)
             self._logger.warning(event, **error.to_logging_context())
+
+
+T = TypeVar("T")
+
+
+def _of_kind(kind: type[T], found: Iterable[Observation]) -> Iterator[T]:
+    return (fact for fact in found if isinstance(fact, kind))
 
 
 def _without_secrets(verdict: Verdict) -> Verdict:

@@ -2,12 +2,18 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from mirrorwatch.domain.canary.model import (
     CanaryCounts,
     CanaryObservation,
     CanaryPartition,
     ProbeArrival,
+)
+from mirrorwatch.domain.losses.model import (
+    LossesObservation,
+    LostRecords,
+    TopicLosses,
 )
 from mirrorwatch.domain.metrics import Histogram
 from mirrorwatch.domain.report import (
@@ -33,6 +39,7 @@ __all__ = [
     "a_verdict",
     "a_window",
     "an_arrival",
+    "some_losses",
     "some_tasks",
 ]
 
@@ -149,6 +156,7 @@ def a_report(
     agent: AgentState | None = None,
     maintenance: Sequence[MaintenanceWindow] = (),
     causes: Sequence[Cause] = (),
+    losses: Sequence[LossesObservation] = (),
 ) -> Report:
     if verdicts is None:
         verdicts = [a_verdict(flow=flow.name, since=at) for flow in flows]
@@ -160,7 +168,33 @@ def a_report(
         agent=agent or AgentState(),
         maintenance=tuple(maintenance),
         causes=tuple(causes),
+        losses=tuple(losses),
     )
+
+
+def some_losses(at: datetime, **more: Any) -> LossesObservation:
+    """Return 605 records that expired, and 7 that were dropped before."""
+    expired, dropped = LostRecords(expired=605), LostRecords(dropped=7)
+    given = {
+        "since": at - timedelta(days=30),
+        "hour": expired,
+        "day": expired + dropped,
+        "total": expired + dropped + dropped,
+        "topics": (
+            TopicLosses(
+                topic="lsst.sal.MTMount.elevation",
+                at=at - timedelta(minutes=2),
+                lost=expired,
+            ),
+            TopicLosses(
+                topic="lsst.sal.ATDome.position",
+                at=at - timedelta(hours=3),
+                lost=dropped,
+            ),
+        ),
+        "counters": {"telemetry": 605, "events": 14, "commands": 0},
+    } | more
+    return LossesObservation(flow=FLOW.name, at=at, **given)
 
 
 def a_cause(

@@ -25,6 +25,7 @@ from .builders import (
     a_verdict,
     a_window,
     an_arrival,
+    some_losses,
     some_tasks,
 )
 from .reports import (
@@ -110,6 +111,7 @@ def a_full_report(at: datetime = NOON) -> Report:
             internal_errors={"source mirror": 2},
         ),
         maintenance=[a_window(at, flow=ODD_FLOW.name)],
+        losses=[some_losses(at)],
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from .cause import FaultyPart
 from .checks import CHECKS
+from .losses import metrics as losses
 from .metrics import LATENCY_BUCKETS, Metric, MetricType
 from .report import Health
 from .samples import AGENT_METRICS, HEALTH_METRICS
@@ -44,6 +45,7 @@ LABELS = {
 CATALOGUE = (
     *HEALTH_METRICS,
     *(metric for check in CHECKS.values() for metric in check.metrics),
+    *losses.METRICS,
     *AGENT_METRICS,
 )
 """All of them, in the order of the exposition."""

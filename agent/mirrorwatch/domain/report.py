@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from .finding import Finding, Health, Numbers, Subject, duration
+from .losses.model import LossesObservation
 
 __all__ = [
     "AgentState",
@@ -195,6 +196,7 @@ class Report:
     """Which part is at fault: of each flow at most one."""
 
     maintenance: tuple[MaintenanceWindow, ...] = ()
+    losses: tuple[LossesObservation, ...] = ()
 
     @property
     def own_at(self) -> datetime:
@@ -204,6 +206,10 @@ class Report:
     def cause_of(self, flow: str) -> Cause | None:
         """Return which part of a flow is at fault, if one stands out."""
         return next((c for c in self.causes if c.flow == flow), None)
+
+    def losses_of(self, flow: str) -> LossesObservation | None:
+        """Return what a flow lost for good; `None` if it is not known."""
+        return next((seen for seen in self.losses if seen.flow == flow), None)
 
     def lead_of(self, flow: str) -> Verdict | None:
         """Return the verdict that leads a flow's page: the newest of the

@@ -7,6 +7,7 @@ from functools import partial
 from .. import __version__
 from .cause import FaultyPart
 from .checks import CHECKS
+from .losses import metrics as losses
 from .metrics import Histogram, Sample, counter, gauge
 from .report import (
     AgentState,
@@ -284,6 +285,11 @@ def samples(
                     f"metrics {check.name} {seen.flow}",
                     partial(_writable, partial(check.samples, seen, at)),
                 )
+    for lost in report.losses:
+        yield from collect(
+            f"metrics losses {lost.flow}",
+            partial(_writable, partial(losses.samples, lost)),
+        )
     yield from _agent_samples(report.agent, report.at)
 
 

@@ -3,6 +3,7 @@
 from mirrorwatch.domain.canary import metrics as canary
 from mirrorwatch.domain.failover import metrics as failover
 from mirrorwatch.domain.lag import metrics as lag
+from mirrorwatch.domain.losses import metrics as losses
 from mirrorwatch.domain.parity import metrics as parity
 from mirrorwatch.domain.position import metrics as position
 from mirrorwatch.domain.readers import metrics as readers
@@ -13,7 +14,6 @@ from mirrorwatch.domain.samples import (
     MAINTENANCE,
 )
 from mirrorwatch.domain.schemas import metrics as schemas
-from mirrorwatch.domain.skips import metrics as skips
 
 from .. import limits
 from ..panels import (
@@ -523,10 +523,10 @@ _EVENTS = (
         limits.SOME,
     ),
     _events(
-        "Skipped records",
-        "In the selected time range, of all topics. Proved: the mirror's"
-        " position has passed them, and it never wrote them.",
-        Increase(metric=skips.SKIPPED),
+        "Lost records",
+        "In the selected time range, of all topics. Proved: dropped by the"
+        " mirror, or expired at the source before they were copied.",
+        Increase(metric=losses.LOST),
         "skips",
     ),
     _events(
