@@ -2,6 +2,7 @@ import hashlib
 import json
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -14,11 +15,16 @@ from click.testing import CliRunner, Result
 
 from mirrorwatch.cli.root import main
 from mirrorwatch.domain.canary.model import CanaryCounts
+from mirrorwatch.domain.failover.check import FailoverObservation
+from mirrorwatch.domain.failover.recovery import RecoveryPoint
+from mirrorwatch.domain.losses import texts
+from mirrorwatch.domain.losses.model import LostRecords
 from mirrorwatch.domain.report import Health
 from mirrorwatch.web.login import Credentials
 from mirrorwatch.web.server import Server
 from mirrorwatch.web.tls import ServerTLS
 from tests.support.builders import (
+    FLOW,
     NOON,
     a_canary,
     a_cause,
@@ -27,6 +33,7 @@ from tests.support.builders import (
     a_verdict,
     a_window,
     an_arrival,
+    some_losses,
 )
 from tests.support.stage import SetClock, Stage, serve_stage
 
@@ -112,6 +119,27 @@ def test_the_cause_comes_before_the_checks(
         "cause: link. No way\N{REPLACEMENT CHARACTER} to summit\n"
     )
     assert "Probes are overdue" in rest
+
+
+def test_lost_records_come_before_everything_else(
+    stage: Stage, server: Server
+) -> None:
+    recovery = RecoveryPoint(at=NOON, records=2, complete_until=NOON)
+    failover = FailoverObservation(flow=FLOW.name, at=NOON, recovery=recovery)
+    lost = some_losses(NOON)
+    stage.tick(
+        a_report(observations=[failover], causes=[a_cause()], losses=[lost])
+    )
+    before, _, rest = run("--url", server.url).stdout.partition("cause: ")
+    words = " ".join(before.split())
+    assert f"{texts.title(lost.day)}: {texts.describe(lost)}" in words
+    assert f"except {lost.total.missing} lost records" in rest
+    none = LostRecords()
+    lost = replace(lost, hour=none, day=none, topics=())
+    stage.tick(a_report(observations=[failover], losses=[lost]))
+    rest = run("--url", server.url).stdout
+    assert texts.describe(lost) not in " ".join(rest.split())
+    assert f"except {lost.total.missing} lost records" in rest
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from mirrorwatch.domain.checks import judge
 from mirrorwatch.domain.heartbeats import HeartbeatsObservation
 from mirrorwatch.domain.lag.model import LagStatus, StalledPartition
 from mirrorwatch.domain.latency import LatencyObservation
+from mirrorwatch.domain.losses.model import LossesObservation
 from mirrorwatch.domain.parity.configs import ConfigsObservation
 from mirrorwatch.domain.parity.topics import TopicsObservation
 from mirrorwatch.domain.position.model import PositionObservation
@@ -44,6 +45,7 @@ from .builders import (
     a_verdict,
     a_window,
     an_arrival,
+    some_losses,
 )
 from .reports import (
     MANY,
@@ -304,11 +306,15 @@ def broken(at: datetime) -> Report:
             spooled_points={"influxdb": 84_211},
             lost_points={"influxdb": 3},
         ),
+        [some_losses(at)],
     )
 
 
 def _tick(
-    at: datetime, seen: Sequence[Observation], agent: AgentState
+    at: datetime,
+    seen: Sequence[Observation],
+    agent: AgentState,
+    losses: Sequence[LossesObservation] = (),
 ) -> Report:
     quiet: list[Observation] = [
         CheckpointsObservation(flow=FLOW.name, at=at, groups=4),
@@ -329,6 +335,7 @@ def _tick(
             for n, v in enumerate(verdicts)
         ],
         agent=agent,
+        losses=losses,
     )
 
 
@@ -401,4 +408,5 @@ def a_full_report() -> Report:
             last_tick=timedelta(milliseconds=12),
         ),
         maintenance=[a_window(NOON - 60 * SECOND, flow="commands")],
+        losses=[some_losses(NOON)],
     )

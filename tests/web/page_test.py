@@ -17,6 +17,10 @@ from selenium.webdriver.common.keys import Keys
 from mirrorwatch.clock import utc_now
 from mirrorwatch.domain.canary.model import canaries
 from mirrorwatch.domain.failover import texts as failover_texts
+from mirrorwatch.domain.failover.check import FailoverObservation
+from mirrorwatch.domain.failover.recovery import RecoveryPoint
+from mirrorwatch.domain.losses import texts as loss_texts
+from mirrorwatch.domain.losses.model import LostRecords
 from mirrorwatch.domain.readers.model import (
     LostOffsets,
     ReadersObservation,
@@ -37,6 +41,7 @@ from tests.support.builders import (
     a_report,
     a_verdict,
     a_window,
+    some_losses,
 )
 from tests.support.http import HTTP
 from tests.support.page import (
@@ -343,6 +348,34 @@ def test_verdicts_are_told_while_the_history_cannot_be_had(
         # No probe is known to be lost, and none not to be.
         for name in ("lost", "late", "duplicates"):
             assert text(browser, f".figure.{name} .value") == NONE
+
+
+def test_lost_records_are_in_the_first_lines_for_a_day(
+    browser: Chrome,
+) -> None:
+    now = utc_now()
+    lost, none = some_losses(now), LostRecords()
+    other = Flow(name="commands", source="summit", target="ldf")
+    point = RecoveryPoint(at=now, records=0, complete_until=now)
+    failover = FailoverObservation(flow=FLOW.name, at=now, recovery=point)
+    tick = a_report(now, observations=[failover], losses=[lost])
+    with shown(browser, tick) as stage:
+        told = f"{loss_texts.title(lost.day)}. {loss_texts.describe(lost)}."
+        wait_for(browser, "#lost", told)
+        link = browser.find_element(By.CSS_SELECTOR, "#lost a")
+        href = str(link.get_attribute("href"))
+        assert href.endswith("/runbook#positionexpired-unread")
+        but = f"except {lost.total.missing} lost records"
+        assert but in text(browser, ".lead-recovery")
+
+        stage.tick(replace(tick, flows=(FLOW, other)))
+        wait_for(browser, "#lost", f"summit → ldf: {told}")
+
+        old = replace(lost, hour=none, day=none, topics=())
+        stage.tick(replace(tick, losses=(old,)))
+        until(browser, lambda b: text(b, "#lost") == "")
+        assert but in text(browser, ".lead-recovery")
+        assert complaints(browser) == []
 
 
 NOTE_LINKS = """

@@ -72,9 +72,6 @@ def test_topics_are_told_by_how_long_until_loss_and_what_waits(
         assert text(browser, ".topic-figures .behind") == (
             "Topics with lag\n2\nof 5"
         )
-        assert text(browser, ".topic-figures .missing") == (
-            "Missing\n7\n3 copied later"
-        )
         assert text(browser, ".topic-figures .resets .note") == "unknown"
         assert "telemetry\t1 of 2\t12,345\t3 h" in text(browser, ".classes")
         worst, second = lines(browser, ".topics-table tbody")
@@ -122,7 +119,7 @@ def test_the_first_lines_say_which_topics_are_late_and_when_they_lose(
             browser,
             ".lead-topics",
             "2 of 5 topics with lag, oldest record 3 h old "
-            "(lsst.sal.MTMount.elevation) · 7 records are missing · "
+            "(lsst.sal.MTMount.elevation) · "
             "records that are not copied expire in 2 d 21 h",
         )
         # Nobody could read when the first of them was produced.

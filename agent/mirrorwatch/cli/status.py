@@ -82,6 +82,10 @@ def _print_flow(
     if flow["name"] != "->".join(ends):
         line.append(plain(f"  {' → '.join(ends)}"), style="dim")
     console.print(line)
+    lost = flow.get("lost") or {}
+    if lost.get("title") is not None:
+        text = f"  ✗ {lost['title']}: {lost['detail']}"
+        console.print(Text(plain(text), style="bold red"))
     if window is not None:
         until = datetime.fromisoformat(window["until"])
         left = _duration((until - now) / timedelta(seconds=1))
@@ -129,8 +133,10 @@ def _recovery(flow: Mapping[str, Any], now: datetime) -> str:
     at = datetime.fromisoformat(until)
     age = _duration((now - at) / timedelta(seconds=1))
     waiting = rpo.get("records")
+    lost = (flow.get("lost") or {}).get("missing")
+    but = f", except {lost:,} lost records" if lost else ""
     more = "" if not waiting else f"; RPO {waiting} records"
-    return f"complete until {at:%Y-%m-%d %H:%M:%S} UTC, {age} ago{more}"
+    return f"complete until {at:%Y-%m-%d %H:%M:%S} UTC, {age} ago{but}{more}"
 
 
 def _canary(canary: Mapping[str, Any] | None) -> str:

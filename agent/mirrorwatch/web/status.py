@@ -9,6 +9,9 @@ from typing import Any, Self
 from .. import __version__
 from ..domain.canary.model import CanaryPartition, canaries
 from ..domain.failover.check import FailoverObservation
+from ..domain.losses import texts as losses_texts
+from ..domain.losses.model import LossesObservation
+from ..domain.position import texts as position_texts
 from ..domain.report import (
     Cause,
     Evidence,
@@ -19,6 +22,7 @@ from ..domain.report import (
     Verdict,
 )
 from ..domain.runbook import runbook_link
+from ..domain.skips import texts as skips_texts
 from ..ports import Report
 from ..state.history import Bucket
 
@@ -192,6 +196,39 @@ def _recovery(report: Report, flow: str) -> dict[str, Any]:
     }
 
 
+MOST_TOPICS = 10
+"""Topics listed that lost records, the newest; the sums are those of all."""
+
+
+def _losses(seen: LossesObservation | None) -> dict[str, Any] | None:
+    """Return what was lost for good; `None` is not known."""
+    if seen is None:
+        return None
+    by_expiry = seen.topics and seen.topics[0].lost.dropped == 0
+    code = position_texts.EXPIRED_UNREAD if by_expiry else skips_texts.DROPPED
+    return {
+        "hour": seen.hour.records,
+        "day": seen.day.records,
+        "total": seen.total.records,
+        "missing": seen.total.missing,
+        "since": time_text(seen.since),
+        "title": losses_texts.title(seen.day),
+        "detail": losses_texts.describe(seen),
+        "runbook": runbook_link(code.name, code.check),
+        "topics": [
+            {
+                "topic": each.topic,
+                "at": time_text(each.at),
+                "records": each.lost.records,
+                "at_most": each.lost.at_most,
+                "recovered": each.lost.recovered,
+            }
+            for each in seen.topics[:MOST_TOPICS]
+        ],
+        "topics_total": len(seen.topics),
+    }
+
+
 def _flow(
     report: Report,
     flow: Flow,
@@ -209,6 +246,7 @@ def _flow(
         "headline": report.headline_of(flow.name),
         "lead": None if lead is None else lead.check,
         **_recovery(report, flow.name),
+        "lost": _losses(report.losses_of(flow.name)),
         "cause": _cause(report.cause_of(flow.name)),
         "verdicts": [
             _verdict(verdict)

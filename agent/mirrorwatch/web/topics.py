@@ -13,6 +13,7 @@ from ..domain.lag.model import (
     TopicLag,
     first_loss,
 )
+from ..domain.losses.model import LostRecords
 from ..domain.position.model import PositionObservation
 from ..domain.report import Flow, Observation
 from ..domain.skips.model import SkipsObservation
@@ -38,6 +39,7 @@ NAMES = (
     "repeated_records",
     "unverifiable_offsets",
     "position_resets",
+    "expired_records",
 )
 """Counts since the state file was made; `null` while they are not known."""
 
@@ -45,7 +47,13 @@ NAMES = (
 def _resets(seen: Observation) -> Facts:
     if not isinstance(seen, PositionObservation):
         return {}
-    return {t: {"position_resets": n} for t, n in seen.counts.items()}
+    return {
+        topic: {
+            "position_resets": number,
+            "expired_records": seen.lost.get(topic, LostRecords()).expired,
+        }
+        for topic, number in seen.counts.items()
+    }
 
 
 def _skips(seen: Observation) -> Facts:
@@ -94,14 +102,15 @@ def missing(counts: Mapping[str, int]) -> int:
 
 
 def not_copied(counts: Mapping[str, int]) -> int | None:
-    """Return how many records of a topic were proved to be skipped and not
-    copied since; `None` if that is not known.
+    """Return how many records of a topic are proved to be lost and not copied
+    since; `None` if that is not known.
     """
     skipped = counts.get("skipped_records")
     if skipped is None:
         return None
     # Of the recovered ones some may have been dropped by a filter.
-    return max(0, skipped - counts.get("recovered_records", 0))
+    dropped = max(0, skipped - counts.get("recovered_records", 0))
+    return dropped + counts.get("expired_records", 0)
 
 
 DEFAULT_TOP = 50
@@ -363,9 +372,7 @@ def _count_sums(counts: Facts) -> dict[str, int | None]:
     for name in NAMES:
         known = [c[name] for c in counts.values() if name in c]
         sums[name] = sum(known) if known else None
-    # Of each topic: what is recovered of one makes up for no other.
-    gone = [n for n in map(not_copied, counts.values()) if n is not None]
-    return sums | {"missing_records": sum(gone) if gone else None}
+    return sums
 
 
 def _topic(topic: TopicLag, counts: Mapping[str, int]) -> dict[str, Any]:

@@ -1,20 +1,30 @@
 """Texts of the records that are lost for good."""
 
 from ..finding import render
-from .model import LostRecords
+from .model import LossesObservation, LostRecords, TopicLosses
 
-__all__ = ["title"]
+__all__ = ["describe", "title"]
 
-LOST = "{records:record} lost for good[, at most {at_most:,} more]"
+LOST = "{records:record} lost for good in 24 hours[, at most {at_most:,} more]"
 RECOVERED = (
-    "{records:record} lost[, at most {at_most:,} more], {recovered:,} of them "
-    "copied later"
+    "{records:record} lost in 24 hours[, at most {at_most:,} more], "
+    "{recovered:,} of them copied later"
 )
-UNCERTAIN = "At most {at_most:record} lost for good"
+UNCERTAIN = "At most {at_most:record} lost for good in 24 hours"
+DETAIL = (
+    "{topics}[ and {others:other topic}]. {hour:,} in the last hour, "
+    "{total:,} since installation ({since})"
+)
+TOPIC = "{topic} {records:,}"
+TOPIC_AT_MOST = "{topic} at most {at_most:,}"
+REST = "other topics"
+
+NAMED = 5
+"""Topics that are named, the newest."""
 
 
 def title(lost: LostRecords) -> str | None:
-    """Return the number of lost records in words; `None` if none is lost."""
+    """Return the losses of a day in words; `None` if there is none."""
     numbers = {
         "records": lost.records,
         "at_most": lost.at_most or None,
@@ -23,3 +33,24 @@ def title(lost: LostRecords) -> str | None:
     if not lost.records:
         return render(UNCERTAIN, numbers) if lost.at_most else None
     return render(RECOVERED if numbers["recovered"] else LOST, numbers)
+
+
+def describe(seen: LossesObservation) -> str:
+    """Return the topics of these losses, and those of other times."""
+    numbers = {
+        "topics": ", ".join(map(_name, seen.topics[:NAMED])),
+        "others": len(seen.topics[NAMED:]) or None,
+        "hour": seen.hour.records,
+        "total": seen.total.records,
+        "since": f"{seen.since:%Y-%m-%d}",
+    }
+    return render(DETAIL, numbers)
+
+
+def _name(each: TopicLosses) -> str:
+    numbers = {
+        "topic": each.topic or REST,
+        "records": each.lost.records,
+        "at_most": each.lost.at_most,
+    }
+    return render(TOPIC if each.lost.records else TOPIC_AT_MOST, numbers)

@@ -52,7 +52,7 @@ function words(status, link, health) {
 }
 
 /** The pair, or the name that somebody gave the flow. */
-function title({ name, source, target }) {
+export function title({ name, source, target }) {
   return name === `${source}->${target}` ? `${source} → ${target}` : name;
 }
 

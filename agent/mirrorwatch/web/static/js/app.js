@@ -6,6 +6,7 @@ import { showAnswer, showLink, showOverview } from "./answer.js";
 import { showAgent } from "./agent-state.js";
 import { askDetails, askStatus, askTopics } from "./api.js";
 import { FlowCard } from "./flow-card.js";
+import { showLost } from "./lost.js";
 import { showMaintenance } from "./maintenance.js";
 import { watchTheme } from "./theme.js";
 
@@ -119,6 +120,7 @@ function show() {
     card.showDetails(told, agentNow(), status.agent.stale_after_seconds);
     if (link === "unreachable" && range) card.drawHistory(range, agentNow());
   });
+  showLost(status.flows);
   showOverview(status.flows, cards, link === "live");
   showMaintenance(status.maintenance ?? [], agentNow());
   showAgent(status.agent);

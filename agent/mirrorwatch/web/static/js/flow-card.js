@@ -15,10 +15,11 @@ import { Topics } from "./topics.js";
 
 /** Returns until when the target is complete, and what waits. */
 function recovery(flow, now) {
-  const { rpo, complete_until: until } = flow;
+  const { rpo, complete_until: until, lost } = flow;
   if (until === null && rpo.records === null) return "";
+  const but = lost?.missing ? `, except ${counted(lost.missing, "lost record")}` : "";
   const complete = until === null ? `Not known to be complete at ${flow.target}`
-    : `Complete at ${flow.target} until ${moment(new Date(until), now)}`;
+    : `Complete at ${flow.target} until ${moment(new Date(until), now)}${but}`;
   if (rpo.records === null || rpo.seconds === 0) return complete;
   const old = rpo.seconds === null ? "" : `, up to ${age(rpo.seconds)} old,`;
   return `${complete} · ${counted(rpo.records, "record")}${old} not proved to be there`;

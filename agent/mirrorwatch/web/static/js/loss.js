@@ -13,8 +13,6 @@ export function headline(seen, now, staleAfter) {
   if (seen.observed_at === null) return "Topics have not been listed yet.";
   const old = asOf(seen.observed_at, now, staleAfter);
   const words = [lateness(seen)];
-  const gone = missing(seen.totals);
-  if (gone) words.push(`${count(gone)} ${records(gone)} missing`);
   if (seen.unknown_partitions) {
     words.push(`${counted(seen.unknown_partitions, "partition")} unknown`);
   }
@@ -84,12 +82,7 @@ export function moreWords({ time_to_loss: first, waiting_time_to_loss: waiting }
   return words.join(" ");
 }
 
-/** Records proved skipped and not copied since; null if not known. */
-export const missing = ({ missing_records: gone }) => gone;
-
 const isOver = ({ seconds }) => Math.round(seconds) <= 0;
-
-const records = (number) => (number === 1 ? "record is" : "records are");
 
 function about({ seconds, estimated }) {
   return `${estimated ? "about " : ""}${age(seconds)}`;

@@ -4,7 +4,6 @@ import { askTopics } from "./api.js";
 import { el, setText } from "./dom.js";
 import { FactTable, NONE } from "./fact-table.js";
 import { age, count, counted, waited } from "./format.js";
-import { missing as gone } from "./loss.js";
 import { TopicQuery } from "./topic-query.js";
 
 const MOST = 10;
@@ -19,7 +18,7 @@ const COLUMNS = [
   ["Oldest record", oldest, "number", "lag_seconds"],
   ["Lag drains in", caughtUp, "number", "drain_seconds"],
   ["Time to loss", timeToLoss, "number", "time_to_loss_seconds"],
-  ["Missing", missing, "number", "missing_records"],
+  ["Missing", (t) => count(t.missing_records), "number", "missing_records"],
   ["Worst partition", where, "text"],
 ];
 const SORTS = COLUMNS.filter(([, , , sort]) => sort)
@@ -65,7 +64,7 @@ export class TopicTable {
     this.table.element.classList.toggle("all", this.isListing);
     this.table.show(listed, (row, topic) => {
       row.classList.toggle("calm", !topic.notable);
-      row.classList.toggle("short", gone(topic) > 0);
+      row.classList.toggle("short", topic.missing_records > 0);
     });
     this.showOrder();
     const total = seen.totals.topics;
@@ -173,10 +172,6 @@ export function timeToLoss(topic) {
   if (topic.time_to_loss_seconds < 0.5) return "now";
   const about = topic.time_to_loss_estimated ? "about " : "";
   return `${about}${age(topic.time_to_loss_seconds)}`;
-}
-
-function missing(topic) {
-  return gone(topic) === null ? NONE : count(gone(topic));
 }
 
 function where({ partition, position, position_by: by }) {

@@ -4,14 +4,13 @@ import { el, setText } from "./dom.js";
 import { FactTable } from "./fact-table.js";
 import { age, count, counted } from "./format.js";
 import { severity, showBadge } from "./health.js";
-import { lossTime, lossWords, missing, moreWords } from "./loss.js";
+import { lossTime, lossWords, moreWords } from "./loss.js";
 import { TopicTable, caughtUp, oldest, timeToLoss } from "./topic-table.js";
 
 const LABELS = [
   ["oldest", "Oldest record", "Age of the oldest record that is not copied yet"],
   ["waiting", "Lag", "Source offsets that are not copied yet"],
   ["behind", "Topics with lag", "Topics with records that are not copied yet"],
-  ["missing", "Missing", "Records proved skipped and not copied since, from mirrorwatch's first start on"],
   ["repeated", "Duplicates", "Duplicates of records, from mirrorwatch's first start on"],
   ["resets", "Position resets", "Position resets of MirrorMaker, from mirrorwatch's first start on"],
 ];
@@ -100,10 +99,6 @@ export class Topics {
     this.set("waiting", count(totals.lag_records), "");
     this.set("behind", count(totals.topics_behind),
       `of ${count(totals.topics)}`);
-    const gone = missing(totals);
-    this.set("missing", count(gone), missingNote(totals));
-    this.values.get("missing").value.parentElement.classList
-      .toggle("some", Boolean(gone));
     for (const [name, number] of [["repeated", totals.repeated_records],
       ["resets", totals.position_resets]]) {
       this.set(name, count(number), number === null ? "unknown" : "");
@@ -134,15 +129,6 @@ function statuses({ statuses: counts, totals }) {
     .filter(([, number]) => number > 0).reverse()
     .map(([status, number]) => `${count(number)} ${status}`);
   return totals.topics === 0 ? "none" : named.join(", ");
-}
-
-function missingNote(totals) {
-  const notes = [];
-  if (totals.skipped_records === null) notes.push("unknown");
-  if (totals.recovered_records) {
-    notes.push(`${count(totals.recovered_records)} copied later`);
-  }
-  return notes.join(", ");
 }
 
 /** Sums by class, where the configuration names classes. */
