@@ -499,5 +499,6 @@ def _cause_as_shown(cause: Cause, mirror: str) -> Cause:
     return replace(
         cause,
         reason=show(cause.reason),
+        headline=show(cause.headline),
         evidence=tuple(map(show, cause.evidence)),
     )

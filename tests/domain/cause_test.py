@@ -27,6 +27,7 @@ from mirrorwatch.domain.cause import (
 )
 from mirrorwatch.domain.checks import CHECKS
 from mirrorwatch.domain.cluster_view import ClusterAnswer
+from mirrorwatch.domain.finding import duration
 from mirrorwatch.domain.heartbeats import HeartbeatsObservation, LastHeartbeat
 from mirrorwatch.domain.lag.model import (
     LagObservation,
@@ -708,6 +709,8 @@ def test_a_cause_says_since_when_and_by_what() -> None:
     assert cause is not None
     assert cause.since == NOON - 30 * SECOND
     assert cause.code == "link.broken"
+    assert duration(30) in cause.headline
+    assert duration(30) not in cause.reason
     assert len(cause.evidence) == 4
 
 

@@ -21,8 +21,11 @@ WARNING, CRITICAL = Health.WARNING, Health.CRITICAL
     ("duration", "words"),
     [
         (timedelta(milliseconds=400), "0 s"),
-        (timedelta(seconds=119), "119 s"),
+        (timedelta(seconds=59), "59 s"),
+        (timedelta(seconds=59.6), "1 min"),
+        (timedelta(seconds=92), "1 min 32 s"),
         (timedelta(seconds=120), "2 min"),
+        (timedelta(seconds=600), "10 min"),
         (timedelta(minutes=119), "119 min"),
         (timedelta(hours=2), "2 h"),
         (timedelta(hours=6.5), "6.5 h"),
@@ -42,8 +45,16 @@ def leads(*verdicts: Verdict) -> str | None:
     return None if lead is None else lead.check
 
 
-def judged(check: str, health: Health, minutes: float = 0) -> Verdict:
-    return a_verdict(health, check=check, since=NOON + minutes * MINUTE)
+def judged(
+    check: str, health: Health, minutes: float = 0, *, past: bool = False
+) -> Verdict:
+    verdict = a_verdict(health, check=check, since=NOON + minutes * MINUTE)
+    found = Finding(f"{check}.x", health, verdict.reason, past=past)
+    return replace(verdict, findings=(found,))
+
+
+def lost(minutes: float) -> Verdict:
+    return judged("position", CRITICAL, minutes, past=True)
 
 
 @pytest.mark.parametrize(
@@ -54,10 +65,11 @@ def judged(check: str, health: Health, minutes: float = 0) -> Verdict:
         ([judged("lag", OK), judged("canary", OK)], "canary"),
         ([judged("lag", OK)], "lag"),
         ([judged("lag", WARNING, 9), judged("skips", CRITICAL)], "skips"),
-        # What is so now comes before what happened.
         ([judged("skips", CRITICAL, 1), judged("lag", CRITICAL, 2)], "lag"),
-        ([judged("lag", CRITICAL, 1), judged("audit", CRITICAL, 2)], "lag"),
-        ([judged("lag", WARNING, 1), judged("audit", CRITICAL, 2)], "audit"),
+        # What is so now comes before what happened.
+        ([judged("lag", CRITICAL, 1), lost(2)], "lag"),
+        ([judged("lag", WARNING, 1), lost(2)], "position"),
+        ([judged("skips", CRITICAL, 1, past=True), lost(2)], "position"),
     ],
 )
 def test_the_newest_of_the_worst_leads(
@@ -70,8 +82,8 @@ def test_a_cause_is_the_headline() -> None:
     stopped = judged("lag", CRITICAL)
     report = a_report(NOON, verdicts=[stopped])
     assert report.headline_of(FLOW.name) == stopped.reason
-    report = replace(report, causes=(a_cause(reason="The link is broken"),))
-    assert report.headline_of(FLOW.name) == "The link is broken"
+    report = replace(report, causes=(a_cause(),))
+    assert report.headline_of(FLOW.name) == a_cause().headline
     assert a_report(NOON, verdicts=[]).headline_of(FLOW.name) is None
 
 

@@ -205,6 +205,7 @@ def a_cause(
         code="link.broken",
         part=part,
         reason=reason,
+        headline=f"{reason} for 2 min",
         since=NOON - timedelta(minutes=2),
         evidence=(
             "12 records wait at summit",

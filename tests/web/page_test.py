@@ -157,6 +157,7 @@ def test_the_part_at_fault_is_named_above_the_checks(
     cause = replace(a_cause(reason="No way to <b>summit</b>"), since=sick.at)
     stage_with_history.tick(replace(sick, causes=(cause,)))
 
+    wait_for(browser, "h1", cause.headline)
     wait_for(browser, ".cause", "Cause: link, since")
     assert "No way to <b>summit</b>." in text(browser, ".cause")
     assert text(browser, ".cause-seen") == (

@@ -372,20 +372,22 @@ def _to_cause(
         return None
     flow = facts.flow
     at_target = row.part is FaultyPart.TARGET
-    finding = row.code.found(
-        max(v.health for v in symptoms),
-        {
-            "source": flow.source,
-            "target": flow.target,
-            "cluster": flow.target if at_target else flow.source,
-        },
-    )
+    subject = {
+        "source": flow.source,
+        "target": flow.target,
+        "cluster": flow.target if at_target else flow.source,
+    }
+    health = max(v.health for v in symptoms)
+    since = began or min(v.since for v in symptoms)
+    lasted = (facts.now - since).total_seconds()
+    finding = row.code.found(health, subject)
     return Cause(
         flow=facts.flow.name,
         code=finding.code,
         part=row.part.value,
         reason=finding.title,
-        since=began or min(v.since for v in symptoms),
+        headline=row.code.found(health, subject, lasted=lasted).title,
+        since=since,
         evidence=tuple(e.text for e in evidence),
         symptoms=tuple(v.check for v in symptoms),
         stops=row.stops and not row.slow,

@@ -29,8 +29,8 @@ clusters respond."""
 
 MONITOR_CUT_OFF = Code(
     name="monitor.cut-off",
-    title="State of replication unknown: mirrorwatch can reach neither "
-    "{source} nor {target}",
+    title="State of replication unknown[ for {lasted:duration}]: mirrorwatch "
+    "can reach neither {source} nor {target}",
     meaning="""\
 Replication may be running. Both clusters rarely fail in the same minute;
 mirrorwatch's own network, DNS or credentials often do.""",
@@ -42,7 +42,8 @@ mirrorwatch's own network, DNS or credentials often do.""",
 
 MONITOR_ISOLATED = Code(
     name="monitor.isolated",
-    title="Replication is running, but mirrorwatch cannot reach {cluster}",
+    title="Replication {source} to {target} is running, but mirrorwatch cannot "
+    "reach {cluster}",
     meaning="""\
 Records arrive at the target, or MirrorMaker's fetches are answered. Checks
 that need the cluster are `unknown`.""",
@@ -62,7 +63,7 @@ MONITOR_LATE = Code(
 
 CLUSTER_SILENT = Code(
     name="cluster.silent",
-    title="{cluster} does not respond",
+    title="No response from {cluster}[ for {lasted:duration}]",
     meaning="""\
 The other cluster responds. At the source, its network may be at fault, too;
 the evidence says if records still arrive.""",
@@ -75,7 +76,7 @@ the evidence says if records still arrive.""",
 
 CLUSTER_NOT_STORING = Code(
     name="cluster.not-storing",
-    title="{cluster} responds, but does not store records",
+    title="{cluster} responds, but has stored no records[ for {lasted:duration}]",
     meaning="""\
 Produce requests are not acknowledged: at the source those of probes (and
 probably of your producers), at the target those of the mirror.""",
@@ -98,7 +99,8 @@ the usual.""",
 
 LINK_BROKEN = Code(
     name="link.broken",
-    title="Replication has stopped: {mirror} cannot reach {cluster}, which "
+    title="Replication {source} to {target} has stopped"
+    "[ for {lasted:duration}]: {mirror} cannot reach {cluster}, which "
     "responds to mirrorwatch",
     meaning="""\
 Records wait at the source until they expire: see [`retention`](#retention).""",
@@ -119,7 +121,8 @@ LINK_SLOW = Code(
 
 MIRROR_STOPPED = Code(
     name="mirror.stopped",
-    title="Replication has stopped: {mirror} does not respond",
+    title="Replication {source} to {target} has stopped"
+    "[ for {lasted:duration}]: {mirror} does not respond",
     meaning="""\
 Both clusters respond and records wait, but the mirror shows no sign of life:
 no heartbeat, no JMX.""",
@@ -131,7 +134,8 @@ no heartbeat, no JMX.""",
 
 MIRROR_TASKS_STOPPED = Code(
     name="mirror.tasks-stopped",
-    title="Replication has stopped: {mirror} runs none of its tasks",
+    title="Replication {source} to {target} has stopped"
+    "[ for {lasted:duration}]: {mirror} runs none of its tasks",
     meaning="Both clusters respond. Tasks failed, or were paused or stopped.",
     steps="1. See [`tasks`](#tasks) for states, errors and steps.",
 )
@@ -146,7 +150,8 @@ MIRROR_TASKS_FAILED = Code(
 
 MIRROR_NOT_COPYING = Code(
     name="mirror.not-copying",
-    title="Replication has stopped: {mirror} hangs, or cannot reach {source}",
+    title="Replication {source} to {target} has stopped"
+    "[ for {lasted:duration}]: {mirror} hangs, or cannot reach {source}",
     meaning="""\
 Both clusters respond to mirrorwatch and records wait. Hang and network fault
 look alike without the mirror's JMX and heartbeats.""",

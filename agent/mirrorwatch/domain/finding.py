@@ -57,6 +57,9 @@ class Finding:
     title: str
     subject: Subject = field(default_factory=dict)
     numbers: Numbers = field(default_factory=dict)
+    past: bool = False
+    """Whether it happened and is over, such as a loss: what is so now comes
+    before it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,6 +78,9 @@ class Code:
     """Stable name, ``check.condition``."""
 
     title: str
+    past: bool = False
+    """Whether its findings are over when they are found."""
+
     meaning: str = ""
     """Consequence for the data, in Markdown. Empty for a condition that many
     checks share, such as ``no-data``: its entry is the same for all."""
@@ -108,13 +114,16 @@ class Code:
         """
         of = subject or {}
         title = render(self.title, {**numbers, **of, "mirror": "{mirror}"})
-        return Finding(self.name, health, title, of, numbers)
+        return Finding(self.name, health, title, of, numbers, self.past)
 
 
 def duration(seconds: float) -> str:
     """Render seconds for a person: ``42 s``, ``1 min 32 s``, ``3.5 h``."""
-    if seconds < 120:
+    if round(seconds) < 60:
         return f"{seconds:.0f} s"
+    if seconds < 600:
+        minutes, rest = divmod(round(seconds), 60)
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
     if seconds < 7200:
         return f"{seconds / 60:.0f} min"
     if seconds < 172_800:

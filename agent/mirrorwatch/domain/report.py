@@ -64,6 +64,11 @@ class Verdict:
         return self.findings[0].code if self.findings else None
 
     @property
+    def is_past(self) -> bool:
+        """Whether all that makes it so bad is over."""
+        return bool(self.findings) and self.findings[0].past
+
+    @property
     def others(self) -> int:
         """Number of findings beside the worst that are not ok."""
         return sum(f.health > Health.OK for f in self.findings[1:])
@@ -115,6 +120,9 @@ class Cause:
     them where the agent cannot tell which."""
 
     reason: str
+    headline: str
+    """The reason, and how long it has been so."""
+
     since: datetime
     """When the first sign of it was seen (UTC)."""
 
@@ -213,9 +221,8 @@ class Report:
 
     def lead_of(self, flow: str) -> Verdict | None:
         """Return the verdict that leads a flow's page: the newest of the
-        worst; that of the canary if all are ok.
-
-        An audit leads only alone: its findings are of the days before.
+        worst, one of now before one of what is over; that of the canary if
+        all are ok.
         """
         judged = [
             v
@@ -227,7 +234,7 @@ class Report:
             return next((v for v in judged if v.check == "canary"), judged[0])
         return max(
             (v for v in judged if v.health is health),
-            key=lambda v: (v.check != "audit", v.since),
+            key=lambda v: (not v.is_past, v.since),
             default=None,
         )
 
@@ -235,7 +242,7 @@ class Report:
         """Return the cause if one is known, else the leading finding."""
         cause, lead = self.cause_of(flow), self.lead_of(flow)
         if cause is not None:
-            return cause.reason
+            return cause.headline
         return None if lead is None else lead.reason
 
     def health_of(self, flow: str) -> Health:
@@ -260,10 +267,10 @@ def conclude(
     now: datetime,
     evidence: Evidence,
 ) -> Verdict:
-    """Make a verdict of the worst finding; the first of equals gives the
-    reason.
+    """Make a verdict of the worst finding; the first of equals that is not
+    over gives the reason.
     """
-    found = sorted(findings, key=lambda f: -f.health)
+    found = sorted(findings, key=lambda f: (-f.health, f.past))
     worst = found[0]
     return Verdict(
         flow=flow,

@@ -15,8 +15,8 @@ data, then first steps. `…` is a name or number.
    [cause](#cause) if one part is at fault. Start there: other findings are its
    symptoms.
 2. One flow, or all? All at once: a cluster, mirrorwatch, or its network.
-3. Is anything **lost** already? Proved losses:
-   [`skips.dropped`](#skipsdropped),
+3. Is anything **lost** already? The red block above all others, for a day.
+   Proved losses: [`skips.dropped`](#skipsdropped),
    [`position.expired-unread`](#positionexpired-unread),
    [`canary.lost`](#canarylost). They stay critical for an hour.
 4. How long is left? [`retention`](#retention) says when the first records

@@ -122,6 +122,7 @@ CUT = Cause(
     code="link.broken",
     part="link",
     reason="MirrorMaker does not reach summit",
+    headline="MirrorMaker does not reach summit for 9 s",
     since=NOON,
     evidence=("no consumer of MirrorMaker is connected to summit",),
     symptoms=("canary", "lag"),

@@ -55,6 +55,7 @@ def test_a_notice_names_the_cause_before_its_symptoms() -> None:
         code="cluster.silent",
         part="source or link",
         reason="summit does not answer",
+        headline="summit does not answer for 9 s",
         since=NOON,
         evidence=("summit has not answered for 9 s",),
         symptoms=("canary", "lag"),

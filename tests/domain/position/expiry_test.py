@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from mirrorwatch.domain.losses.model import LostRecords
 from mirrorwatch.domain.position.model import Reset, ResetKind
 from mirrorwatch.domain.report import Health
 
@@ -42,9 +43,11 @@ def test_records_that_expire_are_critical_and_counted(
         250,
     )
     assert expiry_world.verdict().health is Health.CRITICAL
-    expiry_world.find(
+    found = expiry_world.find(
         "expired-unread", topic="t", partition=0, records=150, open_resets=1
     )
+    assert not found.past
+    assert expiry_world.seen.lost == {}
 
 
 def test_the_count_grows_while_it_stands_and_is_one_reset(
@@ -95,7 +98,9 @@ def test_the_first_sync_afterwards_gives_the_final_count(
     reset = expiry_world.reset()
     assert (reset.first, reset.end) == (100, 260)
     assert reset.settled is not None
-    expiry_world.find("expired-unread", records=160, open_resets=0)
+    found = expiry_world.find("expired-unread", records=160, open_resets=0)
+    assert found.past
+    assert expiry_world.seen.lost == {"t": LostRecords(expired=160)}
 
 
 @pytest.mark.parametrize(("start", "most"), [(250, 150), (270, 170)])

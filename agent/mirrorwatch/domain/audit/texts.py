@@ -41,6 +41,7 @@ DROPPED = Code(
     name="audit.dropped",
     title="{records:record} of {topic} found missing at the target by the "
     "audit up to {audited_until}[ (source {source_ranges})]",
+    past=True,
     meaning="""\
 Proved: the mirror passed them, no copy exists. None of them is in flight,
 expired or compacted.""",
@@ -57,6 +58,7 @@ CORRUPTED = Code(
     title="{records:record} of {topic} found altered at the target by the "
     "audit up to {audited_until}[ (source {source_ranges})][ (target "
     "{target_ranges})]",
+    past=True,
     meaning="Proved: key, value, header or timestamp differ.",
     steps="""\
 1. Compare one by its offsets. Check the mirror's transforms and converters,
@@ -68,6 +70,7 @@ EXTRA = Code(
     title="{records:record} of {topic} found at the target but not at the "
     "source by the audit up to {audited_until}[ (target "
     "{target_ranges})]",
+    past=True,
     meaning="Another producer writes to the target topic. Nothing is lost.",
     steps="""\
 1. Find it, or a replication loop ([`topics.loop`](#topicsloop)). Intended: add
@@ -79,6 +82,7 @@ DUPLICATED = Code(
     title="{records:record} of {topic} found duplicated at the target by the "
     "audit up to {audited_until}[ (source {source_ranges})][ (target "
     "{target_ranges})]",
+    past=True,
     meaning="Nothing is lost; consumers at the target see duplicates.",
     steps="""\
 1. See [`position.rewound`](#positionrewound). Tell the owners of consumers at
@@ -89,6 +93,7 @@ UNVERIFIABLE = Code(
     name="audit.unverifiable",
     title="{ranges:range} not verified by the audit up to {audited_until}: "
     "{topic}[ partition {partition}]: {problem}",
+    past=True,
     meaning="""\
 Neither copied nor lost is proved. The next audit covers them, if both clusters
 retain them. *Missing from before what the mirror is known to have copied*: it
@@ -107,6 +112,7 @@ PARTIAL = Code(
     name="audit.partial",
     title="Only part of the records compared by the audit up to "
     "{audited_until}",
+    past=True,
     meaning="Several runs make up for a missed night.",
     steps="1. If none runs: `mirrorwatch audit run`.",
 )

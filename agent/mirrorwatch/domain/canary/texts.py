@@ -63,6 +63,7 @@ LOST = Code(
     title="{records:canary probe} proved lost on the way to the target "
     "in the last {window_seconds:duration}, the newest on partition "
     "{partition} (source offset {source_offset})",
+    past=True,
     meaning="""\
 Your records of that time may be lost too, on every topic. Proved by position
 or offset sync of the mirror, or by a later arrival on the partition; `proof`
@@ -135,6 +136,7 @@ LATE = Code(
     name="canary.late",
     title="Canary probes arrived late at the target on "
     "{partitions:partition}, last {seconds:duration} ago; none was lost",
+    past=True,
     meaning="""\
 Later than `canary.deadline`: expected while the mirror drains its backlog
 after a stop. Ends 10 minutes after the last.""",
@@ -147,6 +149,7 @@ DUPLICATED = Code(
     name="canary.duplicated",
     title="Canary probes duplicated at the target on {partitions:partition}, "
     "last {seconds:duration} ago; none was lost",
+    past=True,
     meaning="""\
 Your records may be duplicated too, on every topic. Ends 10 minutes after the
 last.""",

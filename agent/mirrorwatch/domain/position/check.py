@@ -196,7 +196,7 @@ def _resets(
         groups.setdefault((code, reset.topic), []).append(reset)
     topics = Counter(code for code, _ in groups)
     for (code, _), resets in groups.items():
-        yield code.found(
+        found = code.found(
             health_of(resets[0]),
             _subject(resets),
             topics=topics[code],
@@ -204,6 +204,7 @@ def _resets(
             target=seen.target,
             **_numbers(resets, proved),
         )
+        yield replace(found, past=all(r.settled for r in resets))
 
 
 CODES = {

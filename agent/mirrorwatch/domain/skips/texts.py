@@ -32,6 +32,7 @@ DROPPED = Code(
     title="{mirror} dropped {records:record} of {topic} ({ranges})"
     "[; {head:record} before the first copied one]"
     "[; {tail:record} below the committed position, without a later copy]",
+    past=True,
     meaning="""\
 Proved: the source had them, the mirror went past them, no copy exists. Where
 foreign or expired records beside them hide which, more offsets are listed.
@@ -51,6 +52,7 @@ TRUNCATED = Code(
     name="skips.truncated",
     title="{records:record} of {topic} copied, then lost at the target: its "
     "log was truncated ({ranges})",
+    past=True,
     meaning="""\
 Proved: an unclean leader election or a lost disk. The mirror does not copy
 them again. Consumers at the target may have read them.""",
@@ -63,6 +65,7 @@ them again. Consumers at the target may have read them.""",
 DUPLICATED = Code(
     name="skips.duplicated",
     title="{mirror} copied {records:record} of {topic} again ({ranges})",
+    past=True,
     meaning="""\
 Nothing is lost; consumers at the target see duplicates. Usual causes: a kill
 between copying and committing, reset offsets, two tasks writing at once (one
@@ -74,6 +77,7 @@ UNVERIFIABLE = Code(
     name="skips.unverifiable",
     title="Neither copied nor lost is proved for {records:record} of "
     "{topic}: records or copies gone or altered ({ranges})",
+    past=True,
     meaning="""\
 Source and target differ, and the reason can no longer be read: expired or
 altered records, too long a range, or a [log truncated at the
