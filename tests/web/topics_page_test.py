@@ -289,6 +289,16 @@ def test_what_is_not_known_of_topics_is_not_shown_as_fine(
         assert text(browser, ".topic-figures .oldest .value") == "none"
         assert text(browser, ".topics-table") == ""
 
+        tick = a_tick_with_topics([])
+        away = replace(a_lag([], tick.at), problems=("summit is away",))
+        stage.tick(replace(tick, observations=(away,)))
+        come_back(browser)
+
+        wait_for(browser, ".topics h3", "summit is away")
+        wait_for(browser, ".lead-topics", "Lag unknown: summit is away")
+        assert text(browser, ".loss-time") == "Unknown"
+        assert text(browser, ".topic-figures") == ""
+
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_a_phone_shows_topics_without_scrolling_sideways(

@@ -78,6 +78,19 @@ def test_what_one_topic_recovers_makes_up_for_no_other(
     assert found == {"kept": 3, "some": 6, "new": None}
 
 
+def test_topics_of_a_source_that_is_away_are_unknown(
+    client: httpx.Client, stage: Stage
+) -> None:
+    lag = replace(a_lag([]), problems=("summit is away",))
+    stage.tick(a_report(observations=[lag]))
+
+    (flow,) = ask(client)["flows"]
+
+    assert flow["observed_at"] is None
+    assert flow["problems"] == ["summit is away"]
+    assert "totals" not in flow
+
+
 def test_few_topics_are_listed_and_all_are_counted(
     client: httpx.Client, stage: Stage
 ) -> None:

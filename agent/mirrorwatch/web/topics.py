@@ -317,11 +317,19 @@ def topics_document(
 
 def _flow(report: Report, flow: Flow, query: TopicsQuery) -> dict[str, Any]:
     named = {"name": flow.name, "source": flow.source, "target": flow.target}
+    problems: tuple[str, ...] = ()
     for seen in report.observations:
         if isinstance(seen, LagObservation) and seen.flow == flow.name:
-            counts = topic_facts(report.observations, flow.name)
-            return named | _topics(seen, counts, query)
-    return named | {"observed_at": None, "matching": 0, "topics": []}
+            if seen.topics or not seen.problems:
+                counts = topic_facts(report.observations, flow.name)
+                return named | _topics(seen, counts, query)
+            problems = seen.problems
+    return named | {
+        "observed_at": None,
+        "problems": list(problems),
+        "matching": 0,
+        "topics": [],
+    }
 
 
 def _topics(

@@ -1,7 +1,10 @@
 // The numbers one looks for first.
 
 import { el, setText } from "./dom.js";
-import { age, count, duration } from "./format.js";
+import { age, count, duration, moment } from "./format.js";
+
+// Without an arrival for so long, latencies are of the time before.
+const SILENT = 30_000;
 
 const LABELS = [
   ["median", "Median latency", "Median end-to-end latency of the probes of the last 5 minutes"],
@@ -9,8 +12,8 @@ const LABELS = [
   ["worst", "Worst latency", "Largest end-to-end latency of the last 5 minutes"],
   ["waiting", "In flight", "Probes sent and not yet arrived"],
   ["arrival", "Last arrival", "Time since a probe last arrived"],
-  ["lost", "Lost", "Probes proved not to be at the target, in the time range"],
-  ["late", "Late", "Probes that arrived after the deadline, in the time range"],
+  ["lost", "Probes lost", "Probes proved not to be at the target, in the time range"],
+  ["late", "Probes late", "Probes that arrived after the deadline, in the time range"],
   ["duplicates", "Duplicates", "Duplicates of probes, in the time range"],
 ];
 
@@ -32,13 +35,15 @@ export class Figures {
     const partitions = canary?.partitions ?? [];
     const sum = (name) => partitions.length === 0
       ? null : partitions.reduce((total, p) => total + p[name], 0);
-    this.set("median", duration(recent?.latency_median_seconds), "5 min");
-    this.set("p99", duration(recent?.latency_p99_seconds), "5 min");
-    this.set("worst", duration(recent?.latency_worst_seconds), "5 min");
+    const arrival = last(partitions.map((p) => p.last_arrival_at));
+    const isOver = arrival !== null && now - arrival > SILENT;
+    for (const name of ["median", "p99", "worst"]) {
+      this.set(name, duration(recent?.[`latency_${name}_seconds`]),
+        isOver ? `until ${moment(arrival, now)}` : "5 min");
+    }
     const oldest = first(partitions.map((p) => p.oldest_outstanding_at));
     this.set("waiting", count(sum("outstanding")),
       oldest === null ? "" : `oldest ${age((now - oldest) / 1000)}`);
-    const arrival = last(partitions.map((p) => p.last_arrival_at));
     this.set("arrival",
       arrival === null ? "–" : `${age((now - arrival) / 1000)}`,
       arrival === null ? "none yet" : "ago");

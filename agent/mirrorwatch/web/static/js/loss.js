@@ -10,7 +10,7 @@ const RUNNING = 0.99;
     its age, once that is more than a few ticks. */
 export function headline(seen, now, staleAfter) {
   if (seen === undefined) return "";
-  if (seen.observed_at === null) return "Topics have not been listed yet.";
+  if (seen.observed_at === null) return `Lag unknown: ${notListed(seen).join(" · ")}`;
   const old = asOf(seen.observed_at, now, staleAfter);
   const words = [lateness(seen)];
   if (seen.unknown_partitions) {
@@ -20,6 +20,10 @@ export function headline(seen, now, staleAfter) {
   const told = words.join(" · ");
   return old ? `A${old.slice(1)}: ${told}` : told;
 }
+
+/** Why nothing is known of any topic. */
+export const notListed = ({ problems }) =>
+  (problems.length ? problems : ["topics not listed yet"]);
 
 function lateness({ topics, totals, unknown_partitions: unknown, problems }) {
   const late = topics.find((topic) => topic.notable && topic.lag_records > 0);

@@ -4,7 +4,7 @@ import { el, setText } from "./dom.js";
 import { FactTable } from "./fact-table.js";
 import { age, count, counted } from "./format.js";
 import { severity, showBadge } from "./health.js";
-import { lossTime, lossWords, moreWords } from "./loss.js";
+import { lossTime, lossWords, moreWords, notListed } from "./loss.js";
 import { TopicTable, caughtUp, oldest, timeToLoss } from "./topic-table.js";
 
 const LABELS = [
@@ -57,7 +57,7 @@ export class Topics {
   showState(seen, now, staleAfter) {
     const words = [];
     if (seen.observed_at === null) {
-      words.push("not listed yet");
+      words.push(...notListed(seen));
     } else {
       const seconds = (now - new Date(seen.observed_at)) / 1000;
       words.push(statuses(seen));
