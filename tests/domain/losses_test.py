@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 from itertools import count
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,7 @@ from tests.support.builders import FLOW, NOON
 MINUTE = timedelta(minutes=1)
 
 
-def dropped(skipped: int, **more: int) -> SkipsObservation:
+def dropped(skipped: int, **more: Any) -> SkipsObservation:
     counters = CopyCounters(skipped=skipped, **more)
     return SkipsObservation(
         flow=FLOW.name, at=NOON, partitions=1, counters=(("a", counters),)
@@ -44,13 +45,15 @@ def at(state: PositionState) -> PositionObservation:
     )
 
 
-def expiring(**what: object) -> tuple[PositionState, Reset]:
+def expiring(**what: Any) -> tuple[PositionState, Reset]:
     """Return a state with 60 records of `b` that expired uncopied."""
     state = PositionState()
-    given = {"kind": ResetKind.EXPIRED, "first": 10, "end": 70} | what
-    kind = given.pop("kind")
-    assert isinstance(kind, ResetKind)
-    return state, state.begin(kind, "b", NOON, partition=0, **given)
+    given: dict[str, Any] = {
+        "kind": ResetKind.EXPIRED,
+        "first": 10,
+        "end": 70,
+    } | what
+    return state, state.begin(topic="b", at=NOON, partition=0, **given)
 
 
 def total(state: PositionState) -> LostRecords:
@@ -125,6 +128,9 @@ def test_windows_end_and_the_total_stays() -> None:
         (59, 7, (7, 7, 7)),
         (61, 7, (0, 7, 7)),
         (62, 9, (2, 9, 9)),
+        # Counters that could not be written are those of before.
+        (63, 8, (2, 9, 9)),
+        (64, 9, (2, 9, 9)),
         # Out of the selection: what it lost is lost all the same.
         (24 * 60 - 1, None, (0, 9, 9)),
         (24 * 60 + 1, None, (0, 2, 9)),
@@ -157,6 +163,19 @@ def test_dropped_records_count_and_those_copied_later_are_told(
     ledger.take(counted, None, NOON)
     lost = ledger.observe(FLOW.name, counted, None, NOON).total
     assert (lost.records, lost.missing) == (records, missing)
+
+
+def test_records_of_a_topic_that_were_dropped_and_that_expired_add_up() -> (
+    None
+):
+    state, reset = expiring()
+    state.change(reset, settled=NOON)
+    skips = replace(dropped(7), counters=(("b", CopyCounters(skipped=7)),))
+    ledger = LossLedger()
+    ledger.take(skips, at(state), NOON)
+    found = ledger.observe(FLOW.name, skips, at(state), NOON)
+    assert found.total == LostRecords(dropped=7, expired=60)
+    assert found.counters == {"b": 67}
 
 
 def test_the_newest_topic_comes_first_with_all_its_losses() -> None:

@@ -175,7 +175,7 @@ def a_report(
 def some_losses(at: datetime, **more: Any) -> LossesObservation:
     """Return 605 records that expired, and 7 that were dropped before."""
     expired, dropped = LostRecords(expired=605), LostRecords(dropped=7)
-    given = {
+    given: dict[str, Any] = {
         "since": at - timedelta(days=30),
         "hour": expired,
         "day": expired + dropped,

@@ -1,6 +1,6 @@
 """Texts of the records that are lost for good."""
 
-from ..finding import render
+from ..finding import Scalar, render
 from .model import LossesObservation, LostRecords, TopicLosses
 
 __all__ = ["describe", "title"]
@@ -37,7 +37,7 @@ def title(lost: LostRecords) -> str | None:
 
 def describe(seen: LossesObservation) -> str:
     """Return the topics of these losses, and those of other times."""
-    numbers = {
+    numbers: dict[str, Scalar] = {
         "topics": ", ".join(map(_name, seen.topics[:NAMED])),
         "others": len(seen.topics[NAMED:]) or None,
         "hour": seen.hour.records,
@@ -48,7 +48,7 @@ def describe(seen: LossesObservation) -> str:
 
 
 def _name(each: TopicLosses) -> str:
-    numbers = {
+    numbers: dict[str, Scalar] = {
         "topic": each.topic or REST,
         "records": each.lost.records,
         "at_most": each.lost.at_most,
