@@ -103,6 +103,9 @@ class Judge:
     seen: dict[object, float] = field(default_factory=dict)
     """What skips and position found, and when first."""
 
+    _counted: Counter[str] = field(default_factory=Counter)
+    """Records counted as lost, by topic."""
+
     _held: set[Named] = field(default_factory=set)
     """Ranges that were judged when they were first told."""
 
@@ -135,6 +138,8 @@ class Judge:
             self._doubts_are_due(skips, position)
         self._no_false_critical(by_check)
         self._losses_are_told(by_check, skips, position)
+        for seen in report.losses:
+            self._totals_are_true(seen.counters)
         self._proofs_stay(by_check["skips"], skips)
         self._a_stop_is_told(by_check["lag"])
         if self.facts is not None and (why := self.facts.take(report)):
@@ -228,6 +233,34 @@ class Judge:
                 f"{count} records of {key} are called lost in {ranges}, and "
                 f"{len(offsets & ever)} ever were"
             )
+
+    def _totals_are_true(self, counters: Mapping[str, int]) -> None:
+        """What is counted as lost of a topic was, and is counted once, however
+        often the agent was restarted.
+        """
+        oracle = self.world.oracle
+        for topic, count in counters.items():
+            if count < self._counted[topic]:
+                self._fail(f"records of {topic} are not lost any more")
+            if count == self._counted[topic]:
+                continue
+            self._counted[topic] = count
+            keys = {
+                key
+                for known in (oracle.ever, oracle.unwanted, oracle.gaps)
+                for key in known
+                if key[0] == topic
+            }
+            # Markers expire like records.
+            ever = sum(
+                len(oracle.ever_of(key)) + len(oracle.gaps.get(key, ()))
+                for key in keys
+            )
+            if count > ever:
+                self._fail(
+                    f"{count} records of {topic} are counted as lost, {ever} "
+                    "ever were"
+                )
 
     def _are_told_once(self, told: Mapping[Key, int]) -> None:
         for key, count in told.items():
