@@ -594,6 +594,13 @@ def test_what_a_sync_passed_over_is_not_accounted_for_until_it_is_read() -> (
     assert accounted == [20, 20, None, None]
 
 
+def test_a_commit_of_a_former_topic_is_not_read_again_and_again() -> None:
+    world = watched("recreate_target, recreate_source, write 5, look 2")
+    world.committed = 3
+    world.do(*words("look 8"))
+    assert world.books.requests() == []
+
+
 def test_the_first_copy_of_a_recreated_topic_outlives_a_restart() -> None:
     world = watched("recreate_source, write 30, look, jump 20")
     assert world.books.first_copies() == {}

@@ -378,6 +378,7 @@ class CopyTracker:
                 or position is None
                 or position <= pair.judged
                 or pair.waiting
+                or pair.awaits_first
                 or (pair.since is not None and commit.written_at <= pair.since)
             ):
                 continue
