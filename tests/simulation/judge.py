@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from mirrorwatch.domain.copies.pair import LOSSES, EventKind
+from mirrorwatch.domain.losses.model import LostRecords
 from mirrorwatch.domain.position.model import (
     PositionObservation,
     Reset,
@@ -234,12 +235,13 @@ class Judge:
                 f"{len(offsets & ever)} ever were"
             )
 
-    def _totals_are_true(self, counters: Mapping[str, int]) -> None:
+    def _totals_are_true(self, counters: Mapping[str, LostRecords]) -> None:
         """What is counted as lost of a topic was, and is counted once, however
         often the agent was restarted.
         """
         oracle = self.world.oracle
-        for topic, count in counters.items():
+        for topic, lost in counters.items():
+            count = lost.records
             if count < self._counted[topic]:
                 self._fail(f"records of {topic} are not lost any more")
             if count == self._counted[topic]:

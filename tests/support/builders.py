@@ -192,7 +192,11 @@ def some_losses(at: datetime, **more: Any) -> LossesObservation:
                 lost=dropped,
             ),
         ),
-        "counters": {"telemetry": 605, "events": 14, "commands": 0},
+        "counters": {
+            "telemetry": expired,
+            "events": dropped + dropped,
+            "commands": LostRecords(),
+        },
     } | more
     return LossesObservation(flow=FLOW.name, at=at, **given)
 

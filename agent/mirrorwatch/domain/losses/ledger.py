@@ -87,8 +87,8 @@ class LossLedger:
             day=sum((e.lost for e in recent), lost),
             total=sum(self.totals.values(), lost),
             topics=tuple(reversed(topics.values())),
-            counters={topic: 0 for topic, _ in known}
-            | {topic: each.records for topic, each in self.totals.items()},
+            counters={topic: LostRecords() for topic, _ in known}
+            | self.totals,
         )
 
     def _open_losses(

@@ -11,8 +11,8 @@ LOST = counter(
     "lost_records",
     "records",
     "losses",
-    ("flow", "topic"),
-    "Source records proved to be lost for good: skipped by the mirror, or "
+    ("flow", "topic", "kind"),
+    "Source records proved to be lost for good: dropped by the mirror, or "
     "expired before they were copied (counted once it resumes)",
 )
 
@@ -20,6 +20,7 @@ METRICS = (LOST,)
 
 
 def samples(seen: LossesObservation) -> Iterator[Sample]:
-    """Yield the counter of each topic."""
-    for topic, records in sorted(seen.counters.items()):
-        yield Sample(LOST, (seen.flow, topic), records)
+    """Yield the counters of each topic."""
+    for topic, lost in sorted(seen.counters.items()):
+        yield Sample(LOST, (seen.flow, topic, "dropped"), lost.dropped)
+        yield Sample(LOST, (seen.flow, topic, "expired"), lost.expired)

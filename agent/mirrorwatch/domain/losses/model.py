@@ -93,6 +93,6 @@ class LossesObservation:
     topics: tuple[TopicLosses, ...] = ()
     """Topics with losses within a day, the newest first."""
 
-    counters: Mapping[str, int] = field(default_factory=dict)
-    """Records proved to be lost since then, by topic. Of what expires, once
-    the mirror has gone on."""
+    counters: Mapping[str, LostRecords] = field(default_factory=dict)
+    """Losses since then, by topic. Of what expires, once the mirror has gone
+    on."""
