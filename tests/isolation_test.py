@@ -13,6 +13,7 @@ from structlog.testing import capture_logs
 from mirrorwatch.clock import Clock
 from mirrorwatch.config import Config
 from mirrorwatch.domain.checks import CHECKS
+from mirrorwatch.domain.copies.journal import ForeignRecords
 from mirrorwatch.domain.metrics import Sample
 from mirrorwatch.domain.report import (
     Flow,
@@ -281,7 +282,10 @@ def test_metrics_that_can_be_made_are_all_there_and_nothing_is_counted(
 
 
 def test_what_is_known_to_be_wrong_stays_so_while_a_part_crashes() -> None:
-    skips = Facts(f"skips {FLOW.name}", some_skips(NOON))
+    others = (("telemetry", ForeignRecords(records=3, at=NOON)),)
+    skips = Facts(
+        f"skips {FLOW.name}", replace(some_skips(NOON), foreign=others)
+    )
     lag = Facts(f"lag {FLOW.name}", a_lag(some_topic_lags(), NOON))
     made = pipeline([skips, lag])
     before = made.tick()
