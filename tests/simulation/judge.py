@@ -236,8 +236,8 @@ class Judge:
             )
 
     def _totals_are_true(self, counters: Mapping[str, LostRecords]) -> None:
-        """What is counted as lost of a topic was, and is counted once, however
-        often the agent was restarted.
+        """Counters of lost records never fall, and never exceed the records
+        that were lost, however often the agent was restarted.
         """
         oracle = self.world.oracle
         for topic, lost in counters.items():

@@ -133,8 +133,8 @@ def _recovery(flow: Mapping[str, Any], now: datetime) -> str:
     at = datetime.fromisoformat(until)
     age = _duration((now - at) / timedelta(seconds=1))
     waiting = rpo.get("records")
-    lost = (flow.get("lost") or {}).get("missing")
-    but = f", except {lost:,} lost records" if lost else ""
+    exception = (flow.get("lost") or {}).get("exception")
+    but = f", {exception}" if exception else ""
     more = "" if not waiting else f"; RPO {waiting} records"
     return f"complete until {at:%Y-%m-%d %H:%M:%S} UTC, {age} ago{but}{more}"
 

@@ -58,8 +58,8 @@ class Finding:
     subject: Subject = field(default_factory=dict)
     numbers: Numbers = field(default_factory=dict)
     past: bool = False
-    """Whether it happened and is over, such as a loss: what is so now comes
-    before it."""
+    """Finding of something that is over, such as a loss: open ones come
+    first."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -79,7 +79,7 @@ class Code:
 
     title: str
     past: bool = False
-    """Whether its findings are over when they are found."""
+    """Findings of something that is over when it is found."""
 
     meaning: str = ""
     """Consequence for the data, in Markdown. Empty for a condition that many

@@ -65,7 +65,7 @@ class Verdict:
 
     @property
     def is_past(self) -> bool:
-        """Whether all that makes it so bad is over."""
+        """Worst finding of something that is over, such as a loss."""
         return bool(self.findings) and self.findings[0].past
 
     @property

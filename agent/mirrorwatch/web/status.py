@@ -211,6 +211,7 @@ def _losses(seen: LossesObservation | None) -> dict[str, Any] | None:
         "day": seen.day.records,
         "total": seen.total.records,
         "missing": seen.total.missing,
+        "exception": losses_texts.exception(seen.total),
         "since": time_text(seen.since),
         "title": losses_texts.title(seen.day),
         "detail": losses_texts.describe(seen),

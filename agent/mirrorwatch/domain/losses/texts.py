@@ -3,13 +3,14 @@
 from ..finding import Scalar, render
 from .model import LossesObservation, LostRecords, TopicLosses
 
-__all__ = ["describe", "title"]
+__all__ = ["describe", "exception", "title"]
 
 LOST = "{records:record} lost for good in 24 hours[, at most {at_most:,} more]"
 RECOVERED = (
     "{records:record} lost in 24 hours[, at most {at_most:,} more], "
     "{recovered:,} of them copied later"
 )
+EXCEPTION = "except {missing:lost record}"
 UNCERTAIN = "At most {at_most:record} lost for good in 24 hours"
 DETAIL = (
     "{topics}[ and {others:other topic}]. {hour:,} in the last hour, "
@@ -35,8 +36,21 @@ def title(lost: LostRecords) -> str | None:
     return render(RECOVERED if numbers["recovered"] else LOST, numbers)
 
 
-def describe(seen: LossesObservation) -> str:
-    """Return the topics of these losses, and those of other times."""
+def exception(lost: LostRecords) -> str | None:
+    """Return the lost records beside which copies are complete; `None` if
+    there are none.
+    """
+    if not lost.missing:
+        return None
+    return render(EXCEPTION, {"missing": lost.missing})
+
+
+def describe(seen: LossesObservation) -> str | None:
+    """Return the topics of the losses of a day, and the sums of other times;
+    `None` if there is none.
+    """
+    if not seen.topics:
+        return None
     numbers: dict[str, Scalar] = {
         "topics": ", ".join(map(_name, seen.topics[:NAMED])),
         "others": len(seen.topics[NAMED:]) or None,

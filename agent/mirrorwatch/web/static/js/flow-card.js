@@ -17,7 +17,7 @@ import { Topics } from "./topics.js";
 function recovery(flow, now) {
   const { rpo, complete_until: until, lost } = flow;
   if (until === null && rpo.records === null) return "";
-  const but = lost?.missing ? `, except ${counted(lost.missing, "lost record")}` : "";
+  const but = lost?.exception ? `, ${lost.exception}` : "";
   const complete = until === null ? `Not known to be complete at ${flow.target}`
     : `Complete at ${flow.target} until ${moment(new Date(until), now)}${but}`;
   if (rpo.records === null || rpo.seconds === 0) return complete;
