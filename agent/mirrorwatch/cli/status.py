@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ..domain.report import counted
 from ..exceptions import WebError
 from ..http import bounded_client
 
@@ -135,7 +136,7 @@ def _recovery(flow: Mapping[str, Any], now: datetime) -> str:
     waiting = rpo.get("records")
     exception = (flow.get("lost") or {}).get("exception")
     but = f", {exception}" if exception else ""
-    more = "" if not waiting else f"; RPO {waiting} records"
+    more = f"; RPO {counted(waiting, 'record')}" if waiting else ""
     return f"complete until {at:%Y-%m-%d %H:%M:%S} UTC, {age} ago{but}{more}"
 
 
