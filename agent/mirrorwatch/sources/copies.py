@@ -686,7 +686,7 @@ class CopiesWorker:
             self._seen = seen
             self._shared = tracker.shared_partitions()
             self._first_copies = tracker.first_copies()
-            self._missing = tracker.missing_records()
+            self._missing = tracker.missing_records(self._events)
 
     def _copy_counters(
         self, topics: Iterable[str]

@@ -12,7 +12,9 @@ from datetime import timedelta
 import pytest
 
 from mirrorwatch.domain.cluster_view import FlowView, TopicFacts
-from mirrorwatch.domain.copies.coverage import OffsetPair
+from mirrorwatch.domain.copies.coverage import OffsetPair, State
+from mirrorwatch.domain.copies.journal import CopyEvent
+from mirrorwatch.domain.copies.pair import EventKind, RangeEvent
 from mirrorwatch.domain.copies.ranges import to_ranges
 from mirrorwatch.domain.copies.tracker import CopyTracker
 from mirrorwatch.domain.mirror_records import Sync
@@ -665,15 +667,42 @@ def test_the_target_s_end_counts_no_copies_while_two_tasks_write() -> None:
 
 def test_missing_records_are_those_that_the_source_holds() -> None:
     world = watched("write 6, drop 3, copy 2, drop, write, copy, look 2")
-    assert world.books.missing_records() == {KEY: (20, 4)}
+    assert world.books.missing_records(()) == {KEY: (20, 4)}
     world.do(*words("expire 21, look"))
-    assert world.books.missing_records() == {KEY: (21, 3)}
+    assert world.books.missing_records(()) == {KEY: (21, 3)}
     rule = FilteredRule(pattern=TOPIC)
     world.books.filtered = FilteredTopics(rules=(rule,))
-    assert world.books.missing_records() == {}
+    assert world.books.missing_records(()) == {}
     world.books.filtered = FilteredTopics()
     world.do(*words("crash, copy 30, look 2"))
-    assert world.books.missing_records() == {}
+    assert world.books.missing_records(()) == {}
+
+
+@pytest.mark.parametrize(
+    ("history", "kind", "found"),
+    [
+        ("look", EventKind.UNVERIFIABLE, (20, 2)),
+        ("expire 21, look", EventKind.UNVERIFIABLE, (21, 1)),
+        ("expire 22, look", EventKind.UNVERIFIABLE, None),
+        ("crash, copy 30, look 2", EventKind.UNVERIFIABLE, None),
+        ("look", EventKind.REPEATED, None),
+    ],
+)
+def test_unverifiable_records_are_missing_while_the_source_holds_them(
+    history: str, kind: EventKind, found: tuple[int, int] | None
+) -> None:
+    world = watched("write 6, drop 2, copy 4, look 2")
+    pair = world.books.pairs[KEY]
+    pair.coverage.put(20, 22, State.UNKNOWN, 20)
+    ranges = RangeEvent(kind, (range(20, 22),), 2)
+    event = CopyEvent.of(
+        KEY, pair.source_id, ranges, world.now, filtered=False
+    )
+    world.do(*words(history))
+    missing = world.books.missing_records([event])
+    assert missing == ({} if found is None else {KEY: found})
+    old = replace(event, source_id="former")
+    assert world.books.missing_records([old]) == {}
 
 
 def test_records_of_an_event_are_missing_until_they_are_copied() -> None:

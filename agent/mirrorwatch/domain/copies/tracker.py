@@ -536,27 +536,50 @@ class CopyTracker:
         )
         return cursor.source + 1 if pair.waiting or is_uneven else None
 
-    def missing_records(self) -> dict[TopicPartition, tuple[int, int]]:
-        """Return the first lost record that the source still holds, and the
-        number of them, where no transform drops them on purpose.
-        """
-        return {
-            key: found
-            for key, seen in self.surveyed.items()
-            if (found := self._missing_of(key, seen.log_start)) is not None
-            and not self.filtered.matches(key[0])
-        }
+    def missing_records(
+        self, events: Iterable[CopyEvent]
+    ) -> dict[TopicPartition, tuple[int, int]]:
+        """Return the first record that the source still holds and that is
+        absent from the target or unverifiable, and the number of them, where
+        no transform drops them on purpose.
 
-    def _missing_of(
-        self, key: TopicPartition, start: int
-    ) -> tuple[int, int] | None:
-        coverage = self.pairs[key].coverage
-        if len(coverage.spans) < 2:
-            return None
-        spans = coverage.of(State.ABSENT, start)
-        if not spans:
-            return None
-        return spans[0].first, sum(map(len, spans))
+        Parameters
+        ----------
+        events
+            Events that are still reported, with those that are unverifiable.
+        """
+        found: dict[TopicPartition, tuple[int, int]] = {}
+        for key, seen in self.surveyed.items():
+            coverage = self.pairs[key].coverage
+            if len(coverage.spans) < 2:
+                continue
+            if spans := coverage.of(State.ABSENT, seen.log_start):
+                found[key] = spans[0].first, sum(map(len, spans))
+        for event in events:
+            if event.kind is not EventKind.UNVERIFIABLE:
+                continue
+            key = event.place
+            if (
+                key not in self.surveyed
+                or self.pairs[key].source_id != event.source_id
+            ):
+                continue
+            start = self.surveyed[key].log_start
+            held = [
+                range(max(first, start), last + 1)
+                for first, last in event.ranges
+                if last >= start
+            ]
+            count = min(self.missing(event), sum(map(len, held)))
+            if count:
+                least = min(span.start for span in held)
+                first, records = found.get(key, (least, 0))
+                found[key] = min(first, least), records + count
+        return {
+            key: each
+            for key, each in found.items()
+            if not self.filtered.matches(key[0])
+        }
 
     def shared_partitions(self) -> frozenset[TopicPartition]:
         """Return the partitions where the target's end counts no copies."""

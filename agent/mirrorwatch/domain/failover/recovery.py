@@ -136,7 +136,8 @@ class CopyFacts:
     missing: Mapping[TopicPartition, tuple[int, int]] = field(
         default_factory=dict
     )
-    """First lost record that the source still holds, and their number."""
+    """First absent or unverifiable record that the source still holds, and
+    their number."""
 
     dropped: Mapping[TopicPartition, tuple[int, int]] = field(
         default_factory=dict
