@@ -359,6 +359,14 @@ def test_a_new_topic_is_complete_until_it_was_made(site: Site) -> None:
     assert (point.complete_until, point.topic) == (whole, "u")
 
 
+def test_a_topic_that_becomes_visible_is_not_complete(site: Site) -> None:
+    site.syncs["u", 0] = (1, 1)  # that the agent may not describe yet
+    site.tick()
+    site.add("u", 5, 2)
+    point = site.tick()
+    assert (point.complete_until, point.topic) == (None, "u")
+
+
 def test_a_recreated_source_topic_is_complete_until_it_was_made(
     site: Site,
 ) -> None:

@@ -314,6 +314,10 @@ class RecoveryTracker:
         self._topics: Mapping[str, int] = {}
         """Partitions of all topics in the survey before."""
 
+        self._copied: frozenset[TopicPartition] = frozenset()
+        """Partitions with an offset sync or a committed position in the survey
+        before: topics that were not visible are among them."""
+
         self.point: RecoveryPoint | None = None
         """What is known; `None` before the first survey."""
 
@@ -365,6 +369,7 @@ class RecoveryTracker:
                 least = until, place
         self._at = source.at
         self._topics = {n: t.partitions for n, t in source.topics.items()}
+        self._copied = frozenset({*view.syncs, *view.committed})
         missing_records = sum(
             count
             for place, (_, count) in missing.items()
@@ -487,16 +492,19 @@ class RecoveryTracker:
     def _floor(self, place: TopicPartition) -> datetime | None:
         """Return until when a partition that was not seen before is complete.
 
-        One that has just been made has no older record; one that the flow
-        has just begun to carry may have. After a restart it is not known
-        which it is.
+        A partition that was created after the survey before has no older
+        record; a topic that was added to the flow, or that has become
+        visible, may have. After a restart it is not known.
         """
         topic, partition = place
         if self._at is None:
             is_carried = topic in self._carried
             return self._kept.complete_until if is_carried else None
-        is_made = self._topics.get(topic, 0) <= partition
-        return self._at if is_made else None
+        is_created = (
+            self._topics.get(topic, 0) <= partition
+            and place not in self._copied
+        )
+        return self._at if is_created else None
 
 
 def _left_out(
