@@ -292,12 +292,20 @@ def test_what_was_copied_before_a_leader_was_lost_does_not_stand() -> None:
     assert (lag.status, lag.records) == (LagStatus.STOPPED, 10)
 
 
-def test_lag_that_grows_from_stretch_to_stretch_falls_behind() -> None:
+@pytest.mark.parametrize(
+    ("read", "falls_behind"),
+    [(0, True), (90, True), (100, True), (110, False)],
+)
+def test_lag_that_grows_from_stretch_to_stretch_falls_behind(
+    read: int, *, falls_behind: bool
+) -> None:
+    """A burst of 1,000 records, then 100 in each stretch."""
     trend = LagTrend()
     for n in range(7):
         for burst in (50, 0):
-            trend.see(n * BUCKET + burst, 0, 0, 40.0 + n + burst)
-    assert trend.falls_behind()
+            end, age = 1000 + 100 * n, 40.0 + n + burst
+            trend.see(n * BUCKET + burst, read * n, end, age)
+    assert trend.falls_behind() is falls_behind
 
 
 def test_what_has_caught_up_falls_behind_no_more() -> None:

@@ -188,8 +188,9 @@ class LagTrend:
     """Time, sum of positions, sum of ends, and ends by partition where these
     are needed."""
 
-    least: list[tuple[int, float]] = field(default_factory=list)
-    """Stretch by its number, and the smallest lag in it, in seconds."""
+    least: list[tuple[int, float, int]] = field(default_factory=list)
+    """Stretch by its number, and the smallest lag in it, in seconds and in
+    offsets."""
 
     period: float = BUCKET
     """Seconds of a stretch."""
@@ -216,10 +217,11 @@ class LagTrend:
         self.rates.append((now, positions, ends, by_partition))
         while now - self.rates[0][0] > RATES_OVER and len(self.rates) > 2:
             self.rates.pop(0)
-        stretch = int(now // self.period)
+        stretch, offsets = int(now // self.period), ends - positions
         if self.least and self.least[-1][0] == stretch:
-            seconds = min(seconds, self.least.pop()[1])
-        self.least.append((stretch, seconds))
+            _, age, lag = self.least.pop()
+            seconds, offsets = min(seconds, age), min(offsets, lag)
+        self.least.append((stretch, seconds, offsets))
         del self.least[: -BUCKETS - 1]
 
     def stand(self, now: float) -> None:
@@ -265,13 +267,16 @@ class LagTrend:
         }
 
     def falls_behind(self) -> bool:
-        """Return whether the smallest lag grew from period to period."""
-        *whole, last = self.least or [(0, 0.0)]
+        """Return whether the smallest lag grew from period to period: its age
+        each time; its offsets did not get fewer, as those of a burst do while
+        it is read.
+        """
+        *whole, last = self.least or [(0, 0.0, 0)]
         if len(whole) < BUCKETS or whole[-1][1] < LEAST:
             return False
         if last[1] < whole[-1][1]:
             return False  # it still goes on, and has caught up already
-        return all(
+        return whole[-1][2] >= whole[0][2] and all(
             later[0] == earlier[0] + 1 and later[1] > earlier[1]
             for earlier, later in pairwise(whole)
         )
