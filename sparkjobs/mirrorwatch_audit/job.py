@@ -8,7 +8,6 @@ from types import MappingProxyType
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from mirrorwatch.domain.audit.history import NIGHTS, with_usual
 from mirrorwatch.domain.audit.plan import (
     AuditedEnds,
     AuditSpan,
@@ -47,9 +46,6 @@ from .tools import Tools
 
 __all__ = ["AuditJob", "SideDigest", "digest_readable"]
 
-
-LOOKED_AT = 4 * NIGHTS
-"""Newest runs that are looked at for what is usual: some may be short."""
 
 ATTEMPTS = 3
 """How often a digest or a comparison is tried."""
@@ -232,9 +228,6 @@ class AuditJob:
             if keeps:
                 store.save_carry(plan.id, judged.carry)
             audit = judged.audit
-            if plan.window is None:
-                before = store.nights_before(audit.result.end, LOOKED_AT)
-                audit = with_usual(audit, before)
             page = report_page(audit.result, [audit], judged.hours)
             store.save_report(audit.result.id, judged.hours, page)
             store.save_result(audit)

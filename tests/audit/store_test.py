@@ -164,7 +164,6 @@ def test_the_results_of_all_runs_are_read_once(
     last = store.last_night()
     assert last is not None
     assert last.plan.id == name
-    assert len(store.nights_before(NIGHT, 28)) == 2
     store.forget(NIGHT, timedelta(hours=12))
     assert f"nightly-{old:%Y-%m-%d}" not in {run.id for run in store.ended()}
     assert len(store.ended()) == 2
@@ -374,25 +373,6 @@ def test_digests_go_after_two_weeks_and_leave_the_rest_of_their_run(
         "old",
         "young",
     }
-
-
-def test_of_thousands_of_runs_the_newest_nights_alone_are_read_whole(
-    runs: Runs, spark: SparkSession
-) -> None:
-    """What each found of a thousand topics would not fit into memory."""
-    for days in (1, 2, 3, 4):
-        runs.finish(f"night {days}", days)
-    runs.finish("window", 2, adhoc=True)
-    read = runs.store.nights_before(NIGHT - DAY, 2)
-    assert {audit.result.id for audit in read} == {"night 2", "night 3"}
-    assert runs.store.nights_before(NIGHT - 5 * DAY, 2) == []
-    (window,) = (run for run in runs.store.ended() if not run.nightly)
-    assert (window.id, window.end) == ("window", NIGHT - 2 * DAY)
-    HadoopFolder(spark, str(runs.folder)).write_text(
-        "broken/result.json", '{"schema_version":3,"value":'
-    )
-    with pytest.raises(AuditError, match="is not what an audit keeps"):
-        RunStore(spark, str(runs.folder.parent)).ended()
 
 
 def test_tables_of_a_run_that_was_killed_on_a_cluster_go_as_well(

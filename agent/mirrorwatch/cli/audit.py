@@ -40,7 +40,7 @@ from .audit_options import (
     to_option,
     topics_option,
 )
-from .audit_page import print_history, print_result, print_topic_history
+from .audit_page import print_history, print_result
 from .audit_repair import repair
 from .audit_split import compare, digest, freeze
 from .options import config_option
@@ -161,14 +161,7 @@ def report(
     metavar="N",
     help="How many runs.",
 )
-@click.option(
-    "--topic",
-    metavar="TOPIC",
-    help="Records of this source topic in each run, and how many are usual.",
-)
-def history(
-    config: Config, *, out: str | None, last: int, topic: str | None
-) -> None:
+def history(config: Config, *, out: str | None, last: int) -> None:
     """List the runs that came to their end, the newest last."""
     folder = out or config.audit_out
     local = local_path(folder)
@@ -185,22 +178,10 @@ def history(
             "run, or name another folder with --out"
         )
     # One at a time: of every hour there are thousands.
-    chosen = (
-        audit
-        for audit in chain([first], audits)
-        if topic is None
-        or any(count.topic == topic for count in audit.result.topics)
+    newest = nlargest(
+        last, chain([first], audits), key=lambda a: a.result.began_at
     )
-    newest = nlargest(last, chosen, key=lambda a: a.result.began_at)[::-1]
-    console = Console(highlight=False)
-    if topic is None:
-        print_history(newest, console)
-        return
-    if not newest:
-        raise AuditError(
-            f"No finished run in {folder} compared the source topic {topic!r}"
-        )
-    print_topic_history(newest, topic, console)
+    print_history(newest[::-1], Console(highlight=False))
 
 
 def _kept(

@@ -14,7 +14,6 @@ from ..domain.audit.result import (
     AuditResult,
     Crossing,
     FinishedAudit,
-    TopicCount,
     answer,
     as_duration,
     as_ranges,
@@ -28,7 +27,6 @@ __all__ = [
     "print_frozen",
     "print_history",
     "print_result",
-    "print_topic_history",
 ]
 
 
@@ -65,7 +63,6 @@ def print_result(
         _print_gaps(result.unverifiable, console)
     for line in _stated(result.stated):
         console.print(Text(f"  {line}"), soft_wrap=True)
-    _print_shrunk(result.topics, console)
     for audit in finished:
         speed = audit.speed
         per_second = (speed.records_per_second, speed.bytes_per_second)
@@ -94,30 +91,6 @@ def print_history(audits: Iterable[FinishedAudit], console: Console) -> None:
                 style="green" if result.clean else "bold red",
             ),
         )
-    console.print(table)
-
-
-def print_topic_history(
-    audits: Iterable[FinishedAudit], topic: str, console: Console
-) -> None:
-    """Print one line for each run of a topic."""
-    table = _table(
-        "run", "began (UTC)", "flow", "source", "target", "usual", "fewer"
-    )
-    for audit in audits:
-        for count in audit.result.topics:
-            if count.topic != topic:
-                continue
-            usual, percent = count.usual_count, count.shrunk_percent
-            table.add_row(
-                _plain(audit.result.id),
-                as_time(audit.result.began_at),
-                _plain(count.flow),
-                f"{count.source_count:,}",
-                f"{count.target_count:,}",
-                "" if usual is None else f"{usual:,}",
-                "" if percent is None else f"{percent} %",
-            )
     console.print(table)
 
 
@@ -177,18 +150,6 @@ def _print_gaps(gaps: Sequence[Unverifiable], console: Console) -> None:
         table.add_row(_plain(gap.topic), where, _plain(gap.reason))
     console.print(table)
     _print_rest(len(gaps) - LINES, console)
-
-
-def _print_shrunk(topics: Sequence[TopicCount], console: Console) -> None:
-    shrunk = [topic for topic in topics if topic.shrunk_percent is not None]
-    shrunk.sort(key=lambda topic: -(topic.shrunk_percent or 0))
-    for topic in shrunk[:LINES]:
-        line = (
-            f"  {topic.topic}: {counted(topic.source_count, 'record')}, "
-            f"{topic.shrunk_percent} % fewer than usual"
-        )
-        console.print(Text(_plain(line)), soft_wrap=True)
-    _print_rest(len(shrunk) - LINES, console)
 
 
 def _print_rest(number: int, console: Console) -> None:

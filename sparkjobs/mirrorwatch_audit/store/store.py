@@ -411,22 +411,6 @@ class RunStore:
             self._ended = {run.id: run for run in found}
         return [*self._ended.values()]
 
-    def nights_before(self, end: datetime, most: int) -> list[FinishedAudit]:
-        """Return what the newest nightly runs before one found, in no order.
-
-        Parameters
-        ----------
-        end
-            When its offsets were frozen.
-        most
-            How many at most.
-        """
-        nights = [run for run in self.ended() if run.nightly and run.end < end]
-        newest = sorted(nights, key=attrgetter("end"))[-most:]
-        if not newest:
-            return []
-        return self._results(f"{{{','.join(run.id for run in newest)}}}")
-
     def _results(self, runs: str) -> list[FinishedAudit]:
         name = f"runs/{runs}/result.json"
         return [

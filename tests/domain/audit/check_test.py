@@ -211,20 +211,6 @@ def test_findings_name_the_ranges_of_each_partition() -> None:
     find(verdict, "audit.dropped", source_ranges=ranges, target_ranges=None)
 
 
-def test_topics_with_far_fewer_records_are_counted() -> None:
-    topics = tuple(
-        TopicTally(topic=name, source_records=records, usual_records=1000)
-        for name, records in (("a", 10), ("b", 0), ("c", 990))
-    )
-    find(
-        judged(night=a_night(topics=topics)),
-        "audit.ok",
-        shrunk_topics=2,
-        shrunk_topic="b",
-        shrunk_percent=100,
-    )
-
-
 def test_what_a_filter_drops_is_counted_and_no_alarm() -> None:
     filtered = a_days_finding("filtered", 1203)
     verdict = judged(with_findings(filtered))

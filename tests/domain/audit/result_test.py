@@ -38,7 +38,6 @@ def test_the_document_has_exactly_these_keys() -> None:
                 "topic": "events",
                 "source_count": 1000,
                 "target_count": 1000,
-                "usual_count": None,
             }
         ],
         "findings": [

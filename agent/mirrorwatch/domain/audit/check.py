@@ -205,17 +205,12 @@ def _place(gap: Unverifiable) -> Subject:
 
 
 def _praise(night: FlowResult, until: str) -> Finding:
-    shrunk = night.shrunk
-    topic, percent = shrunk[0] if shrunk else (None, None)
     return texts.OK.found(
         Health.OK,
         records=sum(topic.source_records for topic in night.topics),
         topics=len(night.topics),
         stated_records=sum(night.stated.values()) or None,
         filtered_records=night.found("filtered") or None,
-        shrunk_topics=len(shrunk) or None,
-        shrunk_topic=topic,
-        shrunk_percent=percent,
         audited_until=until,
     )
 

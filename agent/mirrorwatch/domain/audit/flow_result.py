@@ -12,7 +12,6 @@ from .result import (
     AuditResult,
     FindingKind,
     TopicCount,
-    shrunk_percent,
 )
 
 __all__ = [
@@ -55,9 +54,6 @@ class TopicTally:
     topic: str
     source_records: int = 0
     target_records: int = 0
-    usual_records: int | None = None
-    """Records at the source that were usual in as much time, if known."""
-
     found: dict[str, int] = field(default_factory=dict)
     unverifiable: int = 0
     """Source offsets that could not be judged; a range of unknown length, or
@@ -99,23 +95,6 @@ class FlowResult:
     def wrong(self) -> bool:
         """Whether anything is wrong, beside what filters drop."""
         return any(f.kind in ERRORS for f in self.findings)
-
-    @property
-    def shrunk(self) -> list[tuple[str, int]]:
-        """Topics that have far fewer records than usual, with by how many
-        percent, the worst first.
-        """
-        shares = [
-            (topic.topic, percent)
-            for topic in self.topics
-            if (
-                percent := shrunk_percent(
-                    topic.source_records, topic.usual_records
-                )
-            )
-            is not None
-        ]
-        return sorted(shares, key=lambda each: -each[1])
 
     def found(self, kind: FindingKind) -> int:
         """Return how many records are wrong in one way."""
@@ -163,7 +142,6 @@ def flow_result_of(result: AuditResult, flow: str) -> FlowResult | None:
             topic=count.topic,
             source_records=count.source_count,
             target_records=count.target_count,
-            usual_records=count.usual_count,
         )
         for count in counts
     }
@@ -297,9 +275,6 @@ def _sum(a: TopicTally, b: TopicTally) -> TopicTally:
         topic=a.topic,
         source_records=a.source_records + b.source_records,
         target_records=a.target_records + b.target_records,
-        usual_records=None
-        if a.usual_records is None or b.usual_records is None
-        else a.usual_records + b.usual_records,
         found=dict(Counter(a.found) + Counter(b.found)),
         unverifiable=a.unverifiable + b.unverifiable,
     )

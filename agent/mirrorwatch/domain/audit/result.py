@@ -84,34 +84,6 @@ class TopicCount:
     """Bytes of keys and values at the source."""
 
     target_bytes: int = 0
-    usual_count: int | None = None
-    """Records at the source that were usual in as much time, by the nights
-    before; `None` if too few are known."""
-
-    @property
-    def shrunk_percent(self) -> int | None:
-        """By how many percent it has fewer records than usual; `None` if that
-        is not worth telling.
-        """
-        return shrunk_percent(self.source_count, self.usual_count)
-
-
-SHRUNK = 0.8
-"""Part of the usual count that is missing where a topic has shrunk: traffic
-doubles and halves for many reasons."""
-
-LEAST_USUAL = 1000
-
-
-def shrunk_percent(records: int, usual: int | None) -> int | None:
-    """Return by how many percent records are fewer than usual; `None` if that
-    is not worth telling.
-    """
-    if usual is None or usual < LEAST_USUAL:
-        return None
-    missing = 1 - records / usual
-    # Down: 100 percent would say that there is none.
-    return int(100 * missing) if missing >= SHRUNK else None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -282,7 +254,6 @@ def result_document(result: AuditResult) -> dict[str, Any]:
                 "topic": topic.topic,
                 "source_count": topic.source_count,
                 "target_count": topic.target_count,
-                "usual_count": topic.usual_count,
             }
             for topic in result.topics
         ],
@@ -368,9 +339,6 @@ def combined(results: Sequence[AuditResult]) -> AuditResult:
             target_count=before.target_count + count.target_count,
             source_bytes=before.source_bytes + count.source_bytes,
             target_bytes=before.target_bytes + count.target_bytes,
-            usual_count=None
-            if count.usual_count is None
-            else (before.usual_count or 0) + count.usual_count,
         )
     return replace(
         last,

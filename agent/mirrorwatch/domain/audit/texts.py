@@ -177,9 +177,7 @@ OK = Code(
     title="{records:record} of {topics:topic} compared up to {audited_until}, none "
     "missing, altered or duplicated"
     "[; {filtered_records:record} dropped by configured filters]"
-    "[; {stated_records:record} in flight, expired, compacted or carried over]"
-    "[; {shrunk_topics:topic} with far fewer records than usual, {shrunk_topic} "
-    "by {shrunk_percent} %]",
+    "[; {stated_records:record} in flight, expired, compacted or carried over]",
 )
 
 OFF = Code(
