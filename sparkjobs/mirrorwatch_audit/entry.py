@@ -15,9 +15,7 @@ from mirrorwatch.domain.audit.plan import Plan, Request, Side, earlier_pieces
 from mirrorwatch.domain.audit.result import (
     Crossing,
     FinishedAudit,
-    Hours,
     combined,
-    joined,
 )
 from mirrorwatch.exceptions import MirrorwatchError
 
@@ -105,7 +103,7 @@ class Audits:
 
     def compare(
         self, source: str, target: str
-    ) -> tuple[FinishedAudit, Hours, tuple[Crossing, ...]]:
+    ) -> tuple[FinishedAudit, tuple[Crossing, ...]]:
         """Compare the digests of both sides of a frozen night, and finish
         it.
         """
@@ -113,15 +111,15 @@ class Audits:
         with self._alone() as store:
             audit = AuditJob(self._tools, store).compare(digests)
             self._forget(store)
-        return audit, self._store.hours(audit.result.id), crossings
+        return audit, crossings
 
     def results(self) -> list[FinishedAudit]:
         """Return what all finished runs found, in no order."""
         return self._store.results()
 
-    def kept(self, run: str | None) -> tuple[list[FinishedAudit], Hours]:
-        """Return a finished run with its hours: the last night with all of
-        its pieces, unless another one is named. Nothing if there is none.
+    def kept(self, run: str | None) -> list[FinishedAudit]:
+        """Return a finished run: the last night with all of its pieces, unless
+        another one is named. Nothing if there is none.
         """
         store = self._store
         runs = [] if run is None else [run]
@@ -135,20 +133,16 @@ class Audits:
                 last = max(nights, key=lambda ended: ended.end).id
                 runs = [*earlier_pieces(last), last]
         found = [store.result(name) for name in runs]
-        finished = [audit for audit in found if audit is not None]
-        return finished, self._hours(finished)
+        return [audit for audit in found if audit is not None]
 
     def page(self, finished: Sequence[FinishedAudit]) -> str:
         """Return the report of what was run, as HTML."""
         result = combined([audit.result for audit in finished])
-        return report_page(result, finished, self._hours(finished))
+        return report_page(result, finished)
 
     @property
     def _store(self) -> RunStore:
         return RunStore(self._session, self._folder)
-
-    def _hours(self, finished: Sequence[FinishedAudit]) -> Hours:
-        return joined(self._store.hours(a.result.id) for a in finished)
 
     @contextmanager
     def _alone(self) -> Iterator[RunStore]:

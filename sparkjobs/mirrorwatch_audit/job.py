@@ -228,8 +228,8 @@ class AuditJob:
             if keeps:
                 store.save_carry(plan.id, judged.carry)
             audit = judged.audit
-            page = report_page(audit.result, [audit], judged.hours)
-            store.save_report(audit.result.id, judged.hours, page)
+            page = report_page(audit.result, [audit])
+            store.save_report(audit.result.id, page)
             store.save_result(audit)
         return audit
 

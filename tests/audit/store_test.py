@@ -11,12 +11,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from mirrorwatch.domain.audit.plan import AuditedEnds, TimeWindow, ends_after
-from mirrorwatch.domain.audit.result import Hours
 from mirrorwatch.exceptions import AuditError
 from mirrorwatch.state.audits import (
     latest_audit,
     read_audit,
-    read_hours,
 )
 from mirrorwatch_audit.digest.records import small_table
 from mirrorwatch_audit.session import translated
@@ -28,7 +26,6 @@ from tests.support.audit import (
     a_pair,
     a_plan,
     a_result,
-    an_hour,
 )
 from tests.support.audit_spark import SPARK, small_spark
 
@@ -65,18 +62,16 @@ def test_what_is_kept_of_a_run_comes_back(
     plan = a_plan(a_pair(), a_pair("Ünïcode \n'\"", 3, source=(5, 2**40)))
     before = ends_after(a_plan(), AuditedEnds())
     run = FrozenRun(plan=plan, before=before, carried_from="nightly-2026")
-    hours = Hours(counts=(an_hour(), an_hour(None)))
     store.save_plan(run)
     kept = store.save_digest(plan.id, "source", a_table(spark, 1, 2))
     store.save_carry(plan.id, a_table(spark, 3))
-    store.save_report(plan.id, hours, "<!doctype html>")
+    store.save_report(plan.id, "<!doctype html>")
     assert not store.is_finished(plan.id)
     store.save_result(FINISHED)
 
     assert store.plan(plan.id) == run
     assert numbers(kept) == [1, 2]
     assert numbers(store.carry(plan.id)) == [3]
-    assert store.hours(plan.id) == hours
     assert store.is_finished(plan.id)
     assert store.result(plan.id) == FINISHED
     assert store.results() == [FINISHED]
@@ -86,13 +81,11 @@ def test_what_is_kept_of_a_run_comes_back(
 def test_a_folder_on_this_machine_is_read_without_spark(
     store: RunStore, tmp_path: Path
 ) -> None:
-    hours = Hours(counts=(an_hour(),))
-    store.save_report(FINISHED.result.id, hours, "<!doctype html>")
+    store.save_report(FINISHED.result.id, "<!doctype html>")
     store.save_result(FINISHED)
 
     assert latest_audit(tmp_path) == FINISHED
     assert read_audit(tmp_path, FINISHED.result.id) == FINISHED
-    assert read_hours(tmp_path, FINISHED.result.id) == hours
 
 
 @pytest.mark.parametrize("name", ["a b", "a%20b#c?d[e]{f}*"])
@@ -122,7 +115,6 @@ def test_an_empty_folder_has_nothing(store: RunStore) -> None:
     assert store.result(run) is None
     assert store.results() == []
     assert store.last_night() is None
-    assert store.hours(run) == Hours()
 
 
 def test_the_last_night_is_the_one_with_the_newest_ranges(

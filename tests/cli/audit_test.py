@@ -19,16 +19,14 @@ from mirrorwatch.cli.audit_page import print_crossing
 from mirrorwatch.cli.root import main
 from mirrorwatch.config import Config
 from mirrorwatch.domain.audit.plan import Unverifiable
-from mirrorwatch.domain.audit.result import Crossing, Hours
+from mirrorwatch.domain.audit.result import Crossing
 from mirrorwatch.exceptions import AuditError, AuditRefusedError
 from tests.support.audit import (
     NIGHT,
     a_finding,
     a_finished,
     a_result,
-    an_hour,
     write_audit,
-    write_hours,
 )
 
 pytestmark = pytest.mark.slow
@@ -199,7 +197,6 @@ def test_the_last_night_is_shown_with_all_of_its_pieces(
     )
     for result in (found, clean):
         write_audit(tmp_path / "audit", a_finished(result))
-        write_hours(tmp_path / "audit", result.id, Hours(counts=(an_hour(),)))
     page = tmp_path / "report.html"
 
     both = audit("report", "--config", config, "--html", str(page))
@@ -228,8 +225,6 @@ def test_what_could_not_be_verified_gives_status_3_too(
 def test_the_report_is_one_file_of_html(config: str, tmp_path: Path) -> None:
     finished = a_finished(a_result(a_finding()))
     write_audit(tmp_path / "audit", finished)
-    hours = Hours(counts=(an_hour(), an_hour(1)))
-    write_hours(tmp_path / "audit", finished.result.id, hours)
     file = tmp_path / "report.html"
 
     result = audit("report", "--config", config, "--html", str(file))
@@ -237,7 +232,7 @@ def test_the_report_is_one_file_of_html(config: str, tmp_path: Path) -> None:
     assert result.exit_code == 3
     page = file.read_text()
     assert page.startswith("<!doctype html>")
-    assert "100 at the source, 100 at the target" in page
+    assert "1 record dropped in events" in page
 
 
 def test_the_history_has_a_line_for_each_run_the_newest_last(

@@ -20,7 +20,6 @@ from click.testing import CliRunner
 from mirrorwatch.cli import main
 from mirrorwatch.config import NotifyConfig
 from mirrorwatch.domain.audit.plan import Unverifiable
-from mirrorwatch.domain.audit.result import Hours
 from mirrorwatch.domain.notices.text import Links
 from mirrorwatch.domain.report import Health
 from mirrorwatch.ports import Report
@@ -35,9 +34,7 @@ from tests.support.audit import (
     a_finding,
     a_finished,
     a_result,
-    an_hour,
     write_audit,
-    write_hours,
     write_report,
 )
 from tests.support.builders import FLOW, NOON, a_report, a_verdict
@@ -136,8 +133,6 @@ def keep_audits(folder: Path, kind: str = "several") -> None:
         write_audit(folder, a_finished(result))
     if kind == "several":
         write_report(folder, "nightly-2026-11-21", "<!doctype html>")
-        hours = Hours(counts=(an_hour(), an_hour(1, target=99)))
-        write_hours(folder, "nightly-2026-11-21", hours)
 
 
 def keep_state(file: Path) -> None:

@@ -241,7 +241,7 @@ def test_an_object_store_keeps_what_a_folder_keeps_and_no_password(
     assert ran.document == audited.document
     kept = [key.split("/") for key in s3.keys("of a window/runs/")]
     (run,) = {names[2] for names in kept}
-    stored = {"plan.json", "digests", "hours.json", "report.html"}
+    stored = {"plan.json", "digests", "report.html"}
     stored |= {"result.json"}
     assert {names[3] for names in kept} == stored
     # No file that was not yet renamed.

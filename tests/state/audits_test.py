@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from mirrorwatch.domain.audit.plan import Stated, Unverifiable
-from mirrorwatch.domain.audit.result import FinishedAudit, Hours
+from mirrorwatch.domain.audit.result import FinishedAudit
 from mirrorwatch.exceptions import AuditError
 from mirrorwatch.state.audits import (
     from_versioned,
@@ -15,7 +15,6 @@ from mirrorwatch.state.audits import (
     local_path,
     read_audit,
     read_audits,
-    read_hours,
     result_files,
     to_url,
     to_versioned,
@@ -25,9 +24,7 @@ from tests.support.audit import (
     a_finding,
     a_finished,
     a_result,
-    an_hour,
     write_audit,
-    write_hours,
     write_report,
 )
 
@@ -66,15 +63,9 @@ def test_an_audit_is_read_back_by_its_name(tmp_path: Path) -> None:
     assert list(read_audits(tmp_path)) == [FULL]
 
 
-def test_the_hours_and_the_report_of_a_run_lie_beside_it(
-    tmp_path: Path,
-) -> None:
-    hours = Hours(counts=(an_hour(), an_hour(None, differs=True)))
+def test_the_report_of_a_run_lies_beside_it(tmp_path: Path) -> None:
     write_audit(tmp_path, FULL)
-    write_hours(tmp_path, FULL.result.id, hours)
     write_report(tmp_path, FULL.result.id, "<!doctype html>")
-    assert read_hours(tmp_path, FULL.result.id) == hours
-    assert read_hours(tmp_path, "other") == Hours()
     report = tmp_path / "runs" / FULL.result.id / "report.html"
     assert report.read_text() == "<!doctype html>"
 

@@ -36,8 +36,6 @@ from mirrorwatch.domain.audit.result import (
     AuditResult,
     FindingKind,
     FinishedAudit,
-    HourCount,
-    Hours,
     Speed,
     TopicCount,
 )
@@ -71,7 +69,6 @@ __all__ = [
     "a_result",
     "an_attempt",
     "an_audit",
-    "an_hour",
     "at_rest",
     "audited_up_to",
     "both_sides",
@@ -148,26 +145,6 @@ def a_result(
         findings=findings,
         stated=stated,
         unverifiable=unverifiable,
-    )
-
-
-def an_hour(
-    hour: int | None = 0,
-    *,
-    topic: str = "events",
-    source: int = 100,
-    target: int | None = None,
-    differs: bool = False,
-) -> HourCount:
-    """Records of an hour of the day before the night."""
-    at = NIGHT - timedelta(hours=2)
-    return HourCount(
-        flow=FLOW_NAME,
-        topic=topic,
-        hour=None if hour is None else at - timedelta(hours=24 - hour),
-        source_count=source,
-        target_count=source if target is None else target,
-        differs=differs,
     )
 
 
@@ -478,11 +455,6 @@ def write_audit(folder: Path, audit: FinishedAudit) -> None:
     """Keep what a run found, as an audit does."""
     for name, text in result_files(audit, latest_audit(folder)).items():
         write_file(folder / name, text)
-
-
-def write_hours(folder: Path, run: str, hours: Hours) -> None:
-    """Keep what the map of a run's report shows."""
-    write_file(folder / "runs" / run / "hours.json", to_versioned(hours))
 
 
 def write_report(folder: Path, run: str, page: str) -> None:

@@ -12,9 +12,7 @@ from rich.console import Console
 from ..config import Config
 from ..domain.audit.result import (
     FinishedAudit,
-    Hours,
     combined,
-    joined,
     result_document,
 )
 from ..exceptions import AuditError
@@ -22,7 +20,6 @@ from ..log import configure_logging
 from ..state.audits import (
     local_path,
     read_audits,
-    read_hours,
     read_named,
 )
 from .audit_options import (
@@ -138,10 +135,10 @@ def report(
     machine. Exit status 0 if the run was clean, 3 if not.
     """
     folder = out or config.audit_out
-    finished, hours = _kept(config, folder, run)
+    finished = _kept(config, folder, run)
     result = combined([audit.result for audit in finished])
     if html is not None:
-        page = report_page(result, finished, hours)
+        page = report_page(result, finished)
         html.write_text(page, encoding="utf-8")
     print_result(result, finished, Console(highlight=False))
     if not result.clean:
@@ -184,23 +181,17 @@ def history(config: Config, *, out: str | None, last: int) -> None:
     print_history(newest[::-1], Console(highlight=False))
 
 
-def _kept(
-    config: Config, folder: str, run: str | None
-) -> tuple[list[FinishedAudit], Hours]:
-    """Return a run that was finished, or the last night with all pieces, and
-    its hours.
-    """
+def _kept(config: Config, folder: str, run: str | None) -> list[FinishedAudit]:
+    """Return a run that was finished, or the last night with all pieces."""
     local = local_path(folder)
     if local is None:
         console = Console(stderr=True, highlight=False)
         with spark_job().opened(config, out=folder, console=console) as job:
-            kept: tuple[list[FinishedAudit], Hours] = job.kept(run)
-        finished, hours = kept
+            finished: list[FinishedAudit] = job.kept(run)
     else:
         finished = read_named(local, run)
-        hours = joined(read_hours(local, a.result.id) for a in finished)
     if finished:
-        return finished, hours
+        return finished
     if run is None:
         raise AuditError(
             f"No nightly run is finished in {folder}: begin with mirrorwatch "

@@ -13,7 +13,7 @@ import click
 
 from ..config import Config
 from ..domain.audit.plan import Request, TimeWindow
-from ..domain.audit.result import AuditResult, FinishedAudit, Hours
+from ..domain.audit.result import AuditResult, FinishedAudit
 from ..domain.topics import PatternError, compile_pattern
 from ..exceptions import AuditError
 from .options import EXAMPLE, TIME, choose_flows
@@ -216,9 +216,7 @@ def spark_job() -> Any:
     return importlib.import_module("mirrorwatch_audit.entry")
 
 
-def report_page(
-    result: AuditResult, finished: Sequence[FinishedAudit], hours: Hours
-) -> str:
+def report_page(result: AuditResult, finished: Sequence[FinishedAudit]) -> str:
     """Return the report of runs as HTML.
 
     Raises
@@ -228,7 +226,7 @@ def report_page(
     """
     require("jinja2")
     module = importlib.import_module("mirrorwatch_audit.report.report")
-    page: str = module.report_page(result, finished, hours)
+    page: str = module.report_page(result, finished)
     return page
 
 

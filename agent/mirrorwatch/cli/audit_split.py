@@ -148,9 +148,9 @@ def compare(
     job = spark_job()
     console = Console(stderr=True, highlight=False)
     with job.opened(config, out=out, master=master, console=console) as audits:
-        finished, hours, crossings = audits.compare(source, target)
+        finished, crossings = audits.compare(source, target)
     if html is not None:
-        page = report_page(finished.result, [finished], hours)
+        page = report_page(finished.result, [finished])
         html.write_text(page, encoding="utf-8")
     for crossing in crossings:
         print_crossing(crossing, console)

@@ -5,8 +5,6 @@
     `FinishedAudit` as `to_json` writes it. It is what makes a run count.
 ``<out>/runs/<id>/plan.json``
     What the run compared, in the same form.
-``<out>/runs/<id>/hours.json``
-    `Hours` in the same form, for the report.
 ``<out>/runs/<id>/report.html``
     The report for a person.
 ``<out>/latest.json``
@@ -24,7 +22,7 @@ from typing import Any, TypeVar
 from urllib.parse import unquote
 
 from ..domain.audit.plan import Plan, earlier_pieces
-from ..domain.audit.result import FinishedAudit, Hours
+from ..domain.audit.result import FinishedAudit
 from ..exceptions import AuditError
 from .documents import from_json, to_json
 
@@ -36,7 +34,6 @@ __all__ = [
     "read_audit",
     "read_audits",
     "read_document",
-    "read_hours",
     "read_named",
     "read_target_ends",
     "result_files",
@@ -164,19 +161,6 @@ def read_audit(folder: Path, run: str) -> FinishedAudit | None:
         Raised if the file cannot be read.
     """
     return read_document(FinishedAudit, folder / "runs" / run / "result.json")
-
-
-def read_hours(folder: Path, run: str) -> Hours:
-    """Return what the map of a run's report shows; nothing if none is kept.
-
-    Raises
-    ------
-    AuditError
-        Raised if the file cannot be read.
-    """
-    return (
-        read_document(Hours, folder / "runs" / run / "hours.json") or Hours()
-    )
 
 
 def read_audits(folder: Path) -> Iterator[FinishedAudit]:

@@ -22,7 +22,6 @@ from mirrorwatch.domain.audit.result import (
     AuditFinding,
     AuditResult,
     FinishedAudit,
-    Hours,
     Speed,
     TopicCount,
     tell_filtered,
@@ -33,7 +32,6 @@ from ..digest.digest import (
     PAIR,
     DigestSummary,
     digest,
-    hours_of,
     prepared,
     reading_of,
 )
@@ -434,7 +432,6 @@ class JudgedAudit:
 
     plan: Plan
     audit: FinishedAudit
-    hours: Hours
     carry: DataFrame
     """What the next night compares in place of this one."""
 
@@ -490,7 +487,6 @@ def judge(
                 keys=tools.settings.keys,
             )
             readings = [reading_of(source), reading_of(target)]
-            hours = hours_of(plan, source, target)
         with tools.progress.stage(
             "Looking whether anything expired meanwhile"
         ):
@@ -513,7 +509,7 @@ def judge(
     )
     result = _result(plan, found, [*gone], readings, began=began, ended=ended)
     audit = FinishedAudit(result=result, speed=speed)
-    return JudgedAudit(plan=plan, audit=audit, hours=hours, carry=found.carry)
+    return JudgedAudit(plan=plan, audit=audit, carry=found.carry)
 
 
 def _result(

@@ -9,8 +9,7 @@ from types import MappingProxyType
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from mirrorwatch.domain.audit.plan import Plan, TimeWindow
-from mirrorwatch.domain.audit.result import HourCount, Hours
+from mirrorwatch.domain.audit.plan import TimeWindow
 
 __all__ = [
     "HASHED",
@@ -19,7 +18,6 @@ __all__ = [
     "DigestSummary",
     "digest",
     "hashed",
-    "hours_of",
     "in_buckets",
     "prepared",
     "reading_of",
@@ -356,10 +354,6 @@ def to_time(milliseconds: int) -> datetime:
     return _EPOCH + timedelta(milliseconds=shown)
 
 
-_TOPIC = ("flow", "target_topic")
-_HOUR_MS = 3_600_000
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DigestSummary:
     """What was read to make a digest."""
@@ -395,69 +389,3 @@ def stamped(digest: DataFrame) -> set[tuple[str, str, int]]:
     """
     found = digest.where("appended > 0").select(*PAIR).distinct()
     return {(row[0], row[1], row[2]) for row in found.collect()}
-
-
-def hours_of(plan: Plan, source: DataFrame, target: DataFrame) -> Hours:
-    """Return the records of each topic and hour on both sides.
-
-    Parameters
-    ----------
-    plan
-        What was compared.
-    source
-        Digest of the source.
-    target
-        Digest of the target.
-    """
-    both = _signed(source, 1).unionByName(_signed(target, -1))
-    differs = sf.sum("count") != 0
-    for name in SUMS:
-        differs |= sf.sum(name) != 0
-    # Of these all partitions together are compared.
-    summed = {
-        f"{pair.flow}\n{pair.target_topic}"
-        for pair in plan.pairs
-        if not pair.copies.partitions
-    }
-    topic = sf.concat_ws("\n", *_TOPIC)
-    whole = sf.when(topic.isin(*summed), -1).otherwise(sf.col("partition"))
-    both = both.withColumn("partition", whole)
-    buckets = both.groupBy(*PAIR, "bucket").agg(
-        sf.sum("source").alias("source"),
-        sf.sum("target").alias("target"),
-        differs.alias("differs"),
-    )
-    bucket = sf.col("bucket")
-    timed = bucket.between(1, to_millis(LATEST))
-    hour = sf.when(timed, bucket - bucket % _HOUR_MS)
-    hours = buckets.groupBy(*_TOPIC, hour.alias("hour")).agg(
-        sf.sum("source").alias("source"),
-        sf.sum("target").alias("target"),
-        sf.max("differs").alias("differs"),
-    )
-    names = {(p.flow, p.target_topic): p.topic for p in plan.pairs}
-    counts = [
-        HourCount(
-            flow=row["flow"],
-            topic=names.get((row["flow"], row["target_topic"]), ""),
-            hour=None if row["hour"] is None else to_time(row["hour"]),
-            source_count=row["source"],
-            target_count=row["target"],
-            differs=row["differs"],
-        )
-        for row in hours.orderBy(*_TOPIC, "hour").collect()
-    ]
-    return Hours(counts=tuple(counts))
-
-
-def _signed(digest: DataFrame, sign: int) -> DataFrame:
-    records = sf.col("records")
-    nothing = sf.lit(0).cast("long")
-    return digest.select(
-        *PAIR,
-        "bucket",
-        (records if sign > 0 else nothing).alias("source"),
-        (records if sign < 0 else nothing).alias("target"),
-        (records * sign).alias("count"),
-        *((sf.col(name) * sign).alias(name) for name in SUMS),
-    )

@@ -1,10 +1,7 @@
 """The report as a page."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from math import log
+from collections.abc import Sequence
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -13,8 +10,6 @@ from mirrorwatch.domain.audit.plan import StatedKind
 from mirrorwatch.domain.audit.result import (
     AuditResult,
     FinishedAudit,
-    HourCount,
-    Hours,
     answer,
     as_duration,
     as_ranges,
@@ -24,129 +19,6 @@ from mirrorwatch.domain.audit.result import (
 from mirrorwatch.domain.report import counted
 
 __all__ = ["report_page"]
-
-
-TOPICS = 40
-"""Most topics with a line of their own: what is wrong first, then what is
-largest. More would be a wall."""
-
-COLUMNS = 72
-"""Most hours with a column of their own; a window that is longer is shown in
-steps of several hours."""
-
-LEVELS = 5
-"""Shades, by the logarithm of the records: topics differ by powers of ten."""
-
-HOUR = timedelta(hours=1)
-
-_TopicKey = tuple[str, str]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class HeatCell:
-    """One topic in one step of time."""
-
-    at: datetime
-    source_count: int = 0
-    target_count: int = 0
-    level: int = 0
-    """Shade: 0 without records, then 1 to `LEVELS`."""
-
-    differs: bool = False
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class HeatMap:
-    """Topics by hours."""
-
-    step: timedelta
-    columns: tuple[datetime, ...]
-    rows: tuple[tuple[_TopicKey, tuple[HeatCell, ...]], ...]
-    left_out: int
-    without_time: int
-
-
-def heat_map(
-    result: AuditResult, hours: Iterable[HourCount]
-) -> HeatMap | None:
-    """Return the map; `None` if no record has a time.
-
-    Parameters
-    ----------
-    result
-        What was found: its topics come first.
-    hours
-        Records by topic and hour.
-    """
-    timed: dict[_TopicKey, dict[datetime, HourCount]] = {}
-    untimed = 0
-    for count in hours:
-        if count.hour is None:
-            untimed += count.source_count
-        else:
-            key = (count.flow, count.topic)
-            timed.setdefault(key, {})[count.hour] = count
-    begins = {hour for counts in timed.values() for hour in counts}
-    if not begins:
-        return None
-    first, last = min(begins), max(begins)
-    step = HOUR * -(-((last - first) // HOUR + 1) // COLUMNS)
-    columns = [first + step * n for n in range((last - first) // step + 1)]
-    chosen = _chosen(result, timed)
-    cells = {
-        key: [_cell(timed[key], at, step) for at in columns] for key in chosen
-    }
-    most = max(max(c.source_count for c in row) for row in cells.values())
-    return HeatMap(
-        step=step,
-        columns=tuple(columns),
-        rows=tuple(
-            (key, tuple(_shaded(cell, most) for cell in row))
-            for key, row in cells.items()
-        ),
-        left_out=len(timed) - len(chosen),
-        without_time=untimed,
-    )
-
-
-def _chosen(
-    result: AuditResult,
-    timed: Mapping[_TopicKey, Mapping[datetime, HourCount]],
-) -> list[_TopicKey]:
-    wrong = {(f.flow, f.topic) for f in result.findings}
-    unsure = {(gap.flow, gap.topic) for gap in result.unverifiable}
-
-    def weight(key: _TopicKey) -> tuple[bool, bool, bool, int]:
-        counts = timed[key].values()
-        return (
-            key in wrong,
-            key in unsure,
-            any(count.differs for count in counts),
-            sum(count.source_count for count in counts),
-        )
-
-    return sorted(timed, key=weight, reverse=True)[:TOPICS]
-
-
-def _cell(
-    counts: Mapping[datetime, HourCount], at: datetime, step: timedelta
-) -> HeatCell:
-    found = [
-        c for hour, c in counts.items() if timedelta() <= hour - at < step
-    ]
-    return HeatCell(
-        at=at,
-        source_count=sum(count.source_count for count in found),
-        target_count=sum(count.target_count for count in found),
-        differs=any(count.differs for count in found),
-    )
-
-
-def _shaded(cell: HeatCell, most: int) -> HeatCell:
-    if not cell.source_count:
-        return cell
-    share = log(cell.source_count + 1) / log(most + 1)
-    return replace(cell, level=min(LEVELS, 1 + int(share * LEVELS)))
 
 
 STATED: dict[StatedKind, str] = {
@@ -183,9 +55,7 @@ _pages.filters |= {
 }
 
 
-def report_page(
-    result: AuditResult, finished: Sequence[FinishedAudit], hours: Hours
-) -> str:
+def report_page(result: AuditResult, finished: Sequence[FinishedAudit]) -> str:
     """Return the report as one HTML file that needs nothing else.
 
     Parameters
@@ -194,8 +64,6 @@ def report_page(
         What was found.
     finished
         The runs that found it, for what they cost.
-    hours
-        Records by topic and hour.
     """
     wrong = Counter[tuple[str, str]]()
     for finding in result.errors:
@@ -226,7 +94,6 @@ def report_page(
         ),
         stated=[(text, stated[kind]) for kind, text in STATED.items()],
         kinds=KINDS,
-        heat=heat_map(result, hours.counts),
         finished=finished,
         version=__version__,
     )

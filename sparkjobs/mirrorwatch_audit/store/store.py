@@ -7,8 +7,8 @@
     Counts and checksums, Parquet.
 ``runs/<id>/carry``
     Records that the next night compares in place of this one, Parquet.
-``runs/<id>/hours.json`` and ``.../report.html``
-    Records by topic and hour, and the report.
+``runs/<id>/report.html``
+    The report.
 ``runs/<id>/result.json``
     What was found; stored last. It is what makes a run count.
 ``latest.json``
@@ -29,7 +29,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from mirrorwatch.domain.audit.plan import AuditedEnds, Plan, Side
-from mirrorwatch.domain.audit.result import FinishedAudit, Hours
+from mirrorwatch.domain.audit.result import FinishedAudit
 from mirrorwatch.exceptions import AuditError, AuditRefusedError
 from mirrorwatch.state.audits import (
     from_versioned,
@@ -363,14 +363,9 @@ class RunStore:
         """Return the folder of what a run left to the next night."""
         return f"{self._folder.url}/runs/{run}/carry"
 
-    def save_report(self, run: str, hours: Hours, page: str) -> None:
+    def save_report(self, run: str, page: str) -> None:
         """Keep what a person looks at."""
-        self._write(f"runs/{run}/hours.json", to_versioned(hours))
         self._write(f"runs/{run}/report.html", page)
-
-    def hours(self, run: str) -> Hours:
-        """Return the records of a run by topic and hour."""
-        return self._one(Hours, f"runs/{run}/hours.json") or Hours()
 
     def save_result(self, audit: FinishedAudit) -> None:
         """Keep what a run found. From now on it counts."""

@@ -18,8 +18,6 @@ __all__ = [
     "Crossing",
     "FindingKind",
     "FinishedAudit",
-    "HourCount",
-    "Hours",
     "Speed",
     "TopicCount",
     "answer",
@@ -28,7 +26,6 @@ __all__ = [
     "as_size",
     "as_time",
     "combined",
-    "joined",
     "result_document",
     "tell_filtered",
 ]
@@ -397,36 +394,6 @@ class Speed:
     @property
     def _seconds(self) -> float:
         return self.reading / timedelta(seconds=1)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class HourCount:
-    """Records of one topic with timestamps of one hour."""
-
-    flow: str
-    topic: str
-    hour: datetime | None
-    """Begin of the hour, in UTC; `None` for records without timestamps, or
-    where timestamps are not compared."""
-
-    source_count: int
-    target_count: int
-    differs: bool = False
-    """Whether counts or checksums of the hour differ. That is where the audit
-    looked closer; it need not be a finding."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Hours:
-    """Records by topic and hour: what the map in a report shows."""
-
-    counts: tuple[HourCount, ...] = ()
-    """At most one for each flow, topic and hour."""
-
-
-def joined(hours: Iterable[Hours]) -> Hours:
-    """Return the hours of several runs."""
-    return Hours(counts=tuple(c for each in hours for c in each.counts))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
