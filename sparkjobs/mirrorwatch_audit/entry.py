@@ -11,7 +11,7 @@ from rich.console import Console
 
 from mirrorwatch.clock import utc_now
 from mirrorwatch.config import AuditConfig, Config
-from mirrorwatch.domain.audit.plan import Plan, Request, Side, earlier_pieces
+from mirrorwatch.domain.audit.plan import Plan, Request, Side
 from mirrorwatch.domain.audit.result import (
     Crossing,
     FinishedAudit,
@@ -112,28 +112,6 @@ class Audits:
             audit = AuditJob(self._tools, store).compare(digests)
             self._forget(store)
         return audit, crossings
-
-    def results(self) -> list[FinishedAudit]:
-        """Return what all finished runs found, in no order."""
-        return self._store.results()
-
-    def kept(self, run: str | None) -> list[FinishedAudit]:
-        """Return a finished run: the last night with all of its pieces, unless
-        another one is named. Nothing if there is none.
-        """
-        store = self._store
-        runs = [] if run is None else [run]
-        if run is None:
-            nights = [
-                ended
-                for ended in store.ended()
-                if ended.nightly and not ended.partial
-            ]
-            if nights:
-                last = max(nights, key=lambda ended: ended.end).id
-                runs = [*earlier_pieces(last), last]
-        found = [store.result(name) for name in runs]
-        return [audit for audit in found if audit is not None]
 
     def page(self, finished: Sequence[FinishedAudit]) -> str:
         """Return the report of what was run, as HTML."""

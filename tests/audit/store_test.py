@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -74,7 +73,6 @@ def test_what_is_kept_of_a_run_comes_back(
     assert numbers(store.carry(plan.id)) == [3]
     assert store.is_finished(plan.id)
     assert store.result(plan.id) == FINISHED
-    assert store.results() == [FINISHED]
     assert store.last_night() == run
 
 
@@ -100,7 +98,6 @@ def test_a_folder_is_the_same_for_spark_and_for_people_whatever_its_name(
         store.save_carry(run.plan.id, a_table(spark, 3))
         store.save_result(FINISHED)
 
-        assert store.results() == [FINISHED]
         assert store.last_night() == run
         assert numbers(store.carry(run.plan.id)) == [3]
         assert read_audit(folder, FINISHED.result.id) == FINISHED
@@ -113,7 +110,6 @@ def test_an_empty_folder_has_nothing(store: RunStore) -> None:
     assert store.carry(run) is None
     assert store.carry(None) is None
     assert store.result(run) is None
-    assert store.results() == []
     assert store.last_night() is None
 
 
@@ -136,40 +132,6 @@ def test_the_last_night_is_the_one_with_the_newest_ranges(
     assert last.plan.id == "nightly-2026-11-21"
 
 
-def test_the_results_of_all_runs_are_read_once(
-    store: RunStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of every hour there are thousands."""
-    old = NIGHT - timedelta(days=10)
-    for at in (old, NIGHT - timedelta(days=1)):
-        keep_night(store, at)
-    reads = []
-    own = HadoopFolder.read_texts
-
-    def counted(folder: HadoopFolder, name: str, **which: Any) -> list[str]:
-        reads.append(name)
-        return own(folder, name, **which)
-
-    monkeypatch.setattr(HadoopFolder, "read_texts", counted)
-    assert store.last_night() is not None
-    name = keep_night(store, NIGHT)
-    last = store.last_night()
-    assert last is not None
-    assert last.plan.id == name
-    store.forget(NIGHT, timedelta(hours=12))
-    assert f"nightly-{old:%Y-%m-%d}" not in {run.id for run in store.ended()}
-    assert len(store.ended()) == 2
-    assert reads.count("runs/*/result.json") == 1
-
-
-def keep_night(store: RunStore, at: datetime) -> str:
-    name = f"nightly-{at:%Y-%m-%d}"
-    plan = replace(a_plan(), id=name, at=at)
-    store.save_plan(FrozenRun(plan=plan, before=AuditedEnds()))
-    store.save_result(a_finished(replace(a_result(at=at), id=name)))
-    return name
-
-
 def test_a_result_without_its_plan_is_not_taken_for_a_beginning(
     store: RunStore,
 ) -> None:
@@ -188,7 +150,7 @@ def test_what_is_written_again_replaces_what_was_there(
     store.save_result(again)
 
     assert numbers(store.carry("a")) == [2]
-    assert store.results() == [again]
+    assert store.result(again.result.id) == again
 
 
 def test_old_runs_are_deleted_but_not_what_the_next_night_needs(
@@ -203,6 +165,8 @@ def test_old_runs_are_deleted_but_not_what_the_next_night_needs(
         store.save_plan(run)
         store.save_carry(name, a_table(spark, days))
         store.save_result(a_finished(replace(a_result(at=at), id=name)))
+        file = tmp_path / "runs" / name / "result.json"
+        os.utime(file, (at.timestamp(), at.timestamp()))
     window = replace(a_result(at=NIGHT, nightly=False), id="adhoc")
     store.save_result(a_finished(window))
     last = store.last_night()
@@ -236,7 +200,6 @@ def test_a_half_written_result_is_none(
     half.write_text('{"schema_version"')
 
     assert not store.is_finished("a")
-    assert store.results() == []
 
 
 def test_a_file_system_that_is_not_there_is_a_clear_error(
@@ -248,7 +211,7 @@ def test_a_file_system_that_is_not_there_is_a_clear_error(
         blocked.save_carry("a", a_table(spark, 1))
     assert "\n" not in str(e.value)
     with pytest.raises(AuditError, match="No FileSystem for scheme"):
-        RunStore(spark, "nowhere://a/b").results()
+        RunStore(spark, "nowhere://a/b").last_night()
 
 
 def test_the_size_of_a_table_is_that_of_its_files(
@@ -296,6 +259,13 @@ class Runs:
         at = self.begin(name, days, adhoc=adhoc)
         result = replace(a_result(at=at, nightly=not adhoc), id=name)
         self.store.save_result(a_finished(result))
+        os.utime(self.folder / name / "result.json", (at.timestamp(),) * 2)
+
+    def night(self, days: int) -> str:
+        """Finish the night of so many days before."""
+        name = f"nightly-{NIGHT - days * DAY:%Y-%m-%d}"
+        self.finish(name, days)
+        return name
 
     def kept(self) -> set[str]:
         self.store.forget(NIGHT, KEEP)
@@ -314,57 +284,52 @@ def test_an_unfinished_run_goes_once_a_later_night_took_its_records(
     runs.begin("window", 20, adhoc=True)
     runs.begin("young", 5)
     runs.begin("young window", 5, adhoc=True)
-    runs.finish("last", 1)
-    assert runs.kept() == {"young", "young window", "last"}
+    last = runs.night(1)
+    assert runs.kept() == {"young", "young window", last}
 
 
 def test_a_night_that_may_be_gone_on_with_stays_however_old(
     runs: Runs,
 ) -> None:
-    runs.finish("before", 30)
+    before = runs.night(30)
     runs.begin("killed", 20)
     runs.begin("window", 20, adhoc=True)
     runs.finish("newer window", 1, adhoc=True)
-    assert runs.kept() == {"before", "killed", "newer window"}
+    assert runs.kept() == {before, "killed", "newer window"}
 
 
 def test_each_night_that_stays_has_the_one_that_it_goes_on_from(
     runs: Runs,
 ) -> None:
-    for days in (13, 12, 11, 9, 1):
-        runs.finish(f"night {days}", days)
+    nights = [runs.night(days) for days in (13, 12, 11, 9, 1)]
     runs.finish("window", 12, adhoc=True)
-    assert runs.kept() == {"night 11", "night 9", "night 1"}
+    assert runs.kept() == {*nights[2:]}
 
 
 def test_a_run_without_ranges_goes_when_nobody_wrote_to_it_for_long(
     runs: Runs,
 ) -> None:
-    runs.finish("last", 1)
+    last = runs.night(1)
     for name, days in (("killed", 11), ("begins", 9)):
         (runs.folder / name).mkdir(parents=True)
         at = (NIGHT - days * DAY).timestamp()
         os.utime(runs.folder / name, (at, at))
-    assert runs.kept() == {"begins", "last"}
+    assert runs.kept() == {"begins", last}
 
 
 def test_digests_go_after_two_weeks_and_leave_the_rest_of_their_run(
     runs: Runs, spark: SparkSession
 ) -> None:
-    for name, days in (("old", 15), ("young", 13)):
-        runs.finish(name, days)
+    old, young = runs.night(15), runs.night(13)
     runs.begin("not ended", 30)
-    for name in ("old", "young", "not ended"):
+    for name in (old, young, "not ended"):
         runs.store.save_digest(name, "source", a_table(spark, 1))
 
     runs.store.forget(NIGHT, 400 * DAY)
 
     kept = {path.parent.name for path in runs.folder.glob("*/digests")}
-    assert kept == {"young", "not ended"}
-    assert {audit.result.id for audit in runs.store.results()} == {
-        "old",
-        "young",
-    }
+    assert kept == {young, "not ended"}
+    assert all(map(runs.store.is_finished, (old, young)))
 
 
 def test_tables_of_a_run_that_was_killed_on_a_cluster_go_as_well(
@@ -375,7 +340,7 @@ def test_tables_of_a_run_that_was_killed_on_a_cluster_go_as_well(
         (tables / name).mkdir(parents=True)
         at = (NIGHT - days * DAY).timestamp()
         os.utime(tables / name, (at, at))
-    runs.finish("last", 1)
+    runs.night(1)
     runs.store.forget(NIGHT, KEEP)
     assert [path.name for path in tables.iterdir()] == ["running"]
 

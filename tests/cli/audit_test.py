@@ -21,6 +21,7 @@ from mirrorwatch.config import Config
 from mirrorwatch.domain.audit.plan import Unverifiable
 from mirrorwatch.domain.audit.result import Crossing
 from mirrorwatch.exceptions import AuditError, AuditRefusedError
+from mirrorwatch.state.audits import write_file
 from tests.support.audit import (
     NIGHT,
     a_finding,
@@ -277,9 +278,8 @@ def test_a_folder_without_runs_gives_status_1_and_says_so(
 def test_results_of_another_version_are_not_guessed_at(
     config: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "audit").mkdir()
-    file = tmp_path / "audit" / "latest.json"
-    file.write_text(json.dumps({"schema_version": 99, "value": {}}))
+    file = tmp_path / "audit/runs/nightly-2026-11-21/result.json"
+    write_file(file, json.dumps({"schema_version": 99, "value": {}}))
 
     result = audit("report", "--config", config)
 

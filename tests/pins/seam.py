@@ -26,6 +26,7 @@ from mirrorwatch.ports import Report
 from mirrorwatch.sinks.influxdb import to_points
 from mirrorwatch.sinks.prometheus import PrometheusSink
 from mirrorwatch.state import Database
+from mirrorwatch.state.audits import write_file
 from mirrorwatch.state.documents import VerdictStore
 from mirrorwatch.state.maintenance import MaintenanceStore
 from mirrorwatch.wiring import wire_notify
@@ -114,9 +115,8 @@ def keep_audits(folder: Path, kind: str = "several") -> None:
             )
             results = [a_result(unverifiable=(gap,))]
         case "another version":
-            folder.mkdir()
-            text = json.dumps({"schema_version": 99, "value": {}})
-            (folder / "latest.json").write_text(text)
+            file = folder / "runs/nightly-2026-11-21/result.json"
+            write_file(file, json.dumps({"schema_version": 99, "value": {}}))
             results = []
         case _:
             results = [

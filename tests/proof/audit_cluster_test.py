@@ -240,7 +240,7 @@ def test_an_object_store_keeps_what_a_folder_keeps_and_no_password(
     assert ran.status == 3
     assert ran.document == audited.document
     kept = [key.split("/") for key in s3.keys("of a window/runs/")]
-    (run,) = {names[2] for names in kept}
+    assert len({names[2] for names in kept}) == 1
     stored = {"plan.json", "digests", "report.html"}
     stored |= {"result.json"}
     assert {names[3] for names in kept} == stored
@@ -250,9 +250,7 @@ def test_an_object_store_keeps_what_a_folder_keeps_and_no_password(
         k for k in s3.keys("of a window/") if any(g in k for g in gone)
     ]
     assert events(noted)
-    again = audit("report", run, "--out", out)
-    assert again.status == 3
-    written = [ran.output, ran.errors, again.output, again.errors]
+    written = [ran.output, ran.errors]
     written += [
         file.read_bytes().decode(errors="replace")
         for folder in (noted, s3.objects)

@@ -50,7 +50,6 @@ def test_nobody_else_can_read_what_a_command_writes(
     assert result.exit_code == 0
     assert modes_below(tmp_path) == {
         "audit": "700",
-        "audit/latest.json": "600",
         "audit/runs": "700",
         "audit/runs/nightly-2026-11-21": "700",
         "audit/runs/nightly-2026-11-21/result.json": "600",

@@ -40,12 +40,7 @@ from mirrorwatch.domain.audit.result import (
     TopicCount,
 )
 from mirrorwatch.domain.report import Verdict
-from mirrorwatch.state.audits import (
-    latest_audit,
-    result_files,
-    to_versioned,
-    write_file,
-)
+from mirrorwatch.state.audits import to_versioned, write_file
 from mirrorwatch_lab import Lab
 from mirrorwatch_lab.cli import describe_agent
 
@@ -453,8 +448,8 @@ def keep_plan(folder: Path, plan: Plan) -> None:
 
 def write_audit(folder: Path, audit: FinishedAudit) -> None:
     """Keep what a run found, as an audit does."""
-    for name, text in result_files(audit, latest_audit(folder)).items():
-        write_file(folder / name, text)
+    file = folder / "runs" / audit.result.id / "result.json"
+    write_file(file, to_versioned(audit))
 
 
 def write_report(folder: Path, run: str, page: str) -> None:

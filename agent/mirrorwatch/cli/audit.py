@@ -17,11 +17,7 @@ from ..domain.audit.result import (
 )
 from ..exceptions import AuditError
 from ..log import configure_logging
-from ..state.audits import (
-    local_path,
-    read_audits,
-    read_named,
-)
+from ..state.audits import read_audits, read_named
 from .audit_options import (
     EXIT_UNHEALTHY,
     NightName,
@@ -29,6 +25,7 @@ from .audit_options import (
     flow_option,
     from_option,
     html_option,
+    local_runs,
     master_option,
     night_option,
     out_option,
@@ -131,11 +128,9 @@ def report(
     """Show what RUN found: the name of a run, else the last night's, in all
     of its pieces.
 
-    Spark is started only if the folder of the runs is on no disk of this
-    machine. Exit status 0 if the run was clean, 3 if not.
+    Exit status 0 if the run was clean, 3 if not.
     """
-    folder = out or config.audit_out
-    finished = _kept(config, folder, run)
+    finished = _kept(local_runs(config, out), run)
     result = combined([audit.result for audit in finished])
     if html is not None:
         page = report_page(result, finished)
@@ -160,14 +155,8 @@ def report(
 )
 def history(config: Config, *, out: str | None, last: int) -> None:
     """List the runs that came to their end, the newest last."""
-    folder = out or config.audit_out
-    local = local_path(folder)
-    if local is not None:
-        audits = read_audits(local)
-    else:
-        console = Console(stderr=True, highlight=False)
-        with spark_job().opened(config, out=out, console=console) as job:
-            audits = iter(job.results())
+    folder = local_runs(config, out)
+    audits = read_audits(folder)
     first = next(audits, None)
     if first is None:
         raise AuditError(
@@ -181,15 +170,9 @@ def history(config: Config, *, out: str | None, last: int) -> None:
     print_history(newest[::-1], Console(highlight=False))
 
 
-def _kept(config: Config, folder: str, run: str | None) -> list[FinishedAudit]:
+def _kept(folder: Path, run: str | None) -> list[FinishedAudit]:
     """Return a run that was finished, or the last night with all pieces."""
-    local = local_path(folder)
-    if local is None:
-        console = Console(stderr=True, highlight=False)
-        with spark_job().opened(config, out=folder, console=console) as job:
-            finished: list[FinishedAudit] = job.kept(run)
-    else:
-        finished = read_named(local, run)
+    finished = read_named(folder, run)
     if finished:
         return finished
     if run is None:

@@ -16,6 +16,7 @@ from ..domain.audit.plan import Request, TimeWindow
 from ..domain.audit.result import AuditResult, FinishedAudit
 from ..domain.topics import PatternError, compile_pattern
 from ..exceptions import AuditError
+from ..state.audits import local_path
 from .options import EXAMPLE, TIME, choose_flows
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "flow_option",
     "from_option",
     "html_option",
+    "local_runs",
     "master_option",
     "night_option",
     "out_option",
@@ -202,6 +204,24 @@ def _to_millisecond(at: datetime) -> datetime:
     have no finer timestamps, so that it parts them in the same way.
     """
     return at + timedelta(microseconds=-at.microsecond % 1000)
+
+
+def local_runs(config: Config, out: str | None) -> Path:
+    """Return the folder of all runs.
+
+    Raises
+    ------
+    AuditError
+        Raised if it is not on this machine.
+    """
+    url = out or config.audit_out
+    folder = local_path(url)
+    if folder is None:
+        raise AuditError(
+            f"{url} is not on this machine: mount it, or copy the runs and "
+            "name the copy by --out"
+        )
+    return folder
 
 
 def spark_job() -> Any:

@@ -11,8 +11,8 @@ from ..config import Config
 from ..domain.report import counted
 from ..exceptions import AuditError
 from ..log import configure_logging
-from ..state.audits import local_path, read_named, read_target_ends
-from .audit_options import EXIT_UNHEALTHY, out_option
+from ..state.audits import read_named, read_target_ends
+from .audit_options import EXIT_UNHEALTHY, local_runs, out_option
 from .options import config_option
 
 __all__ = ["repair"]
@@ -64,13 +64,7 @@ def repair(
             "--to-topic"
         )
     configure_logging(json=False, level="warning")
-    url = out or config.audit_out
-    folder = local_path(url)
-    if folder is None:
-        raise AuditError(
-            f"{url} is not on this machine: mount it, or copy the run and "
-            "latest.json, and name the copy by --out"
-        )
+    folder = local_runs(config, out)
     audits = read_named(folder, run)
     if not audits:
         raise AuditError(

@@ -7,9 +7,6 @@
     What the run compared, in the same form.
 ``<out>/runs/<id>/report.html``
     The report for a person.
-``<out>/latest.json``
-    The result of the nightly run with the newest ranges. Ad hoc runs, and
-    those of named topics, never write it.
 """
 
 import json
@@ -21,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
-from ..domain.audit.plan import Plan, earlier_pieces
+from ..domain.audit.plan import Plan, earlier_pieces, nights_by_day
 from ..domain.audit.result import FinishedAudit
 from ..exceptions import AuditError
 from .documents import from_json, to_json
@@ -36,7 +33,6 @@ __all__ = [
     "read_document",
     "read_named",
     "read_target_ends",
-    "result_files",
     "to_url",
     "to_versioned",
     "write_file",
@@ -87,40 +83,22 @@ def from_versioned(kind: type[T], text: str, where: str) -> T:
         raise AuditError(f"{where} is not what an audit keeps there") from e
 
 
-def result_files(
-    audit: FinishedAudit, latest: FinishedAudit | None
-) -> dict[str, str]:
-    """Return the files of a result by their names in the folder of all runs,
-    in the order in which they are written.
-
-    Parameters
-    ----------
-    audit
-        What a run found.
-    latest
-        The nightly run with the newest ranges so far.
-    """
-    text, result = to_versioned(audit), audit.result
-    names = [f"runs/{result.id}/result.json"]
-    if (
-        result.nightly
-        and not result.partial
-        and (latest is None or latest.result.end <= result.end)
-    ):
-        # First: the next night goes on after a run that counts.
-        names.insert(0, "latest.json")
-    return dict.fromkeys(names, text)
-
-
 def latest_audit(folder: Path) -> FinishedAudit | None:
-    """Return the nightly audit with the newest ranges; `None` before one.
+    """Return the nightly audit with the newest ranges; `None` before one. One
+    of named topics is none.
 
     Raises
     ------
     AuditError
-        Raised if the file cannot be read.
+        Raised if a file cannot be read.
     """
-    return read_document(FinishedAudit, folder / "latest.json")
+    runs = [file.parent.name for file in folder.glob("runs/*/result.json")]
+    for day in nights_by_day(runs):
+        audits = [read_audit(folder, run) for run in day]
+        whole = [a for a in audits if a is not None and not a.result.partial]
+        if whole:
+            return max(whole, key=lambda audit: audit.result.end)
+    return None
 
 
 def read_named(folder: Path, run: str | None) -> list[FinishedAudit]:

@@ -11,30 +11,30 @@
     The report.
 ``runs/<id>/result.json``
     What was found; stored last. It is what makes a run count.
-``latest.json``
-    The same of the nightly run with the newest ranges.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
-from operator import attrgetter
 from typing import Any, TypeVar
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from mirrorwatch.domain.audit.plan import AuditedEnds, Plan, Side
+from mirrorwatch.domain.audit.plan import (
+    AuditedEnds,
+    Plan,
+    Side,
+    nights_by_day,
+)
 from mirrorwatch.domain.audit.result import FinishedAudit
 from mirrorwatch.exceptions import AuditError, AuditRefusedError
 from mirrorwatch.state.audits import (
     from_versioned,
     local_path,
-    result_files,
     to_url,
     to_versioned,
     write_file,
@@ -110,32 +110,6 @@ class HadoopFolder:
             # Of two at once only one can rename its own.
             return bool(files.rename(new, path))
 
-    def read_texts(self, name: str, *, fields: str | None = None) -> list[str]:
-        """Read texts.
-
-        Parameters
-        ----------
-        name
-            Where; `*` stands for any folder, `{a,b}` for one of two.
-        fields
-            What is of use of JSON, in Spark's DDL; else all. Of thousands of
-            texts the rest would not fit into memory.
-        """
-        with translated(f"Cannot read {self._at(name)}"):
-            try:
-                texts = self._session.read.text(
-                    self._found(name), wholetext=True
-                )
-                if fields is not None:
-                    some = sf.to_json(sf.from_json("value", fields))
-                    texts = texts.select(some)
-                rows = texts.collect()
-            except AnalysisException as e:
-                if is_missing_path(e):
-                    return []
-                raise
-        return [row[0] for row in rows]
-
     def write_table(
         self, name: str, table: DataFrame, *, failing: str | None = None
     ) -> None:
@@ -174,9 +148,8 @@ class HadoopFolder:
     def size_bytes(self, name: str) -> int:
         """Return the size of all files of a text or table."""
         with translated(f"Cannot read {self._at(name)}"):
-            files = self._session.read.format("binaryFile")
-            sizes = files.load(self._found(name)).select(sf.sum("length"))
-            return int(sizes.collect()[0][0] or 0)
+            files, path = self._hadoop(name)
+            return int(files.getContentSummary(path).getLength())
 
     def folders(self, name: str) -> Mapping[str, datetime]:
         """Return the folders in a folder, and when each was last changed.
@@ -187,12 +160,18 @@ class HadoopFolder:
             files, path = self._hadoop(name)
             found = files.listStatus(path) if files.exists(path) else []
             return {
-                status.getPath().getName(): datetime.fromtimestamp(
-                    status.getModificationTime() / 1000, tz=UTC
-                )
+                status.getPath().getName(): _time_of(status)
                 for status in found
                 if status.isDirectory()
             }
+
+    def changed_at(self, name: str) -> datetime | None:
+        """Return when a file was last written; `None` if there is none."""
+        with translated(f"Cannot read {self._at(name)}"):
+            files, path = self._hadoop(name)
+            if not files.exists(path):
+                return None
+            return _time_of(files.getFileStatus(path))
 
     def delete(self, name: str) -> None:
         """Delete a folder with all that is in it, if it is there."""
@@ -229,6 +208,10 @@ class HadoopFolder:
         return f"{_PATTERN.sub(_ESCAPED, self.url)}/{name}"
 
 
+def _time_of(status: Any) -> datetime:
+    return datetime.fromtimestamp(status.getModificationTime() / 1000, tz=UTC)
+
+
 T = TypeVar("T")
 
 
@@ -243,28 +226,6 @@ class FrozenRun:
     carried_from: str | None = None
     """Name of the run whose carry it takes up; `None` for the first, and for
     an ad hoc audit."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class EndedRun:
-    """A run that came to its end, without what it found."""
-
-    id: str
-    nightly: bool
-    end: datetime
-    ended_at: datetime
-    partial: bool = False
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Ended:
-    result: EndedRun
-
-
-_ENDED = (
-    "schema_version int, value struct<result: struct<id: string, "
-    "nightly: boolean, end: string, ended_at: string, partial: boolean>>"
-)
 
 
 class RunStore:
@@ -283,16 +244,11 @@ class RunStore:
         Raised by every method if the folder cannot be used, or if another
         version wrote it.
 
-    Notes
-    -----
-    Which runs ended is read once, and then known of what this store keeps
-    itself: of every hour there are thousands of results, each a file.
     """
 
     def __init__(self, session: SparkSession, folder: str) -> None:
         self._folder = HadoopFolder(session, folder)
         self._local = local_path(folder)
-        self._ended: dict[str, EndedRun] | None = None
 
     def save_plan(self, run: FrozenRun) -> None:
         """Keep what a run compares, so that a run after a kill does too.
@@ -369,18 +325,8 @@ class RunStore:
 
     def save_result(self, audit: FinishedAudit) -> None:
         """Keep what a run found. From now on it counts."""
-        latest = self._one(FinishedAudit, "latest.json")
-        for name, text in result_files(audit, latest).items():
-            self._write(name, text)
-        if self._ended is not None:
-            result = audit.result
-            self._ended[result.id] = EndedRun(
-                id=result.id,
-                nightly=result.nightly,
-                end=result.end,
-                ended_at=result.ended_at,
-                partial=result.partial,
-            )
+        name = f"runs/{audit.result.id}/result.json"
+        self._write(name, to_versioned(audit))
 
     def result(self, run: str) -> FinishedAudit | None:
         """Return what a run found; `None` if it did not come to its end."""
@@ -389,29 +335,6 @@ class RunStore:
     def is_finished(self, run: str) -> bool:
         """Return whether a run came to its end."""
         return self._folder.exists(f"runs/{run}/result.json")
-
-    def results(self) -> list[FinishedAudit]:
-        """Return what all finished runs found, in no order."""
-        return self._results("*")
-
-    def ended(self) -> list[EndedRun]:
-        """Return which runs came to their end, in no order."""
-        if self._ended is None:
-            name = "runs/*/result.json"
-            where = f"{self._folder.url}/{name}"
-            found = [
-                from_versioned(_Ended, text, where).result
-                for text in self._folder.read_texts(name, fields=_ENDED)
-            ]
-            self._ended = {run.id: run for run in found}
-        return [*self._ended.values()]
-
-    def _results(self, runs: str) -> list[FinishedAudit]:
-        name = f"runs/{runs}/result.json"
-        return [
-            from_versioned(FinishedAudit, text, f"{self._folder.url}/{name}")
-            for text in self._folder.read_texts(name)
-        ]
 
     def forget(self, now: datetime, keep: timedelta) -> None:
         """Delete runs that ended long ago, or that never will, and sooner
@@ -423,39 +346,32 @@ class RunStore:
             The time.
         keep
             How long runs are kept. The last night stays, for the next one
-            goes on from it. Before each that stays so does the one whose
-            carry it took up: it may be run again.
+            goes on from it. Of a night that stays so do those of the day
+            before, which left it a carry: it may be run again.
         """
-        before = now - keep
-        results = self.ended()
-        self._forget_digests(results, now - KEEP_DIGESTS)
-        nights = sorted(
-            (r for r in results if r.nightly), key=attrgetter("end")
-        )
-        stay = {r.id for r in results if r.ended_at >= before}
-        stay |= {night.id for night in nights[-1:]}
-        stay |= {one.id for one, then in pairwise(nights) if then.id in stay}
-        finished, last = {r.id for r in results}, self.last_night()
-        for run, changed in self._folder.folders("runs").items():
-            if run in stay:
-                continue
-            if run in finished or self._is_given_up(
-                run, changed, before, last
+        runs = self._folder.folders("runs")
+        ended = {
+            run: at
+            for run in runs
+            if (at := self._folder.changed_at(f"runs/{run}/result.json"))
+        }
+        recent = {run for run, at in ended.items() if at >= now - keep}
+        stay, days = set(recent), nights_by_day(ended)
+        for n, day in enumerate(days):
+            if n == 0 or recent & {*day}:
+                stay.update(day, *days[n + 1 : n + 2])
+        last = self.last_night()
+        for run, changed in runs.items():
+            if run in ended and run in stay:
+                if ended[run] < now - KEEP_DIGESTS:
+                    self._folder.delete(f"runs/{run}/digests")
+            elif run in ended or self._is_given_up(
+                run, changed, now - keep, last
             ):
                 self._folder.delete(f"runs/{run}")
-                if self._ended is not None:
-                    self._ended.pop(run, None)
-
-    def _forget_digests(
-        self, results: Sequence[EndedRun], before: datetime
-    ) -> None:
-        stored = self._folder.folders("runs")
-        for result in results:
-            if result.id in stored and result.ended_at < before:
-                self._folder.delete(f"runs/{result.id}/digests")
         # What a run left that was killed on a cluster.
         for name, changed in self._folder.folders(CHECKPOINTS).items():
-            if changed < before:
+            if changed < now - KEEP_DIGESTS:
                 self._folder.delete(f"{CHECKPOINTS}/{name}")
 
     def _is_given_up(
@@ -479,17 +395,19 @@ class RunStore:
 
     def last_night(self) -> FrozenRun | None:
         """Return the finished nightly run with the newest ranges."""
-        nights = [run for run in self.ended() if run.nightly]
-        if not nights:
-            return None
-        last = max(nights, key=attrgetter("end")).id
-        run = self.plan(last)
-        if run is None:
-            raise AuditError(
-                f"{self._folder.url} has a result of {last} and not its "
-                "plan, so it is not known where to go on: put it back"
-            )
-        return run
+        for day in nights_by_day(self._folder.folders("runs")):
+            results = [a.result for run in day if (a := self.result(run))]
+            if not results:
+                continue
+            last = max(results, key=lambda result: result.end).id
+            run = self.plan(last)
+            if run is None:
+                raise AuditError(
+                    f"{self._folder.url} has a result of {last} and not its "
+                    "plan, so it is not known where to go on: put it back"
+                )
+            return run
+        return None
 
     def _write(self, name: str, text: str, *, anew: bool = False) -> bool:
         if self._local is None:

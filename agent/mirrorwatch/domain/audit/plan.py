@@ -31,6 +31,7 @@ __all__ = [
     "Unverifiable",
     "earlier_pieces",
     "ends_after",
+    "nights_by_day",
 ]
 
 
@@ -474,6 +475,20 @@ def earlier_pieces(run: str) -> list[str]:
         return []
     first, piece = found[1], int(found[2])
     return [first, *(f"{first}-{n}" for n in range(2, piece))]
+
+
+_NIGHT = re.compile(r"nightly-(\d{4}-\d\d-\d\d)", re.ASCII)
+
+
+def nights_by_day(runs: Iterable[str]) -> list[list[str]]:
+    """Return the names of nightly runs by the day that they are named after,
+    the newest day first: no night is begun after one of a later day.
+    """
+    days: dict[str, list[str]] = {}
+    for run in runs:
+        if (found := _NIGHT.match(run)) is not None:
+            days.setdefault(found[1], []).append(run)
+    return [days[day] for day in sorted(days, reverse=True)]
 
 
 def _compact(time: datetime) -> str:
