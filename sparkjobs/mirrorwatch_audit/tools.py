@@ -161,7 +161,6 @@ class Settings:
     """Where nights are named."""
 
     several_a_day: bool = False
-    keys: int = 0
     schedule: Schedule | None = None
     """When nights are due; `None` if that is not configured."""
 
@@ -173,7 +172,6 @@ class Settings:
         return cls(
             bucket=known.bucket,
             timezone=zone,
-            keys=known.samples,
             several_a_day=known.several_a_day,
             schedule=None
             if audit is None

@@ -63,7 +63,7 @@ def windowed(spark: SparkSession) -> DigestComparison:
     kept = (0, 10), (0, 10)
     short = make_pair((0, 10), (0, 5), topic="short", retained=kept)
     plan = make_plan(*pairs, short, window=WINDOW)
-    return audit(logs, plan, bucket=BUCKET, keys=2)
+    return audit(logs, plan, bucket=BUCKET)
 
 
 @pytest.fixture(scope="module")
@@ -140,13 +140,6 @@ def test_copies_beyond_what_was_read_are_looked_for(
     assert stated == [("carried", 2)]
 
 
-def test_keys_are_named_where_they_are_asked_for(
-    windowed: DigestComparison,
-) -> None:
-    keys = {f.topic: f.keys for f in windowed.findings}
-    assert keys == {"dropped": ("k0",), "doubled": ("k1",)}
-
-
 def test_several_topics_are_compared_with_what_they_feed(
     merged: DigestComparison,
 ) -> None:
@@ -182,7 +175,7 @@ def test_a_surplus_that_may_be_of_a_topic_that_is_no_more_is_unverifiable(
     logs.write("target", [*theirs, *ours[:2], ours[3]])
     pair = make_pair((0, 4), (0, 5), position=4)
     merged = replace(pair, absent=((OTHER, "a"),))
-    compared = audit(logs, make_plan(merged), bucket=BUCKET, keys=2)
+    compared = audit(logs, make_plan(merged), bucket=BUCKET)
     # The lost one is not taken for one that was altered.
     assert found(compared, "a") == [("dropped", 1, ((2, 2),), ())]
     (gap,) = compared.unverifiable

@@ -93,7 +93,6 @@ class AuditCommand:
             "memory": "1g",
             "slack": "0s",
             "settle": "1s",
-            "samples": 1,
         }
         self.config = folder / "config.yaml"
         self.config.write_text(yaml.safe_dump(data))

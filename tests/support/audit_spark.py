@@ -681,9 +681,7 @@ class Cases:
             pairs = [
                 of[night] for of in self._pairs.values() if night < len(of)
             ]
-            result = audit(
-                logs, make_plan(*pairs), bucket=BUCKET, carry=carry, keys=0
-            )
+            result = audit(logs, make_plan(*pairs), bucket=BUCKET, carry=carry)
             nights.append(Audited(result, result.carry))
             carry = result.carry
         return nights

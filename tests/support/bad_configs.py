@@ -287,7 +287,6 @@ NONSENSE = {
     "settle": ("audit/settle", "3000d"),
     "slack": ("audit/slack", "3000d"),
     "timeout": ("audit/timeout", "1ms"),
-    "samples": ("audit/samples", 10**9),
     "memory": ("audit/memory", "999999999g"),
     "schedule": ("audit/schedule", "61 * * * *"),
     "spark-list": ("audit/spark", ["spark.x"]),

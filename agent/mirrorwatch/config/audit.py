@@ -83,10 +83,6 @@ LEAST_MEMORY = 512
 """Mebibytes; Spark refuses to start with less than 450."""
 
 
-MOST_SAMPLES = 100
-"""More keys than a person looks at; anyone who needs all reads the offsets."""
-
-
 def to_mebibytes(size: str) -> int:
     """Return the size of a Java heap, as in `2g`, in mebibytes."""
     return int(size[:-1]) * (1024 if size.endswith("g") else 1)
@@ -319,12 +315,6 @@ class AuditConfig(Model):
     """Runs that ended longer ago are deleted after the next one. A year and a
     month, to compare a night with the same one a year ago. What the next audit
     needs is always kept."""
-
-    samples: int = Field(
-        0, title="Sample keys per finding", ge=0, le=MOST_SAMPLES
-    )
-    """Number of record keys in the report for each finding. 0 by default,
-    because keys may be confidential. Keys are truncated to 200 characters."""
 
     start: bool = Field(default=True, title="Start audits")
     """Whether the agent starts the audits. Set to false if a scheduler such as

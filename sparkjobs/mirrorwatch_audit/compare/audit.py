@@ -58,7 +58,6 @@ from ..drill.findings import (
     stated_of,
     tallied,
     unverifiable_of,
-    with_keys,
 )
 from ..session import translated
 from ..store.carry import WAITING, carried, carry_out, no_carry
@@ -275,7 +274,6 @@ def audit(
     *,
     bucket: timedelta,
     carry: DataFrame | None = None,
-    keys: int = 0,
 ) -> DigestComparison:
     """Digest both sides, compare them, and look into what differs.
 
@@ -289,9 +287,6 @@ def audit(
         Length of time of one checksum.
     carry
         What the audit of the night before left to this one.
-    keys
-        Keys to name as a sample for each finding; none, because they may be
-        private.
     """
     source = digest_side(read, plan, "source", bucket=bucket).transform(
         checkpointed
@@ -299,7 +294,7 @@ def audit(
     target = digest_side(read, plan, "target", bucket=bucket).transform(
         checkpointed
     )
-    return compare(read, plan, source, target, carry=carry, keys=keys)
+    return compare(read, plan, source, target, carry=carry)
 
 
 def digest_side(
@@ -345,7 +340,6 @@ def compare(
     *,
     carry: DataFrame | None = None,
     before: AuditedEnds = NOTHING,
-    keys: int = 0,
 ) -> DigestComparison:
     """Compare two digests, and look into what differs.
 
@@ -364,8 +358,6 @@ def compare(
         What the audit of the night before left to this one.
     before
         Up to where partitions were audited.
-    keys
-        Keys to name as a sample for each finding.
 
     Raises
     ------
@@ -404,8 +396,6 @@ def compare(
     found = any(tally.key[3] in FINDINGS for tally in tallies)
     ranges = offset_ranges(wrong) if found else {}
     findings = findings_of(tallies, ranges, plan.pairs)
-    if findings and keys:
-        findings = with_keys(read, findings, plan.pairs, keys)
     return DigestComparison(
         topics=tuple(
             sorted(
@@ -484,7 +474,6 @@ def judge(
                 target,
                 carry=carry,
                 before=before,
-                keys=tools.settings.keys,
             )
             readings = [reading_of(source), reading_of(target)]
         with tools.progress.stage(

@@ -1,16 +1,14 @@
 """Outcomes, in the words of a result."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import islice
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sf
 
 from mirrorwatch.domain.audit.plan import (
-    AuditSpan,
     PartitionPair,
     Side,
     Stated,
@@ -25,13 +23,9 @@ from mirrorwatch.domain.audit.result import (
 
 from ..digest.digest import PAIR, to_time
 from ..digest.records import (
-    NAMES,
     SIDES,
     PairName,
-    Read,
     name,
-    narrowed,
-    small_table,
 )
 
 __all__ = [
@@ -43,7 +37,6 @@ __all__ = [
     "stated_of",
     "tallied",
     "unverifiable_of",
-    "with_keys",
 ]
 
 
@@ -303,119 +296,3 @@ def _names(pair: PartitionPair, key: OutcomeKey) -> tuple[str, str, int]:
     """Return flow, source topic and partition of an outcome."""
     _, origin, topic, _ = key
     return origin or pair.flow, topic or pair.topic, pair.partition
-
-
-_SampledRecord = tuple[PairName, str, str, int]
-"""Pair, flow, topic and offset of a record."""
-
-_MOST = 200
-
-
-def with_keys(
-    read: Read,
-    findings: Sequence[AuditFinding],
-    pairs: Sequence[PartitionPair],
-    most: int,
-) -> tuple[AuditFinding, ...]:
-    """Return the findings with some keys of their records.
-
-    Parameters
-    ----------
-    read
-        Reads records.
-    findings
-        The findings.
-    pairs
-        The pairs they are of.
-    most
-        Keys of each finding.
-    """
-    chosen = []
-    for finding in findings:
-        (pair, *_) = (x for x in pairs if _is_of(finding, x))
-        side: Side = "source" if finding.source_offsets else "target"
-        chosen.append((finding, side, list(_sample(finding, pair, most))))
-    keys = {
-        at: _keys(
-            read,
-            pairs,
-            at,
-            [x for _, side, sampled in chosen if side == at for x in sampled],
-        )
-        for at in SIDES
-    }
-    return tuple(
-        replace(
-            finding,
-            keys=tuple(
-                sorted({keys[side][s] for s in sampled if s in keys[side]})
-            ),
-        )
-        for finding, side, sampled in chosen
-    )
-
-
-def _is_of(finding: AuditFinding, pair: PartitionPair) -> bool:
-    if pair.partition != finding.partition:
-        return False
-    topics = {(source.flow, source.topic) for source in pair.sources}
-    topics.add((pair.flow, pair.topic))
-    return (finding.flow, finding.topic) in topics
-
-
-def _sample(
-    finding: AuditFinding, pair: PartitionPair, most: int
-) -> Iterator[_SampledRecord]:
-    at_source = bool(finding.source_offsets)
-    ranges = finding.source_offsets or finding.target_offsets
-    offsets = (o for first, last in ranges for o in range(first, last + 1))
-    flow = finding.flow if at_source else pair.flow
-    topic = finding.topic if at_source else pair.target_topic
-    for offset in islice(offsets, most):
-        yield name(pair), flow, topic, offset
-
-
-def _keys(
-    read: Read,
-    pairs: Sequence[PartitionPair],
-    side: Side,
-    sampled: Sequence[_SampledRecord],
-) -> Mapping[_SampledRecord, str]:
-    wanted = {record[0] for record in sampled}
-    narrow = [
-        _narrow(pair, side, [s for s in sampled if s[0] == name(pair)])
-        for pair in pairs
-        if name(pair) in wanted
-    ]
-    records = read(narrow, side)
-    rows = [(*record[0], *record[1:]) for record in sampled]
-    columns = f"{NAMES}, origin string, topic string, offset bigint"
-    table = small_table(records.sparkSession, rows, columns)
-    text = sf.col("key").cast("string")
-    # What is no UTF-8 comes back otherwise; Spark 3.5 cannot be asked.
-    is_text = sf.encode(text, "UTF-8") == sf.col("key")
-    shown = sf.when(is_text, text).otherwise(sf.hex("key"))
-    found = (
-        records.join(sf.broadcast(table), table.columns)
-        .where(sf.col("key").isNotNull())
-        .select(*table.columns, sf.substring(shown, 1, _MOST).alias("shown"))
-    )
-    return {
-        ((row[0], row[1], row[2]), row[3], row[4], row[5]): row[6]
-        for row in found.collect()
-    }
-
-
-def _narrow(
-    pair: PartitionPair, side: Side, sampled: Sequence[_SampledRecord]
-) -> PartitionPair:
-    stretches: dict[tuple[str, str], AuditSpan] = {}
-    for _, flow, topic, offset in sampled:
-        old = stretches.get((flow, topic), AuditSpan(offset, offset + 1))
-        stretches[flow, topic] = AuditSpan(
-            min(old.start, offset), max(old.end, offset + 1)
-        )
-    whole = None
-    if side == "target":
-        whole = stretches.get((pair.flow, pair.target_topic))
-    return narrowed(pair, stretches, whole)

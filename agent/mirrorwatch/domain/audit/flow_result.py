@@ -263,8 +263,6 @@ def _worst(findings: Iterable[AuditFinding]) -> tuple[AuditFinding, ...]:
                     finding,
                     source_offsets=finding.source_offsets[:MOST_RANGES],
                     target_offsets=finding.target_offsets[:MOST_RANGES],
-                    # They may be private, and the report has them.
-                    keys=(),
                 )
             )
     return tuple(shown)

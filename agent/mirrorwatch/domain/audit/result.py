@@ -65,8 +65,6 @@ class AuditFinding:
     """Earliest timestamp of these records; `None` if they have none."""
 
     end: datetime | None = None
-    keys: tuple[str, ...] = ()
-    """A sample of their keys, only where that is configured."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
