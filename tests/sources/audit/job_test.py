@@ -72,11 +72,12 @@ def test_a_signal_is_told_as_the_shell_does(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_it_gives_way_to_others_and_has_its_own_group(tmp_path: Path) -> None:
+    lower = min(os.getpriority(os.PRIO_PROCESS, 0) + 5, 19)
     job = AuditProcess(settings(tmp_path, "hang"))
     try:
         program, child = pids(tmp_path)
         for pid in (program, child):
-            assert os.getpriority(os.PRIO_PROCESS, pid) == 5
+            assert os.getpriority(os.PRIO_PROCESS, pid) == lower
             assert os.getpgid(pid) == program != os.getpgid(0)
     finally:
         job.stop()
