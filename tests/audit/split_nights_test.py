@@ -120,10 +120,11 @@ def write(logs: Logs) -> list[tuple[PartitionPair, ...]]:
     ]
     logs.write("source", records(0, 20), topic="stamped")
     logs.write("target", own, topic="stamped")
-    kept = (0, 31), (0, 28)
+    # The record that cannot be read was written after the first night.
+    first, kept = ((0, 15), (0, 14)), ((0, 31), (0, 28))
     # The copies of two records of the first night lie in the second.
     return [
-        (make_pair((0, 10), (0, 7), position=31, retained=kept),),
+        (make_pair((0, 10), (0, 7), position=15, retained=first),),
         (
             make_pair((10, 21), (7, 18), position=31, retained=kept),
             make_pair((0, 10), (0, 10), topic="stamped", position=20),
