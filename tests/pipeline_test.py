@@ -182,6 +182,30 @@ def test_what_is_lost_is_told_over_restarts_and_if_it_cannot_be_kept() -> None:
     assert [seen.total.records for seen in made.tick().losses] == [10]
 
 
+def test_events_are_told_once_over_restarts_and_if_they_cannot_be_kept() -> (
+    None
+):
+    database = Database(None)
+
+    def codes(made: Pipeline) -> list[str]:
+        return [event.code for event in made.tick().events]
+
+    late = a_partition(
+        0, outstanding=1, oldest_outstanding=NOON - timedelta(minutes=1)
+    )
+    overdue = Fixed(a_canary(NOON, partitions=[late]))
+    first = pipeline([overdue], [], database).tick()
+    (event,) = first.events
+    assert (event.code, event.until) == ("canary.overdue", None)
+    assert first.event_counts == {FLOW.name: {"canary.overdue": 1}}
+    assert codes(pipeline([overdue], [], database)) == []
+    unkept = pipeline([overdue], [], database)
+    unkept.tick()
+    database.close()
+    assert codes(unkept) == []
+    assert "canary.overdue" in str(unkept.tick().event_counts)
+
+
 def test_a_tick_that_begins_late_is_noted_for_three_ticks() -> None:
     machine = Machine()
     made = Pipeline(

@@ -124,30 +124,30 @@ def build_agent(
         web=[prometheus, latest],
         links=Links(config.web.address),
     )
+    pipeline = Pipeline(
+        flows=[flow.flow for flow in config.flows],
+        limits={flow.name: config.to_limits(flow) for flow in config.flows},
+        sources=wired.sources,
+        sinks=reports.sinks,
+        verdicts=verdicts,
+        windows=maintenance.in_force,
+        move_windows=maintenance.move,
+        clock=clock,
+        interval=config.interval,
+        isolation=isolation,
+        logger=logger,
+    )
     app = create_app(
         latest,
         history,
+        pipeline.events,
         prometheus.exposition,
         interval=config.interval,
         clock=clock,
         audits=local_path(config.audit_out) if config.audit else None,
     )
     return Agent(
-        pipeline=Pipeline(
-            flows=[flow.flow for flow in config.flows],
-            limits={
-                flow.name: config.to_limits(flow) for flow in config.flows
-            },
-            sources=wired.sources,
-            sinks=reports.sinks,
-            verdicts=verdicts,
-            windows=maintenance.in_force,
-            move_windows=maintenance.move,
-            clock=clock,
-            interval=config.interval,
-            isolation=isolation,
-            logger=logger,
-        ),
+        pipeline=pipeline,
         workers=wired.workers,
         senders=reports.workers,
         latest=latest,

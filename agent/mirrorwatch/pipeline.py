@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -12,7 +13,14 @@ from structlog.typing import FilteringBoundLogger
 
 from .clock import Clock, shifted
 from .domain.cause import find_cause
-from .domain.checks import MIRROR, FlowLimits, fill_in_mirror, judge
+from .domain.checks import (
+    MIRROR,
+    MIRROR_NAME,
+    FlowLimits,
+    fill_in_mirror,
+    judge,
+)
+from .domain.events.model import Event
 from .domain.losses.model import LossesObservation
 from .domain.position.model import PositionObservation
 from .domain.report import (
@@ -43,6 +51,7 @@ from .ports import (
 )
 from .secrets import hide_in, hide_secrets
 from .state.documents import VerdictStore
+from .state.events import EventStore
 from .state.losses import LossStore
 
 __all__ = ["Pipeline"]
@@ -156,6 +165,11 @@ class Pipeline:
             flow.name: LossStore(verdicts.database, flow.name)
             for flow in flows
         }
+        self._mirrors = {
+            flow: own.get(MIRROR) or MIRROR_NAME
+            for flow, own in limits.items()
+        }
+        self.events = EventStore(verdicts.database, self._mirrors)
         self._read_windows = windows
         self._move_windows = move_windows
         self._clock = clock
@@ -212,18 +226,23 @@ class Pipeline:
             internal_errors=self._internal_errors(),
             problems=self._problems(),
         )
+        causes = tuple(self._find_causes(verdicts, seen, agent, at))
+        losses = tuple(self._count_losses(found, now))
+        events = self._find_events(shifted(causes, -offset), now)
+        self._save(at)
         report = Report(
             at=at,
             flows=self._flows,
             observations=seen,
             verdicts=verdicts,
             agent=agent,
-            causes=tuple(self._find_causes(verdicts, seen, agent, at)),
+            causes=causes,
             maintenance=self._in_force(at),
-            losses=shifted(tuple(self._count_losses(found, now)), offset),
+            losses=shifted(losses, offset),
+            events=shifted(events, offset),
+            event_counts=deepcopy(self.events.counts),
         )
         self._publish(report)
-        self._save(self._before, at)
         self._last_tick = self._clock() - now
         return report
 
@@ -338,9 +357,7 @@ class Pipeline:
             with suppress(InternalError):
                 found = self.isolation.run(f"cause {flow.name}", work)
                 if found is not None:
-                    limits = self._limits[flow.name]
-                    mirror = limits.get(MIRROR) or "MirrorMaker"
-                    yield _cause_as_shown(found, mirror)
+                    yield _cause_as_shown(found, self._mirrors[flow.name])
 
     def _count_losses(
         self, found: Sequence[Observation], now: datetime
@@ -355,7 +372,6 @@ class Pipeline:
             try:
                 self.isolation.run(name, take)
             except StateError as e:
-                # What is known is told; it is written by a later tick.
                 self._log_once(name, "State unavailable", e)
             except InternalError:
                 continue
@@ -366,6 +382,19 @@ class Pipeline:
             observe = partial(store.ledger.observe, flow, skips, position, now)
             with suppress(InternalError):
                 yield self.isolation.run(name, observe)
+
+    def _find_events(
+        self, causes: Sequence[Cause], now: datetime
+    ) -> tuple[Event, ...]:
+        """Return the events of this tick."""
+        take = partial(self.events.take, self._before or (), causes, now)
+        try:
+            return self.isolation.run("events", take)
+        except StateError as e:
+            self._log_once("events", "State unavailable", e)
+        except InternalError:
+            pass
+        return ()
 
     def _internal_errors(self) -> dict[str, int]:
         aside = {
@@ -442,14 +471,20 @@ class Pipeline:
             self._log_once("verdicts", "State unavailable", e)
             return ()
 
-    def _save(self, verdicts: tuple[Verdict, ...], now: datetime) -> None:
+    def _save(self, at: datetime) -> None:
+        """Write all that a tick changed, together."""
         try:
-            self._store.save(verdicts, now, self._clock.offset)
+            with self._store.database.transaction():
+                self._store.save(self._before or (), at, self._clock.offset)
+                self.events.save(at - self._clock.offset)
+                for losses in self._losses.values():
+                    losses.save()
         except StateError as e:
-            self._log_once("verdicts", "State unavailable", e)
+            # It is known meanwhile, and written by a later tick.
+            self._log_once("state", "State unavailable", e)
             self._unsaved = str(e)
         else:
-            self._logged.pop("verdicts", None)
+            self._logged.pop("state", None)
             self._unsaved = None
 
     def _log_once(
@@ -501,4 +536,5 @@ def _cause_as_shown(cause: Cause, mirror: str) -> Cause:
         reason=show(cause.reason),
         headline=show(cause.headline),
         evidence=tuple(map(show, cause.evidence)),
+        subject=hide_in(cause.subject),
     )

@@ -18,6 +18,7 @@ from mirrorwatch.domain.samples import (
     BUILD_INFO,
     CHECK_HEALTH,
     CLOCK_STEPS,
+    EVENTS,
     FLOW_CAUSE,
     FLOW_INFO,
     HEALTH,
@@ -183,6 +184,7 @@ def test_gauges_vanish_with_the_observation() -> None:
     report = a_report(observations=[])
     seen = {s.metric for s in samples(report)}
     assert seen == {
+        EVENTS,
         HEALTH,
         CHECK_HEALTH,
         MAINTENANCE,

@@ -8,6 +8,7 @@ from mirrorwatch.domain.canary.model import (
     CanaryPartition,
     ProbeArrival,
 )
+from mirrorwatch.domain.events.model import Event
 from mirrorwatch.domain.failover.check import FailoverObservation
 from mirrorwatch.domain.failover.recovery import RecoveryPoint
 from mirrorwatch.domain.metrics import Histogram
@@ -57,7 +58,7 @@ def a_full_report(at: datetime = NOON) -> Report:
     ]
     # Its acknowledgement never came.
     arrivals[4] = replace(arrivals[4], acked_at=None)
-    return a_report(
+    report = a_report(
         at,
         flows=[FLOW, ODD_FLOW],
         observations=[
@@ -112,6 +113,23 @@ def a_full_report(at: datetime = NOON) -> Report:
         ),
         maintenance=[a_window(at, flow=ODD_FLOW.name)],
         losses=[some_losses(at)],
+    )
+    return replace(
+        report,
+        events=(
+            Event(
+                id=1007,
+                flow=FLOW.name,
+                code="skips.dropped",
+                health=Health.CRITICAL,
+                at=at - timedelta(seconds=20),
+                until=at,
+                subject={"topic": "events"},
+                numbers={"records": 7},
+                title="MirrorMaker dropped 7 records of events",
+            ),
+        ),
+        event_counts={FLOW.name: {"skips.dropped": 3}},
     )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from mirrorwatch.clock import utc_now
 from mirrorwatch.ports import Report
 from mirrorwatch.state import Database
+from mirrorwatch.state.events import EventStore
 from mirrorwatch.state.history import History
 from mirrorwatch.web.app import LatestReport, create_app
 from mirrorwatch.web.headers import protected
@@ -51,13 +52,16 @@ class Stage:
     ) -> None:
         self.metrics: bytes | None = METRICS[0]
         self.latest = LatestReport()
-        self.history = History(Database(None), interval=interval)
+        self.database = Database(None)
+        self.history = History(self.database, interval=interval)
+        self.events = EventStore(self.database, {})
         self.accepted: list[str | None] = []
         self.hosts, self.credentials, self.tls = hosts, credentials, tls
         self.path = path
         self.app = create_app(
             self.latest,
             self.history,
+            self.events,
             self.exposition,
             interval=interval,
             clock=clock or self._time_of_last_report,
@@ -79,6 +83,8 @@ class Stage:
 
     def tick(self, report: Report) -> None:
         self.history.record(report)
+        self.events.take(report.verdicts, report.causes, report.own_at)
+        self.events.save(report.own_at)
         self.latest.publish(report)
 
 

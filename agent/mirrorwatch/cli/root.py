@@ -38,6 +38,7 @@ COMMANDS = {
     ),
     "demo": _Command("mirrorwatch_lab.cli", "demo_command", "mirrorwatch-lab"),
     "doctor": _Command("mirrorwatch.cli.doctor"),
+    "events": _Command("mirrorwatch.cli.events"),
     "failback": _Command("mirrorwatch.cli.failback"),
     "init": _Command("mirrorwatch.cli.init"),
     "lab": _Command("mirrorwatch_lab.cli", "lab_command", "mirrorwatch-lab"),

@@ -13,7 +13,7 @@ from .checks import CHECKS
 from .losses import metrics as losses
 from .metrics import LATENCY_BUCKETS, Metric, MetricType
 from .report import Health
-from .samples import AGENT_METRICS, HEALTH_METRICS
+from .samples import AGENT_METRICS, EVENTS, HEALTH_METRICS
 
 __all__ = ["CATALOGUE", "LABELS", "metrics_page"]
 
@@ -24,6 +24,7 @@ LABELS = {
     "cause": "part at fault: " + ", ".join(f"`{part}`" for part in FaultyPart),
     "partition": "partition number, the same on both clusters",
     "topic": "source topic",
+    "code": "code of a finding, as in the runbook",
     "class": "topic class as configured, or `other`",
     "client": "MirrorMaker's `consumer` or `producer`",
     "connector": "name of a connector of the mirror",
@@ -72,13 +73,19 @@ INFLUXDB = """\
 
 There is one measurement per subject. The rest of the metric name is the field.
 Labels are tags. Fields of one tick with equal tags are one point, at the time
-of the tick. Every field is a float, so its type never changes.
+of the tick. Every number is a float, so its type never changes.
 
 Durations are not written as histograms. Each probe that arrives live is a
 point in `canary`, with the fields `latency_seconds`, `replication_seconds` and
 `produce_seconds`, at the time of its arrival. Compute percentiles in queries.
 (The last three digits of that time in nanoseconds only keep probes apart that
 arrived together.)
+
+Each event is a point in `events`, at the time at which it began, with the tags
+`flow` and `code`, the sentence in `title` and the seconds that it lasted in
+`lasted_seconds` (once it has ended). A point is written again when the event
+ends or a loss grows. Annotations in Grafana and Chronograf:
+`SELECT title FROM events`.
 """
 
 
@@ -121,12 +128,13 @@ MEANINGS = {
 def _row(metric: Metric) -> tuple[str, ...]:
     labels = ", ".join(f"`{label}`" for label in metric.labels)
     note = " (per probe)" if metric.type is MetricType.HISTOGRAM else ""
+    field = f"`{metric.measurement}.{metric.field}`{note}"
     return (
         f"`{metric.name}`",
         metric.type.value,
         metric.unit,
         labels or "-",
-        f"`{metric.measurement}.{metric.field}`{note}",
+        "`events` (per event)" if metric is EVENTS else field,
         metric.help,
     )
 

@@ -391,6 +391,7 @@ def _to_cause(
         evidence=tuple(e.text for e in evidence),
         symptoms=tuple(v.check for v in symptoms),
         stops=row.stops and not row.slow,
+        subject=subject,
     )
 
 

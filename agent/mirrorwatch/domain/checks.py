@@ -73,6 +73,7 @@ __all__ = [
     "CHECKS",
     "CODES",
     "MIRROR",
+    "MIRROR_NAME",
     "OFF",
     "Check",
     "FlowLimits",
@@ -88,6 +89,9 @@ no means to verify, by check."""
 
 MIRROR = "mirror"
 """Beside the limits by check: the name of the flow's mirror in sentences."""
+
+MIRROR_NAME = "MirrorMaker"
+"""Name of a mirror that has none there."""
 
 FlowLimits = Mapping[str, Any]
 """Limits of one flow, by check. A check that is not in it has the defaults of
@@ -162,7 +166,7 @@ class Check:
         beside = {name: seen.get(of) for name, of in self.beside.items()}
         newest = seen.get(self.observation)
         found: Verdict = self.judge(flow, newest, *own, now, **beside)
-        return _fill_in_mirror(found, limits.get(MIRROR) or "MirrorMaker")
+        return _fill_in_mirror(found, limits.get(MIRROR) or MIRROR_NAME)
 
 
 def fill_in_mirror(text: str, mirror: str) -> str:

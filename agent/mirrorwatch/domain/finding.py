@@ -61,6 +61,10 @@ class Finding:
     """Finding of something that is over, such as a loss: open ones come
     first."""
 
+    total: int | None = None
+    """Records of it since the installation, where ``records`` counts recent
+    ones only: its growth is exact."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Code:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from .events.model import Event
 from .finding import Finding, Health, Numbers, Subject, duration
 from .losses.model import LossesObservation
 
@@ -133,6 +134,8 @@ class Cause:
     stops: bool
     """Whether nothing is replicated because of it."""
 
+    subject: Subject = field(default_factory=dict)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MaintenanceWindow:
@@ -205,6 +208,11 @@ class Report:
 
     maintenance: tuple[MaintenanceWindow, ...] = ()
     losses: tuple[LossesObservation, ...] = ()
+    events: tuple[Event, ...] = ()
+    """Events that began, ended or grew in this tick."""
+
+    event_counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """Number of events since the installation, by flow and code."""
 
     @property
     def own_at(self) -> datetime:

@@ -6,7 +6,7 @@ from functools import partial
 
 from .. import __version__
 from .cause import FaultyPart
-from .checks import CHECKS
+from .checks import CHECKS, CODES
 from .losses import metrics as losses
 from .metrics import Histogram, Sample, counter, gauge
 from .report import (
@@ -26,6 +26,7 @@ __all__ = [
     "BUILD_INFO",
     "CHECK_HEALTH",
     "CLOCK_STEPS",
+    "EVENTS",
     "FLOW_CAUSE",
     "FLOW_INFO",
     "HEALTH",
@@ -178,7 +179,17 @@ FLOW_CAUSE = gauge(
     f"copied or mirrorwatch is at fault, else {Health.OK.value}",
 )
 
+EVENTS = counter(
+    "events",
+    "events",
+    "events",
+    ("flow", "code"),
+    "Events since the installation, by code of the finding. In InfluxDB, each "
+    "event is a point",
+)
+
 HEALTH_METRICS = (
+    EVENTS,
     HEALTH,
     CHECK_HEALTH,
     MAINTENANCE,
@@ -218,6 +229,18 @@ def _health_samples(
             labels = (flow.name, part.value)
             health = at_fault.get(labels, Health.OK)
             yield Sample(FLOW_CAUSE, labels, health.value)
+
+
+EVENT_CODES = tuple(sorted(c.name for c in CODES.values() if c.meaning))
+"""Codes that can be events, so that the counter of each is there from the
+start."""
+
+
+def _event_samples(report: Report) -> Iterator[Sample]:
+    for flow in report.flows:
+        counts = report.event_counts.get(flow.name, {})
+        for code in EVENT_CODES:
+            yield Sample(EVENTS, (flow.name, code), counts.get(code, 0))
 
 
 def _writable(make: Callable[[], Iterable[Sample]]) -> Iterator[Sample]:
@@ -268,6 +291,7 @@ def samples(
         report.causes,
         page,
     )
+    yield from _event_samples(report)
     newest = {
         (seen.flow, type(seen)): seen
         for seen in sorted(report.observations, key=lambda o: o.at)

@@ -18,8 +18,9 @@ from pydantic_core import from_json
 
 from ..domain.canary.metrics import LATENCY, PRODUCE, REPLICATION
 from ..domain.canary.model import ProbeArrival, canaries
+from ..domain.events.model import Event
 from ..domain.metrics import Histogram
-from ..domain.samples import Sampler, samples
+from ..domain.samples import EVENTS, Sampler, samples
 from ..exceptions import ConfigError, SinkError, SinkRejectedError
 from ..http import (
     BUSY,
@@ -331,7 +332,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def to_points(report: Report, sampler: Sampler = samples) -> list[Point]:
-    """Return a report as points: the tick's metrics, then each probe.
+    """Return a report as points: metrics of the tick, probes, events.
 
     Parameters
     ----------
@@ -343,13 +344,13 @@ def to_points(report: Report, sampler: Sampler = samples) -> list[Point]:
     Notes
     -----
     All metrics of one measurement with equal tags are fields of one point.
-    Every field is a float: a server refuses a point whose field has another
+    Every number is a float: a server refuses a point whose field has another
     type than it had before, and whole seconds must not look like integers.
     """
     points: dict[tuple[str, tuple[tuple[str, str], ...]], Point] = {}
     for sample in sampler(report):
-        if isinstance(sample.value, Histogram):
-            continue  # each probe is a point of its own, see below
+        if isinstance(sample.value, Histogram) or sample.metric is EVENTS:
+            continue  # each probe and event is a point of its own, see below
         metric = sample.metric
         tags = tuple(zip(metric.labels, sample.labels, strict=True))
         series = (metric.measurement, tags)
@@ -362,7 +363,8 @@ def to_points(report: Report, sampler: Sampler = samples) -> list[Point]:
         for seen in canaries(report.observations)
         for arrival in seen.arrivals
     )
-    return [*points.values(), *probes]
+    events = map(_event, report.events)
+    return [*points.values(), *probes, *events]
 
 
 def to_batch(report: Report, sampler: Sampler = samples) -> Batch:
@@ -392,6 +394,18 @@ def _probe(arrival: ProbeArrival) -> Point:
     ):
         if duration is not None:
             point.field(metric.field, duration.total_seconds())
+    return point
+
+
+def _event(event: Event) -> Point:
+    """Return one event; its number distinguishes those of one tick."""
+    at = _nanoseconds(event.at) + event.id % 1000
+    tags = {"flow": event.flow, "code": event.code}
+    point = _point(EVENTS.measurement, tags, at)
+    point.field("title", event.title)
+    if event.until is not None:
+        lasted = (event.until - event.at).total_seconds()
+        point.field("lasted_seconds", lasted)
     return point
 
 

@@ -12,7 +12,7 @@ __all__ = ["LossStore"]
 
 
 class LossStore:
-    """Keeps the ledger of one flow, and saves it whenever it grows.
+    """Keeps the ledger of one flow.
 
     Parameters
     ----------
@@ -28,6 +28,7 @@ class LossStore:
     """
 
     def __init__(self, database: Database, flow: str) -> None:
+        self._database = database
         self._document = DocumentStore(database, flow, "losses", LossLedger)
         self.ledger: LossLedger | None = None
         self._is_saved = True
@@ -38,17 +39,30 @@ class LossStore:
         position: PositionObservation | None,
         now: datetime,
     ) -> None:
-        """Take what was observed in one tick.
+        """Take what was observed in one tick; `save` writes it.
 
         Raises
         ------
         StateError
-            Raised if it cannot be read or written; the next tick tries again.
+            Raised if the ledger cannot be read; the next tick tries again.
         """
         if self.ledger is None:
             self.ledger = self._document.load()
         has_grown = self.ledger.take(skips, position, now)
         self._is_saved = self._is_saved and not has_grown
-        if not self._is_saved:
-            self._document.save(self.ledger)
-            self._is_saved = True
+
+    def save(self) -> None:
+        """Write the ledger if it grew since.
+
+        Raises
+        ------
+        StateError
+            Raised if it cannot be written.
+        """
+        if self.ledger is not None and not self._is_saved:
+            with self._database.transaction():
+                self._document.save(self.ledger)
+                self._database.after_commit(self._note_saved)
+
+    def _note_saved(self) -> None:
+        self._is_saved = True

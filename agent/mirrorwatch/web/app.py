@@ -18,10 +18,12 @@ from starlette.staticfiles import StaticFiles
 from ..clock import shifted
 from ..exceptions import StateError, WebError
 from ..ports import Report
+from ..state.events import EventStore
 from ..state.history import Bucket, History
 from ..threads import Latest
 from .audits import AuditNights, AuditReports
 from .details import details_document
+from .events import MOST_EVENTS, events_document, parse_since
 from .headers import JsonAnswer, takes_gzip
 from .history import HistoryQuery, history_document
 from .login import STRANGER
@@ -66,6 +68,7 @@ class LatestReport(Latest[Report | None]):
 def create_app(
     latest: Latest[Report | None],
     history: History,
+    events: EventStore,
     exposition: MetricsRenderer,
     *,
     interval: timedelta,
@@ -80,6 +83,8 @@ def create_app(
         Holds the last report.
     history
         What the charts show.
+    events
+        Events of all flows.
     exposition
         Makes the text for Prometheus.
     interval
@@ -94,11 +99,19 @@ def create_app(
     Starlette and not FastAPI: a few read-only addresses do not repay the
     11 MiB that the latter adds to an agent that is to stay below 100 MiB.
     """
-    pages = _Pages(latest, history, exposition, interval, clock)
+    pages = _Pages(
+        latest=latest,
+        history=history,
+        events=events,
+        exposition=exposition,
+        interval=interval,
+        clock=clock,
+    )
     return Starlette(
         routes=[
             Route("/", pages.page),
             Route("/api/status", pages.status),
+            Route("/api/events", pages.events),
             Route("/api/history", pages.history),
             Route("/api/topics", pages.topics),
             Route("/api/details", pages.details),
@@ -121,14 +134,17 @@ class _Pages:
 
     def __init__(
         self,
+        *,
         latest: Latest[Report | None],
         history: History,
+        events: EventStore,
         exposition: MetricsRenderer,
         interval: timedelta,
         clock: Callable[[], datetime],
     ) -> None:
         self._latest = latest
         self._history = history
+        self._events = events
         self._exposition = exposition
         self._interval = interval
         self._clock = clock
@@ -167,6 +183,20 @@ class _Pages:
             return JsonAnswer({"error": str(e)}, status_code=503)
         return JsonAnswer(
             history_document(query.flow, shifted(series, offset))
+        )
+
+    async def events(self, request: Request) -> Response:
+        _, offset = self._labelled()
+        now = self._clock() + offset
+        try:
+            since = parse_since(request.query_params, now)
+            found = self._events.read(since - offset, MOST_EVENTS)
+        except WebError as e:
+            return JsonAnswer({"error": str(e)}, status_code=400)
+        except StateError as e:
+            return JsonAnswer({"error": str(e)}, status_code=503)
+        return JsonAnswer(
+            events_document(shifted(event, offset) for event in found)
         )
 
     async def topics(self, request: Request) -> Response:

@@ -9,7 +9,7 @@ from ..exceptions import WebError
 from ..state.history import Bucket, Series
 from .status import time_text
 
-__all__ = ["HistoryQuery", "history_document"]
+__all__ = ["HistoryQuery", "history_document", "parse_time"]
 
 
 DEFAULT_SPAN = timedelta(hours=1)
@@ -40,11 +40,11 @@ class HistoryQuery:
         """
         if "flow" not in given:
             raise WebError("'flow' is missing: the name of a flow")
-        end = _time("to", given["to"]) if "to" in given else now
+        end = parse_time("to", given["to"]) if "to" in given else now
         if not SANE[0] <= end <= SANE[1]:
             raise WebError(f"'to' must be between {SANE[0]} and {SANE[1]}")
         start = (
-            _time("from", given["from"])
+            parse_time("from", given["from"])
             if "from" in given
             else end - DEFAULT_SPAN
         )
@@ -96,7 +96,14 @@ def history_document(flow: str, series: Series) -> dict[str, Any]:
     }
 
 
-def _time(name: str, text: str) -> datetime:
+def parse_time(name: str, text: str) -> datetime:
+    """Read a time of a request's parameter.
+
+    Raises
+    ------
+    WebError
+        Raised with the allowed forms if it is none.
+    """
     try:
         if text.isascii() and text.isdigit() and len(text) <= 10:
             return datetime.fromtimestamp(int(text), UTC)

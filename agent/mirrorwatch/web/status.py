@@ -30,6 +30,7 @@ __all__ = [
     "TICKS",
     "Freshness",
     "age_document",
+    "finite",
     "seconds",
     "status_document",
     "time_text",
@@ -279,7 +280,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         "reason": verdict.reason,
         "since": time_text(verdict.since),
         "runbook": runbook_link(verdict.code, verdict.check),
-        "evidence": _evidence(verdict.evidence),
+        "evidence": finite(verdict.evidence),
         "findings": [_finding(finding) for finding in verdict.findings],
     }
 
@@ -291,11 +292,11 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "title": finding.title,
         "runbook": runbook_link(finding.code, finding.code.partition(".")[0]),
         "subject": dict(finding.subject),
-        "numbers": _evidence(finding.numbers),
+        "numbers": finite(finding.numbers),
     }
 
 
-def _evidence(evidence: Evidence) -> dict[str, Any]:
+def finite(evidence: Evidence) -> dict[str, Any]:
     """Return evidence, with the numbers that JSON does not have as words."""
     return {
         name: str(value)

@@ -1,7 +1,7 @@
 """The check ``canary``: whether probes arrive."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from ..finding import Finding, Health
@@ -105,7 +105,7 @@ def _find_losses(
     ]
     if recent:
         last = recent[-1]
-        yield texts.LOST.found(
+        found = texts.LOST.found(
             Health.CRITICAL,
             {"topic": seen.topic},
             records=len(recent),
@@ -114,6 +114,7 @@ def _find_losses(
             source_offset=last.source_offset,
             proof=last.proof,
         )
+        yield replace(found, total=sum(p.counts.lost for p in seen.partitions))
 
 
 def _find_overdue(

@@ -1,8 +1,8 @@
 """The check ``skips``: each record copied, and once."""
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import ClassVar
 
@@ -142,7 +142,7 @@ _Counts = list[tuple[CopyEvent, int]]
 
 
 def _find_counted(
-    code: Code, health: Health, counts: _Counts
+    code: Code, health: Health, counts: _Counts, totals: Mapping[str, int]
 ) -> Iterator[Finding]:
     topics: dict[str, _Counts] = {}
     for event, count in reversed(counts):
@@ -153,7 +153,7 @@ def _find_counted(
         for event, count in those:
             kinds[event.kind.value] += count
         partitions = {event.partition for event, _ in those}
-        yield code.found(
+        found = code.found(
             health,
             topic_subject(topic, partitions),
             records=kinds.total(),
@@ -166,6 +166,7 @@ def _find_counted(
             ),
             **(kinds if len(_KINDS[code.name]) > 1 else {}),
         )
+        yield replace(found, total=totals.get(topic))
 
 
 _KINDS = {
@@ -180,8 +181,15 @@ def _find_losses(seen: SkipsObservation, since: datetime) -> Iterator[Finding]:
     recent = [
         (x, n) for x, n in seen.events if x.at >= since and not x.filtered
     ]
-    for code in (texts.DROPPED, texts.TRUNCATED):
-        yield from _find_counted(code, Health.CRITICAL, recent)
+    # Counters do not tell these from dropped ones.
+    truncated = {x.topic for x, _ in recent if x.kind is EventKind.TRUNCATED}
+    totals = {
+        topic: counted.skipped - counted.filtered
+        for topic, counted in seen.counters
+        if topic not in truncated
+    }
+    yield from _find_counted(texts.DROPPED, Health.CRITICAL, recent, totals)
+    yield from _find_counted(texts.TRUNCATED, Health.CRITICAL, recent, {})
 
 
 def _find_excesses(
@@ -204,12 +212,21 @@ def _find_excesses(
 def _find_doubts(
     seen: SkipsObservation, limits: SkipsLimits, now: datetime
 ) -> Iterator[Finding]:
-    for code, window in (
-        (texts.UNVERIFIABLE, limits.lost_window),
-        (texts.DUPLICATED, limits.warning_window),
+    counters = seen.counters
+    for code, window, totals in (
+        (
+            texts.UNVERIFIABLE,
+            limits.lost_window,
+            {topic: counted.unverifiable for topic, counted in counters},
+        ),
+        (
+            texts.DUPLICATED,
+            limits.warning_window,
+            {topic: counted.repeated for topic, counted in counters},
+        ),
     ):
         recent = [(x, x.count) for x, _ in seen.events if now - x.at <= window]
-        yield from _find_counted(code, Health.WARNING, recent)
+        yield from _find_counted(code, Health.WARNING, recent, totals)
 
 
 def _find_foreign(

@@ -29,7 +29,7 @@ start."""
 
 DROPPED = Code(
     name="skips.dropped",
-    title="{mirror} dropped {records:record} of {topic} ({ranges})"
+    title="{mirror} dropped {records:record} of {topic}[ ({ranges})]"
     "[; {head:record} before the first copied one]"
     "[; {tail:record} below the committed position, without a later copy]",
     past=True,
@@ -51,7 +51,7 @@ Critical for an hour, or until each has a copy.""",
 TRUNCATED = Code(
     name="skips.truncated",
     title="{records:record} of {topic} copied, then lost at the target: its "
-    "log was truncated ({ranges})",
+    "log was truncated[ ({ranges})]",
     past=True,
     meaning="""\
 Proved: an unclean leader election or a lost disk. The mirror does not copy
@@ -64,7 +64,7 @@ them again. Consumers at the target may have read them.""",
 
 DUPLICATED = Code(
     name="skips.duplicated",
-    title="{mirror} copied {records:record} of {topic} again ({ranges})",
+    title="{mirror} copied {records:record} of {topic} again[ ({ranges})]",
     past=True,
     meaning="""\
 Nothing is lost; consumers at the target see duplicates. Usual causes: a kill
@@ -76,7 +76,7 @@ was frozen and resumed).""",
 UNVERIFIABLE = Code(
     name="skips.unverifiable",
     title="Neither copied nor lost is proved for {records:record} of "
-    "{topic}: records or copies gone or altered ({ranges})",
+    "{topic}: records or copies gone or altered[ ({ranges})]",
     past=True,
     meaning="""\
 Source and target differ, and the reason can no longer be read: expired or

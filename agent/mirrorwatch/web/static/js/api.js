@@ -44,3 +44,9 @@ export async function askAudits() {
   if (!Array.isArray(found.nights)) throw new Error(found.error);
   return found;
 }
+
+export async function askEvents() {
+  const found = await ask("api/events");
+  if (!Array.isArray(found.events)) throw new Error(found.error);
+  return found.events;
+}

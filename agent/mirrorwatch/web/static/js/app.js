@@ -4,7 +4,8 @@
 import { announce } from "./announcer.js";
 import { showAnswer, showLink, showOverview } from "./answer.js";
 import { showAgent } from "./agent-state.js";
-import { askDetails, askStatus, askTopics } from "./api.js";
+import { askDetails, askEvents, askStatus, askTopics } from "./api.js";
+import { showEvents } from "./events.js";
 import { FlowCard } from "./flow-card.js";
 import { showLost } from "./lost.js";
 import { showMaintenance } from "./maintenance.js";
@@ -18,6 +19,7 @@ const cards = new Map();
 let status = null;
 let topics = null;
 let details = null;
+let events = [];
 let receivedAt = 0;
 let failedAt = null;
 let range = null;
@@ -48,10 +50,11 @@ async function refresh() {
   isBusy = true;
   clearTimeout(timer);
   try {
-    [status, topics, details] = await Promise.all([
+    [status, topics, details, events] = await Promise.all([
       askStatus(),
       latest(askTopics(TOPICS), topics),
       latest(askDetails(), details),
+      latest(askEvents(), events),
     ]);
     receivedAt = performance.now();
     failedAt = null;
@@ -121,6 +124,7 @@ function show() {
     if (link === "unreachable" && range) card.drawHistory(range, agentNow());
   });
   showLost(status.flows);
+  showEvents(events, status.flows, agentNow());
   showOverview(status.flows, cards, link === "live");
   showMaintenance(status.maintenance ?? [], agentNow());
   showAgent(status.agent);

@@ -1,0 +1,1 @@
+"""Events: one for each thing that happened."""
