@@ -170,6 +170,33 @@ def test_symptoms_of_a_cause_that_was_told_are_no_news() -> None:
     assert (news.kind, news.cause) == (NoticeKind.CHANGED, other)
 
 
+@pytest.mark.parametrize(
+    ("part", "began", "due"),
+    [
+        ("mirror", 5 * MINUTE, 5 * MINUTE + 30 * SECOND),
+        ("mirror", -MINUTE, None),
+        ("link", 5 * MINUTE, None),
+        ("link", 20 * MINUTE, 20 * MINUTE + 30 * SECOND),
+    ],
+    ids=["another part", "its sign was there", "flapping", "a new outage"],
+)
+def test_a_new_cause_is_told_whatever_is_still_critical(
+    part: str, began: timedelta, due: timedelta | None
+) -> None:
+    telling = Telling()
+    found = {"skips": CRITICAL, "canary": CRITICAL}
+    (first,) = telling.last(found, MINUTE, cause=CUT)
+    telling.last(found, 4 * MINUTE)
+    new = replace(CUT, part=part, since=first.at + began)
+    start = telling.now
+    told = [] if began > timedelta() else telling.last(found, HOUR, cause=new)
+    if began > timedelta():
+        telling.last(found, new.since - start)
+        told = telling.last(found, 10 * MINUTE, cause=new)
+    expected = [] if due is None else [(NoticeKind.CHANGED, first.at + due)]
+    assert [(n.kind, n.at) for n in told] == expected
+
+
 def test_that_a_slow_part_stops_is_told_though_the_flow_was_critical() -> None:
     telling = Telling()
     found = {"skips": CRITICAL, "latency": WARNING, "canary": OK, "lag": OK}

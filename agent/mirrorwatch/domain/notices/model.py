@@ -49,7 +49,8 @@ class NoticeKind(StrEnum):
     UNKNOWN = "unknown"
 
     CHANGED = "changed"
-    """As bad as last notified, and one more check is bad."""
+    """As bad as last notified, and one more check is bad or a new cause has
+    begun."""
 
     BETTER = "better"
     """Better than last notified, and not ok."""

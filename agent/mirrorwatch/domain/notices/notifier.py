@@ -380,11 +380,29 @@ class Notifier:
             for c in changes
             if not found.is_known_symptom(c.verdict, last)
         )
-        if more and lasts(last_at, REGROUP):
+        is_new = self._is_new_cause(found.cause, last, last_at, now)
+        if is_new or (more and lasts(last_at, REGROUP)):
             return NoticeKind.CHANGED
         reminds = health is Health.CRITICAL and policy.remind > timedelta()
         due = last.at is None or (reminds and lasts(last_at, policy.remind))
         return NoticeKind.REMINDER if due else None
+
+    def _is_new_cause(
+        self,
+        cause: Cause | None,
+        last: LastNotified,
+        last_at: datetime,
+        now: datetime,
+    ) -> bool:
+        """Return whether a cause began after the last notice: whatever stays
+        as bad as notified, it is another incident.
+
+        The part that was notified may flap.
+        """
+        if cause is None or now - cause.since < self._policy.hold:
+            return False
+        apart = REGROUP if cause.part == last.cause else timedelta()
+        return cause.since > last_at + apart
 
     def _changes(
         self, last: LastNotified, verdicts: Sequence[Verdict]
