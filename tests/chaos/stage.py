@@ -120,12 +120,13 @@ def configure(lab: Lab, influx: InfluxServer) -> dict[str, Any]:
         "urls": [lab.mirror.jolokia_url],
     }
     lost, warned = f"{LOST_SECONDS}s", f"{WARNED_SECONDS}s"
-    windows = {"lost_window": lost, "warning_window": warned}
+    windows = {"warning_window": warned}
     flow["limits"] = {
+        "losses": {"critical": lost},
         "canary": windows,
         # Two flushes of this mirror, as by default.
         "skips": windows,
-        "position": {"lost_window": lost, "rewind_window": warned},
+        "position": {"rewind_window": warned},
         "configs": {"every": "10s"},
         # An hour of chaos is full of restarts.
         "tasks": {"failures": 1000, "restarts": 1000},

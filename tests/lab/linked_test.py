@@ -28,7 +28,8 @@ def lab() -> Iterator[Lab]:
 
 def watching(lab: Lab, state: Path) -> Watch:
     limits = {
-        "position": {"lost_window": "5s", "rewind_window": "5s"},
+        "losses": {"critical": "5s"},
+        "position": {"rewind_window": "5s"},
         "latency": {"warning": "5m", "critical": "10m"},
     }
     mirror = {"kind": "linked"}

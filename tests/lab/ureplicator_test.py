@@ -64,7 +64,8 @@ class Znodes:
 
 def watching(lab: Lab, server: ZooKeeper, state: Path) -> Watch:
     limits = {
-        "position": {"lost_window": "5s", "rewind_window": "5s"},
+        "losses": {"critical": "5s"},
+        "position": {"rewind_window": "5s"},
         "latency": {"warning": "5m", "critical": "10m"},
     }
     mirror: dict[str, Any] = {

@@ -37,7 +37,7 @@ pytestmark = pytest.mark.slow
 
 def told_for(window: str) -> dict[str, Any]:
     """Return a flow in which losses are reported for less than an hour."""
-    return {"limits": {"skips": {"lost_window": window}}}
+    return {"limits": {"losses": {"critical": window}}}
 
 
 def test_a_skip_stays_told_whatever_is_repeated() -> None:

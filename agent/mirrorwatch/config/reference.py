@@ -139,7 +139,7 @@ verified.
 `at_most` limits how many records of a topic may be missing. It is a share, as
 a filter drops by content: the share stays the same at night, when there are
 fewer records, and in an audit, which compares more of them. `skips` takes the
-share of the records of the last hour (`limits.skips.lost_window`), the audit
+share of the records of the last hour (`limits.losses.critical`), the audit
 that of the records that it compares. Shares of fewer than 100 records are not
 judged, nor those of merged topics. Leave room above what the filter usually
 drops. A share above the limit is critical, with the count, and stays so for

@@ -19,6 +19,7 @@ from ..domain.checks import MIRROR, OFF, FlowLimits
 from ..domain.failover.check import FailoverLimits
 from ..domain.lag.retention import RetentionLimits
 from ..domain.latency import LatencyLimits
+from ..domain.losses.model import LossesLimits
 from ..domain.mirror_kinds import KINDS
 from ..domain.parity.configs import ConfigsLimits
 from ..domain.position.check import PositionLimits
@@ -87,6 +88,11 @@ class LimitsConfig(Model):
         default_factory=SkipsLimits, title="Skips and duplicates"
     )
     """Skipped and duplicated records."""
+
+    losses: Annotated[LossesLimits, FROM_DATACLASS] = Field(
+        default_factory=LossesLimits, title="Losses"
+    )
+    """Proved losses, of probes and of records."""
 
     retention: Annotated[RetentionLimits, FROM_DATACLASS] = Field(
         default_factory=RetentionLimits, title="Time to loss"
@@ -537,10 +543,16 @@ class Config(Model):
         What the block `limits` lacks is known from other keys.
         """
         limits, enabled = flow.limits, flow.canary.enabled
+        critical = limits.losses.critical
         return dict(limits) | {
             "canary": replace(
-                limits.canary, enabled=enabled, deadline=flow.canary.deadline
+                limits.canary,
+                enabled=enabled,
+                deadline=flow.canary.deadline,
+                lost_window=critical,
             ),
+            "skips": replace(limits.skips, lost_window=critical),
+            "position": replace(limits.position, lost_window=critical),
             "latency": replace(limits.latency, enabled=enabled),
             "bottleneck": replace(
                 limits.bottleneck, enabled=flow.mirror.jmx is not None

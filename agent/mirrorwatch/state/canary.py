@@ -14,7 +14,7 @@ __all__ = ["CanaryStore"]
 
 LOSSES_KEPT = 30_000
 """Lost probes kept by name for each flow: more than the default six partitions
-can lose within `limits.canary.lost_window`, which are counted exactly, and few
+can lose within `limits.losses.critical`, which are counted exactly, and few
 enough not to fill the disk."""
 
 _LOSSES = """

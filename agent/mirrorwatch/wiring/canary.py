@@ -89,7 +89,7 @@ def wire_canary(parts: FlowParts, around: WiringContext) -> WiredParts:
                 settings=settings,
                 state=state,
                 losses=store.losses(),
-                lost_window=flow.limits.canary.lost_window,
+                lost_window=flow.limits.losses.critical,
             ),
             LatencySource(flow.name, flow.target, around.history),
         ),

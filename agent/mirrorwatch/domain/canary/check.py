@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from ..finding import Finding, Health
+from ..losses.model import CRITICAL_FOR
 from ..report import Evidence, Verdict, conclude
 from . import texts
 from .model import CanaryObservation
@@ -27,13 +28,8 @@ class CanaryLimits:
     deadline: timedelta = timedelta(seconds=30)
     """Age from which an outstanding probe is overdue."""
 
-    lost_window: timedelta = field(
-        default=timedelta(hours=1),
-        metadata={"title": "Critical after a loss for", "gt": timedelta()},
-    )
-    """How long a lost probe keeps the check critical. Long enough to be
-    noticed, short enough that a repaired flow is ok again within a shift.
-    `mirrorwatch_canary_lost_total` keeps the total."""
+    lost_window: timedelta = CRITICAL_FOR
+    """How long a lost probe keeps the check critical."""
 
     warning_window: timedelta = field(
         default=timedelta(minutes=10),

@@ -2,9 +2,26 @@
 
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
-__all__ = ["LossesObservation", "LostRecords", "TopicLosses"]
+__all__ = ["CRITICAL_FOR", "LossesLimits", "LossesObservation"]
+__all__ += ["LostRecords", "TopicLosses"]
+
+CRITICAL_FOR = timedelta(hours=1)
+"""Long enough to be noticed, short enough that a repaired flow is ok again
+within a shift."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LossesLimits:
+    """Limits of proved losses, of probes and of records."""
+
+    critical: timedelta = field(
+        default=CRITICAL_FOR,
+        metadata={"title": "Critical after a loss for", "gt": timedelta()},
+    )
+    """How long a proved loss keeps a flow critical, unless `mirrorwatch ack`
+    ends it. Totals of lost records never shrink."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

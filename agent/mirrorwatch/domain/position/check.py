@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from ..copies.pair import EventKind
 from ..finding import Code, Finding, Health, Numbers, Subject
 from ..lag.model import STALE, LagObservation
+from ..losses.model import CRITICAL_FOR
 from ..offsets import name_ranges
 from ..report import Evidence, Verdict, conclude, topic_subject
 from ..skips.model import SkipsObservation
@@ -44,13 +45,9 @@ def _is_empty(reset: Reset) -> bool:
 class PositionLimits:
     """Limits of the check `position`."""
 
-    lost_window: timedelta = field(
-        default=timedelta(hours=1),
-        metadata={"title": "Critical after a loss for", "gt": timedelta()},
-    )
+    lost_window: timedelta = CRITICAL_FOR
     """How long a position reset that skipped records keeps the check critical
-    after MirrorMaker has resumed. The default is that of lost probes.
-    `mirrorwatch_position_resets_total` keeps the total."""
+    after MirrorMaker has resumed."""
 
     rewind_window: timedelta = field(
         default=timedelta(minutes=10),

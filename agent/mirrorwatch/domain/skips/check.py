@@ -10,6 +10,7 @@ from ..copies.journal import CopyEvent
 from ..copies.pair import LOSSES, EventKind
 from ..finding import Code, Finding, Health
 from ..lag.model import LagObservation
+from ..losses.model import CRITICAL_FOR
 from ..offsets import name_ranges
 from ..report import Evidence, Verdict, conclude, topic_subject
 from . import texts
@@ -40,13 +41,9 @@ for a cluster that does not answer, or hangs."""
 class SkipsLimits:
     """Limits of the check `skips`."""
 
-    lost_window: timedelta = field(
-        default=timedelta(hours=1),
-        metadata={"title": "Critical after a skip for", "gt": timedelta()},
-    )
+    lost_window: timedelta = CRITICAL_FOR
     """How long skipped records keep the check critical, and ranges that cannot
-    be verified keep it at warning: they may be lost. The default is that of
-    lost probes. `mirrorwatch_skipped_records_total` keeps the total."""
+    be verified keep it at warning: they may be lost."""
 
     warning_window: timedelta = field(
         default=timedelta(minutes=10),
