@@ -206,9 +206,9 @@ class Pipeline:
         seen = tuple(shifted(fact, offset) for fact in found)
         if self._before is None:
             self._before = self._load(at)
+        found_out = judge(self._limits, seen, at, self._judge(at))
         judged = map(
-            _without_secrets,
-            self._blame(judge(self._limits, seen, at, self._judge(at))),
+            _without_secrets, self._blame(self._acknowledge(found_out))
         )
         self._before = keep_since(
             shifted(tuple(judged), -offset), self._before
@@ -382,6 +382,18 @@ class Pipeline:
             observe = partial(store.ledger.observe, flow, skips, position, now)
             with suppress(InternalError):
                 yield self.isolation.run(name, observe)
+
+    def _acknowledge(self, verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
+        """Return verdicts without losses that somebody acknowledged."""
+        verdicts = tuple(verdicts)
+        work = partial(self.events.acknowledge, verdicts)
+        try:
+            return self.isolation.run("acknowledgements", work)
+        except StateError as e:
+            self._log_once("acknowledgements", "State unavailable", e)
+        except InternalError:
+            pass
+        return verdicts
 
     def _find_events(
         self, causes: Sequence[Cause], now: datetime

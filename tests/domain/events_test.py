@@ -21,7 +21,7 @@ from mirrorwatch.domain.report import Cause, Verdict, conclude
 from mirrorwatch.domain.skips import texts as skips
 from mirrorwatch.state import Database
 from mirrorwatch.state.documents import from_json, to_json
-from mirrorwatch.state.events import MOST_KEPT, EventStore
+from mirrorwatch.state.events import MOST_KEPT, Acknowledgements, EventStore
 from tests.support.builders import FLOW, NOON, a_cause
 
 TICK = timedelta(seconds=5)
@@ -272,6 +272,55 @@ def test_events_are_kept_with_their_journal_or_not_at_all() -> None:
     # An hour later only the open one is not over.
     later = restarted.read(NOON + timedelta(hours=1), 10)
     assert [event.code for event in later] == [OPEN]
+
+
+@pytest.mark.parametrize(
+    ("later", "health"),
+    [
+        ([lost(5)], Health.OK),
+        ([lost(6)], Health.CRITICAL),
+        ([lost(5), expired(3, past=True)], Health.CRITICAL),
+        ([lost(5), OVERDUE], Health.OK),
+        ([], Health.OK),
+    ],
+    ids=["known", "it grew", "another one", "another check", "over"],
+)
+def test_an_acknowledged_loss_is_critical_no_more_until_it_grows(
+    later: list[Finding], health: Health
+) -> None:
+    database = Database(None)
+    store = EventStore(database, {})
+    store.take(verdicts([lost(5)], NOON), [], NOON)
+    store.save(NOON)
+    (event,) = store.read(NOON, 10)
+    Acknowledgements(database).add(event)
+    now = NOON + TICK
+    for tick in range(200):
+        if tick % 60 == 0:  # a restart
+            again = EventStore(database, {})
+        seen = verdicts(later, now)
+        shown = again.acknowledge(seen)
+        again.take(shown, [], now)
+        again.save(now)
+        worst = max(
+            v.health for v in shown if v.check in {"skips", "position"}
+        )
+        assert worst is health
+        assert [v.health for v in shown if v.check == "canary"] == [
+            v.health for v in seen if v.check == "canary"
+        ]
+        now += TICK
+    (first,) = [e for e in again.read(NOON, 10) if e.id == event.id]
+    assert first.health is Health.CRITICAL
+
+
+def test_what_is_not_over_cannot_be_acknowledged() -> None:
+    database = Database(None)
+    store = EventStore(database, {})
+    (event,) = store.take(verdicts([OVERDUE], NOON), [], NOON)
+    store.save(NOON)
+    Acknowledgements(database).add(event)
+    assert Acknowledgements(database).load() == {}
 
 
 def test_old_events_and_too_many_are_dropped() -> None:

@@ -100,6 +100,7 @@ def test_the_command_lists_them_for_an_incident_channel() -> None:
             return found.stdout
 
         first, *_ = run().splitlines()
+        assert first.startswith("#2  ")
         assert f"UTC  critical  {FLOW.name}: " in first
         assert "7 records of a" in first
         assert "\x1b" not in first

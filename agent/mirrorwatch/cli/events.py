@@ -38,6 +38,7 @@ def command(*, agent: Agent, since: timedelta, as_json: bool) -> None:
 
     An event is a finding or a cause that began or ended, or records that were
     lost. At most 1,000 are listed; they are kept for 90 days. Times are UTC.
+    Numbers (#) are those of `mirrorwatch ack`.
     """
     begin = (utc_now() - since).isoformat()
     answer = agent.ask("/api/events", "events", {"since": begin})
@@ -63,4 +64,5 @@ def _line(event: Mapping[str, Any]) -> str:
     times = event["numbers"].get("times")
     often = f" ({times} times)" if times else ""
     title = f"{event['title']}{often}"
-    return f"{when}  {event['health']}  {event['flow']}: {title}"
+    where = f"{event['health']}  {event['flow']}"
+    return f"#{event['id']}  {when}  {where}: {title}"

@@ -25,6 +25,7 @@ class _Command(NamedTuple):
 
 
 COMMANDS = {
+    "ack": _Command("mirrorwatch.cli.ack"),
     "acls": _Command("mirrorwatch.cli.acls"),
     "alerts": _Command(
         "mirrorwatch_promotion.cli", "alerts_command", "mirrorwatch-promotion"

@@ -12,17 +12,53 @@ from ..domain.report import Cause, Verdict
 from .database import Database
 from .documents import DocumentStore, from_json, to_json
 
-__all__ = ["EventStore"]
+__all__ = ["Acknowledgements", "EventStore"]
 
 KEPT = timedelta(days=90)
 MOST_KEPT = 100_000
 """Events that are kept, the newest: some 30 MB."""
+
+MOST_ACKNOWLEDGED = 1000
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS events (
     id INTEGER PRIMARY KEY, at REAL NOT NULL, until REAL, body TEXT NOT NULL)
 """
 _INDEX = "CREATE INDEX IF NOT EXISTS events_until ON events (until)"
+
+
+class Acknowledgements:
+    """Losses that somebody knows of: written by a command, read by the agent.
+
+    Parameters
+    ----------
+    database
+        The state file.
+
+    Raises
+    ------
+    StateError
+        Raised by every method if the file cannot be used.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._document = DocumentStore(
+            database, "", "acknowledged", dict[int, datetime]
+        )
+
+    def load(self) -> dict[int, datetime]:
+        """Return the ends of events when they were acknowledged, by number."""
+        return self._document.load()
+
+    def add(self, event: Event) -> None:
+        """Acknowledge an event that is over, until it grows."""
+        if event.until is None:
+            return
+        with self._database.transaction():
+            known = self._document.load() | {event.id: event.until}
+            newest = sorted(known)[-MOST_ACKNOWLEDGED:]
+            self._document.save({number: known[number] for number in newest})
 
 
 class EventStore:
@@ -72,6 +108,14 @@ class EventStore:
         self._unsaved |= {event.id: event for event in changed}
         return tuple(map(self._titled, told))
 
+    def acknowledge(self, verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
+        """Return the verdicts of a tick without acknowledged losses."""
+        if self._journal is None:
+            self._journal = EventJournal(self._load())
+        acknowledged = Acknowledgements(self._database).load()
+        acknowledge = self._journal.acknowledge
+        return tuple(acknowledge(v, acknowledged) for v in verdicts)
+
     def save(self, now: datetime) -> None:
         """Write the events that changed, and drop the oldest ones."""
         if self._journal is None or not self._unsaved:
@@ -115,6 +159,14 @@ class EventStore:
             for number, body in rows
         )
         return [self._titled(event) for event in events if event is not None]
+
+    def find(self, number: int) -> Event | None:
+        """Return one event; `None` if it is not kept."""
+        with self._database.transaction() as sql:
+            row = sql.execute(
+                "SELECT body FROM events WHERE id = ?", (number,)
+            ).fetchone()
+        return None if row is None else self._titled(from_json(Event, row[0]))
 
     def _titled(self, event: Event) -> Event:
         mirror = self._mirrors.get(event.flow, MIRROR_NAME)

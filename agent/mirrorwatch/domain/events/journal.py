@@ -1,14 +1,14 @@
 """Journal of events: compares the findings of each tick with those before."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from ..checks import CODES, fill_in_mirror
 from ..finding import Finding, Health, Numbers, render
-from ..report import Cause, Verdict
+from ..report import Cause, Verdict, conclude
 from .model import Event
 
 __all__ = ["FOLD", "EventJournal", "JournalState", "Tracked", "title_of"]
@@ -99,7 +99,11 @@ class EventJournal:
         verdicts, causes = list(verdicts), list(causes)
         found: dict[str, _Condition] = {}
         for condition in _conditions(verdicts, causes):
-            found.setdefault(_key(condition), condition)
+            key = _key(condition)
+            # One that is ok was acknowledged.
+            is_bad = condition.finding.health > Health.OK
+            if is_bad or key in self.state.tracked:
+                found.setdefault(key, condition)
         self._first_unknown = {
             key: self._first_unknown.get(key, now)
             for key, (_, finding, _) in found.items()
@@ -116,6 +120,44 @@ class EventJournal:
         for key in self.state.tracked.keys() - found.keys():
             self._miss(key, blind, now)
         return self._changed, self._told
+
+    def acknowledge(
+        self, verdict: Verdict, acknowledged: Mapping[int, datetime]
+    ) -> Verdict:
+        """Return a verdict in which acknowledged losses are ok, unless they
+        have grown since.
+
+        Parameters
+        ----------
+        verdict
+            Verdict of this tick.
+        acknowledged
+            Ends of the events when they were acknowledged, by number.
+        """
+
+        def is_known(finding: Finding) -> bool:
+            key = _key(_Condition(verdict.flow, finding))
+            known = self.state.tracked.get(key)
+            return (
+                finding.past
+                and known is not None
+                and known.event.until is not None
+                and acknowledged.get(known.event.id) == known.event.until
+                and not _growth(known, finding)
+            )
+
+        if not any(map(is_known, verdict.findings)):
+            return verdict
+        return conclude(
+            [
+                replace(f, health=Health.OK) if is_known(f) else f
+                for f in verdict.findings
+            ],
+            flow=verdict.flow,
+            check=verdict.check,
+            now=verdict.since,
+            evidence=verdict.evidence,
+        )
 
     def _see(self, key: str, condition: _Condition, now: datetime) -> None:
         flow, finding, since = condition
@@ -236,7 +278,9 @@ def _conditions(
         is_symptom = (verdict.flow, verdict.check) in symptoms
         for finding in verdict.findings:
             code, health = CODES.get(finding.code), finding.health
-            if code is None or not code.meaning or health <= Health.OK:
+            if code is None or not code.meaning:
+                continue
+            if health <= Health.OK and not finding.past:
                 continue
             if health is not Health.UNKNOWN or not is_symptom:
                 yield _Condition(verdict.flow, finding)

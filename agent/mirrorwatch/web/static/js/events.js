@@ -82,7 +82,7 @@ function line(event) {
   const [at, until] = [event.at, event.until].map(
     (text) => text && `${new Date(text).toISOString().slice(0, 19)}Z`.replace("T", " "));
   const over = until === null ? " (not over)" : until === at ? "" : ` to ${until}`;
-  return `${at}${over} ${event.flow}: ${event.title}${times(event)}`;
+  return `#${event.id} ${at}${over} ${event.flow}: ${event.title}${times(event)}`;
 }
 
 function copyBySelection(text) {
