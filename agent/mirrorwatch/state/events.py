@@ -149,7 +149,7 @@ class EventStore:
         with self._database.transaction() as sql:
             rows = sql.execute(
                 "SELECT id, body FROM events WHERE until IS NULL "
-                "OR until >= ? ORDER BY at DESC, id DESC LIMIT ?",
+                "OR until >= ? ORDER BY at DESC, id LIMIT ?",
                 (since.timestamp(), most),
             ).fetchall()
         events = (

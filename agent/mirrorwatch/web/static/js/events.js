@@ -51,7 +51,7 @@ function draw(now) {
     row.dataset.health = event.health;
     row.classList.toggle("over", event.until !== null);
     row.querySelector("use").setAttribute("href", `#icon-${event.health}`);
-    setText(row.querySelector("time"), when(event, now));
+    setText(row.querySelector("time"), `${when(event, now)} · #${event.id}`);
     setText(row.querySelector("p"), words(event));
   });
   while (list.children.length > shown.length) list.lastElementChild.remove();
