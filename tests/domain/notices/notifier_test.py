@@ -193,7 +193,7 @@ def test_a_new_cause_is_told_whatever_is_still_critical(
     if began > timedelta():
         telling.last(found, new.since - start)
         told = telling.last(found, 10 * MINUTE, cause=new)
-    expected = [] if due is None else [(NoticeKind.CHANGED, first.at + due)]
+    expected = [] if due is None else [(NoticeKind.CAUSE, first.at + due)]
     assert [(n.kind, n.at) for n in told] == expected
 
 

@@ -78,6 +78,8 @@ def test_a_notice_names_the_cause_before_its_symptoms() -> None:
         "symptoms": ["canary", "lag"],
     }
     assert said(LOST).document["cause"] is None
+    new = said(replace(LOST, kind=NoticeKind.CAUSE, cause=cause))
+    assert new.title == f"summit->ldf is critical: {cause.headline}"
 
 
 def test_a_notice_says_what_is_wrong_and_where_to_look() -> None:

@@ -49,8 +49,10 @@ class NoticeKind(StrEnum):
     UNKNOWN = "unknown"
 
     CHANGED = "changed"
-    """As bad as last notified, and one more check is bad or a new cause has
-    begun."""
+    """As bad as last notified, and one more check is bad."""
+
+    CAUSE = "cause"
+    """As bad as last notified, and a new cause has begun."""
 
     BETTER = "better"
     """Better than last notified, and not ok."""

@@ -22,7 +22,7 @@ __all__ = ["Notifier"]
 
 HOUR = timedelta(hours=1)
 
-LESSER = {NoticeKind.CHANGED, NoticeKind.REMINDER}
+LESSER = {NoticeKind.CHANGED, NoticeKind.CAUSE, NoticeKind.REMINDER}
 """Kinds that report the health that was last notified."""
 
 
@@ -153,6 +153,7 @@ def _since(
 
 URGENCY = (
     NoticeKind.WORSE,
+    NoticeKind.CAUSE,
     NoticeKind.UNKNOWN,
     NoticeKind.RECOVERED,
     NoticeKind.BETTER,
@@ -369,22 +370,36 @@ class Notifier:
                 better = lasts(pending.unknown_since, unknown_hold)
             due = better and lasts(last_at, REGROUP)
             return _towards(health, NoticeKind.BETTER) if due else None
+        return self._kind_if_as_bad(found, last, last_at, changes, now)
+
+    def _kind_if_as_bad(
+        self,
+        found: FlowState,
+        last: LastNotified,
+        last_at: datetime,
+        changes: tuple[CheckChange, ...],
+        now: datetime,
+    ) -> NoticeKind | None:
+        """Return why a notice is due of a flow that is as bad as notified."""
+        policy, waited = self._policy, now - last_at
+        unknown_hold = max(policy.hold, UNKNOWN_NOTICE_HOLD)
         more = any(
             policy.weigh(c.verdict.health) > c.before
-            and lasts(
-                c.verdict.since,
+            and now - c.verdict.since
+            >= (
                 unknown_hold
                 if c.verdict.health is Health.UNKNOWN
-                else policy.hold,
+                else policy.hold
             )
             for c in changes
             if not found.is_known_symptom(c.verdict, last)
         )
-        is_new = self._is_new_cause(found.cause, last, last_at, now)
-        if is_new or (more and lasts(last_at, REGROUP)):
+        if self._is_new_cause(found.cause, last, last_at, now):
+            return NoticeKind.CAUSE
+        if more and waited >= REGROUP:
             return NoticeKind.CHANGED
-        reminds = health is Health.CRITICAL and policy.remind > timedelta()
-        due = last.at is None or (reminds and lasts(last_at, policy.remind))
+        reminds = found.health is Health.CRITICAL and bool(policy.remind)
+        due = last.at is None or (reminds and waited >= policy.remind)
         return NoticeKind.REMINDER if due else None
 
     def _is_new_cause(

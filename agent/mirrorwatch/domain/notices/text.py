@@ -71,6 +71,8 @@ def _title(notice: Notice) -> str:
     flow, lasted = notice.flow, seconds(notice.lasted)
     words = WORDS[notice.health]
     actual = notice.health if notice.actual is None else notice.actual
+    if notice.kind is NoticeKind.CAUSE and notice.cause is not None:
+        words += f": {notice.cause.headline}"
     match notice.kind:
         case NoticeKind.RECOVERED if actual is not notice.health:
             return f"{flow} has improved after {lasted}, but {WORDS[actual]}"
