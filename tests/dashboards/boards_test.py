@@ -17,7 +17,7 @@ from mirrorwatch.domain.catalogue import CATALOGUE
 from mirrorwatch.domain.checks import CHECKS
 from mirrorwatch.domain.lag import metrics as lag
 from mirrorwatch.domain.report import Health
-from mirrorwatch.domain.samples import BUILD_INFO, FLOW_INFO
+from mirrorwatch.domain.samples import BUILD_INFO, EVENTS, FLOW_INFO
 from mirrorwatch_dashboards.__main__ import files, write
 from mirrorwatch_dashboards.boards import BOARDS
 from mirrorwatch_dashboards.panels import (
@@ -44,8 +44,9 @@ PANELS = [
 ]
 
 
-INFO = {BUILD_INFO.name, FLOW_INFO.name}
-"""They are always 1: others are joined with them, nobody draws them."""
+NOT_DRAWN = {BUILD_INFO.name, FLOW_INFO.name, EVENTS.name}
+"""Two that are always 1 and are joined with others; and the number of events:
+panels draw what the events are of."""
 
 
 def test_every_metric_is_asked_for_and_no_other() -> None:
@@ -57,7 +58,7 @@ def test_every_metric_is_asked_for_and_no_other() -> None:
     ]
     asked = {reading.metric.name for reading in readings}
     asked |= {r.rest.name for r in readings if isinstance(r, Share)}
-    assert asked == {metric.name for metric in CATALOGUE} - INFO
+    assert asked == {metric.name for metric in CATALOGUE} - NOT_DRAWN
 
 
 @pytest.mark.parametrize("panel", PANELS)

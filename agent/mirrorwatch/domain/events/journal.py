@@ -1,13 +1,14 @@
 """Journal of events: compares the findings of each tick with those before."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from ..checks import CODES, fill_in_mirror
-from ..finding import Finding, Health, Numbers, render
+from ..finding import Finding, Health, render
 from ..report import Cause, Verdict, conclude
 from .model import Event
 
@@ -36,10 +37,9 @@ class Tracked:
     """Finding that was present, and its event."""
 
     event: Event
-    numbers: Numbers
-    """Numbers of the finding when it was last seen."""
+    records: dict[str, int]
+    """Numbers of records when the finding was last seen."""
 
-    total: int | None = None
     is_present: bool = True
     is_whole: bool = True
     """Event of all that the finding reports, not only of its growth."""
@@ -75,6 +75,9 @@ class EventJournal:
 
     def __init__(self, state: JournalState) -> None:
         self.state = state
+        self.unacknowledged: dict[str, list[int]] = {}
+        """Losses that make a flow critical, by the numbers of their events."""
+
         self._started: datetime | None = None
         self._first_unknown: dict[str, datetime] = {}
         self._first_missing: dict[str, datetime] = {}
@@ -112,6 +115,11 @@ class EventJournal:
         for key, condition in found.items():
             self._first_missing.pop(key, None)
             self._see(key, condition, now)
+        self.unacknowledged = {}
+        for key, (flow, finding, _) in found.items():
+            if finding.past and finding.health is Health.CRITICAL:
+                number = self.state.tracked[key].event.id
+                self.unacknowledged.setdefault(flow, []).append(number)
         blind = {
             (verdict.flow, verdict.check)
             for verdict in verdicts
@@ -170,38 +178,31 @@ class EventJournal:
         if known is None:
             event = self._begin(flow, finding, at, now)
             self.state.tracked[key] = Tracked(
-                event=event, numbers=finding.numbers, total=finding.total
+                event=event, records=_records(finding)
             )
             return
-        grown = _growth(known, finding)
-        event = known.event
-        numbers = _sum(event.numbers, finding.numbers, grown)
-        if not finding.past and known.is_whole:
-            numbers = finding.numbers
-        if not known.is_whole:
-            numbers = _without_ranges(numbers)
-        continued = replace(
-            event, health=max(event.health, finding.health), numbers=numbers
-        )
-        is_folded = event.until is None or now - event.until <= FOLD
-        if finding.past and event.until is not None and not grown:
+        event, grown = known.event, _growth(known, finding)
+        known.records, known.is_present = _records(finding), True
+        was_over = event.until is not None
+        if was_over and finding.past and not grown:
             pass  # it is known
-        elif not is_folded:
-            rest = _without_ranges(_sum({}, finding.numbers, grown))
-            part = replace(finding, numbers=rest)
-            known.event = self._begin(flow, part, at, now)
+        elif event.until is not None and now - event.until > FOLD:
+            known.event = self._begin(flow, _part(finding, grown), at, now)
             known.is_whole = False
-        elif finding.past:
-            known.event = replace(continued, until=now)
-            self._change(known.event, is_told=True)
-        elif event.until is not None:
-            known.event = replace(continued, until=None, times=event.times + 1)
-            self._change(known.event, is_told=True)
-        elif continued != event:
-            known.event = continued
-            self._change(continued)
-        known.numbers, known.total = finding.numbers, finding.total
-        known.is_present = True
+        else:
+            if finding.past or not known.is_whole:
+                so_far = Counter(_records(event)) + grown
+                finding = _part(finding, so_far, is_whole=known.is_whole)
+            known.event = replace(
+                event,
+                health=max(event.health, finding.health),
+                numbers=finding.numbers,
+                until=now if finding.past else None,
+                times=event.times + (was_over and not finding.past),
+            )
+            if known.event != event:
+                is_told = was_over or finding.past
+                self._change(known.event, is_told=is_told)
 
     def _begin(
         self, flow: str, finding: Finding, at: datetime, now: datetime
@@ -297,39 +298,34 @@ def _key(condition: _Condition) -> str:
     return json.dumps(identity)
 
 
-def _is_loss(name: str, value: object) -> bool:
-    return "records" in name and type(value) is int
+def _records(of: Finding | Event) -> Counter[str]:
+    """Return the numbers of records; since the installation, if known."""
+    counts = Counter(
+        {
+            name: value
+            for name, value in of.numbers.items()
+            if "records" in name and type(value) is int
+        }
+    )
+    if isinstance(of, Finding) and of.total is not None:
+        counts["records"] = of.total
+    return counts
 
 
-def _growth(known: Tracked, finding: Finding) -> Numbers:
+def _growth(known: Tracked, finding: Finding) -> Counter[str]:
     """Return by how much numbers of records grew."""
-    before, now = dict(known.numbers), dict(finding.numbers)
-    if finding.total is not None:
-        before["records"], now["records"] = known.total, finding.total
-    grown: dict[str, int] = {}
-    for name, value in now.items():
-        if isinstance(value, int) and _is_loss(name, value):
-            old = before.get(name)
-            more = value - (old if isinstance(old, int) else 0)
-            if more > 0:
-                grown[name] = more
-    return grown
+    return _records(finding) - Counter(known.records)
 
 
-def _sum(old: Numbers, new: Numbers, grown: Numbers) -> Numbers:
-    """Return new numbers; of records, the old ones plus growth."""
-    summed = dict(new)
-    for name, value in new.items():
-        if _is_loss(name, value):
-            before, more = old.get(name), grown.get(name)
-            summed[name] = (before if isinstance(before, int) else 0) + (
-                more if isinstance(more, int) else 0
-            )
-    return summed
-
-
-def _without_ranges(numbers: Numbers) -> Numbers:
-    return {
-        name: None if name.endswith("ranges") else value
-        for name, value in numbers.items()
+def _part(
+    finding: Finding, records: Counter[str], *, is_whole: bool = False
+) -> Finding:
+    """Return a finding of other numbers of records; their ranges are known
+    only of the whole.
+    """
+    numbers = {
+        name: value if is_whole or not name.endswith("ranges") else None
+        for name, value in finding.numbers.items()
     }
+    numbers |= {name: records[name] for name in _records(finding)}
+    return replace(finding, numbers=numbers)
