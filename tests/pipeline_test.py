@@ -1,9 +1,10 @@
 """One tick, with sources and sinks that work and that do not."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+import pytest
 import structlog
 from structlog.testing import capture_logs
 
@@ -11,8 +12,11 @@ from mirrorwatch.clock import Clock, shifted
 from mirrorwatch.domain.cause import ReachabilityObservation
 from mirrorwatch.domain.checks import CHECKS, MIRROR, FlowLimits
 from mirrorwatch.domain.cluster_view import ClusterAnswer
+from mirrorwatch.domain.copies.journal import CopyCounters, CopyEvent
+from mirrorwatch.domain.copies.pair import EventKind
 from mirrorwatch.domain.lag.model import LagStatus, StalledPartition
 from mirrorwatch.domain.report import Health, MaintenanceWindow, Observation
+from mirrorwatch.domain.skips.model import SkipsObservation
 from mirrorwatch.domain.tasks.model import MirrorTask, TasksObservation
 from mirrorwatch.exceptions import (
     SinkError,
@@ -24,6 +28,7 @@ from mirrorwatch.ports import Report, Sink, Source
 from mirrorwatch.secrets import HIDDEN, never_show
 from mirrorwatch.state import Database
 from mirrorwatch.state.documents import VerdictStore
+from mirrorwatch.state.events import Acknowledgements
 from tests.support.builders import (
     FLOW,
     NOON,
@@ -90,6 +95,8 @@ def pipeline(
         [datetime], tuple[MaintenanceWindow, ...]
     ] = lambda _: (),
     limits: FlowLimits | None = None,
+    *,
+    clock: Counting | None = None,
 ) -> Pipeline:
     return Pipeline(
         flows=[FLOW],
@@ -98,7 +105,7 @@ def pipeline(
         sinks=sinks,
         verdicts=VerdictStore(database or Database(None)),
         windows=windows,
-        clock=clock_of(Counting()),
+        clock=clock_of(clock or Counting()),
         logger=structlog.get_logger(),
     )
 
@@ -204,6 +211,54 @@ def test_events_are_told_once_over_restarts_and_if_they_cannot_be_kept() -> (
     database.close()
     assert codes(unkept) == []
     assert "canary.overdue" in str(unkept.tick().event_counts)
+
+
+def dropped(records: int) -> SkipsObservation:
+    event = CopyEvent(
+        kind=EventKind.SKIPPED,
+        topic="telemetry",
+        partition=0,
+        source_id="1",
+        ranges=((0, records - 1),),
+        count=records,
+        at=NOON,
+    )
+    return SkipsObservation(
+        flow=FLOW.name,
+        at=NOON,
+        partitions=1,
+        counters=(("telemetry", CopyCounters(skipped=records)),),
+        events=((event, records),),
+    )
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+@pytest.mark.parametrize(
+    ("records", "health"), [(5, Health.OK), (8, Health.CRITICAL)]
+)
+def test_an_acknowledged_loss_is_critical_again_once_it_grows(
+    records: int, health: Health, *, is_restarted: bool
+) -> None:
+    database, clock = Database(None), Counting()
+    source = Fixed(dropped(5))
+    made = pipeline([source], [], database, clock=clock)
+
+    def tick() -> tuple[Health, Mapping[str, Sequence[int]]]:
+        report = made.tick()
+        (skips,) = (v for v in report.verdicts if v.check == "skips")
+        return skips.health, report.unacknowledged
+
+    critical = (Health.CRITICAL, {FLOW.name: [1]})
+    assert tick() == critical
+    event = made.events.find(1)
+    assert event is not None
+    Acknowledgements(database).add(event)
+    assert tick() == (Health.OK, {})
+    source.seen = (dropped(records),)
+    if is_restarted:
+        made = pipeline([source], [], database, clock=clock)
+    expected = critical if health is Health.CRITICAL else (health, {})
+    assert [tick(), tick()] == [expected, expected]
 
 
 def test_a_tick_that_begins_late_is_noted_for_three_ticks() -> None:

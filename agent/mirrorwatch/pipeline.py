@@ -241,6 +241,7 @@ class Pipeline:
             losses=shifted(losses, offset),
             events=shifted(events, offset),
             event_counts=deepcopy(self.events.counts),
+            unacknowledged=self.events.unacknowledged,
         )
         self._publish(report)
         self._last_tick = self._clock() - now

@@ -128,11 +128,17 @@ def test_lost_records_come_before_everything_else(
     failover = FailoverObservation(flow=FLOW.name, at=NOON, recovery=recovery)
     lost = some_losses(NOON)
     stage.tick(
-        a_report(observations=[failover], causes=[a_cause()], losses=[lost])
+        a_report(
+            observations=[failover],
+            causes=[a_cause()],
+            losses=[lost],
+            unacknowledged={FLOW.name: [13, 12]},
+        )
     )
     before, _, rest = run("--url", server.url).stdout.partition("cause: ")
     words = " ".join(before.split())
     assert f"{texts.title(lost.day)}: {texts.describe(lost)}" in words
+    assert f"known: {texts.acknowledge([12, 13])}" in words
     assert f", {texts.exception(lost.total)}" in rest
     described = texts.describe(lost)
     none = LostRecords()
@@ -140,6 +146,7 @@ def test_lost_records_come_before_everything_else(
     stage.tick(a_report(observations=[failover], losses=[lost]))
     rest = run("--url", server.url).stdout
     assert described
+    assert "known: " not in rest
     assert described not in " ".join(rest.split())
     assert f", {texts.exception(lost.total)}" in rest
 

@@ -1,6 +1,6 @@
 """Reports as a tick would make them, with as little said as possible."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -157,6 +157,7 @@ def a_report(
     maintenance: Sequence[MaintenanceWindow] = (),
     causes: Sequence[Cause] = (),
     losses: Sequence[LossesObservation] = (),
+    unacknowledged: Mapping[str, Sequence[int]] | None = None,
 ) -> Report:
     if verdicts is None:
         verdicts = [a_verdict(flow=flow.name, since=at) for flow in flows]
@@ -169,6 +170,7 @@ def a_report(
         maintenance=tuple(maintenance),
         causes=tuple(causes),
         losses=tuple(losses),
+        unacknowledged=unacknowledged or {},
     )
 
 

@@ -368,6 +368,10 @@ def test_lost_records_are_in_the_first_lines_for_a_day(
         assert href.endswith("/runbook#positionexpired-unread")
         but = f"except {lost.total.missing} lost records"
         assert but in text(browser, ".lead-recovery")
+        assert "Known" not in text(browser, "#lost")
+
+        stage.tick(replace(tick, unacknowledged={FLOW.name: [13, 12]}))
+        wait_for(browser, "#lost code", "mirrorwatch ack 12 13")
 
         two = replace(tick, flows=(FLOW, other))
         stage.tick(two)

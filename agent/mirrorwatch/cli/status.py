@@ -80,6 +80,8 @@ def _print_flow(
     if lost.get("title") is not None:
         text = f"  ✗ {lost['title']}: {lost['detail']}"
         console.print(Text(plain(text), style="bold red"))
+        if lost.get("acknowledge") is not None:
+            console.print(Text(f"    known: {plain(lost['acknowledge'])}"))
     if window is not None:
         until = datetime.fromisoformat(window["until"])
         left = _duration((until - now) / timedelta(seconds=1))

@@ -1,6 +1,6 @@
 """Report of one tick: observations, and a verdict for each check and flow."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -213,6 +213,9 @@ class Report:
 
     event_counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """Number of events since the installation, by flow and code."""
+
+    unacknowledged: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """Losses that make a flow critical, by the numbers of their events."""
 
     @property
     def own_at(self) -> datetime:

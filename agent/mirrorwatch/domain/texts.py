@@ -18,7 +18,9 @@ data, then first steps. `…` is a name or number.
 3. Is anything **lost** already? The red block above all others, for a day.
    Proved losses: [`skips.dropped`](#skipsdropped),
    [`position.expired-unread`](#positionexpired-unread),
-   [`canary.lost`](#canarylost). They stay critical for an hour.
+   [`canary.lost`](#canarylost). They are critical until acknowledged
+   (`mirrorwatch ack ID`; numbers: the red block, or `mirrorwatch events`) or
+   `limits.losses.critical` (1 h).
 4. How long is left? [`retention`](#retention) says when the first records
    expire uncopied. [Raise the retention](#raise-retention) early: it costs only
    disk.

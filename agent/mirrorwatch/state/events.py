@@ -92,6 +92,11 @@ class EventStore:
         """Number of events by flow and code; none until they were read."""
         return {} if self._journal is None else self._journal.state.counts
 
+    @property
+    def unacknowledged(self) -> dict[str, list[int]]:
+        """Losses that make a flow critical, by the numbers of their events."""
+        return {} if self._journal is None else self._journal.unacknowledged
+
     def take(
         self,
         verdicts: Iterable[Verdict],

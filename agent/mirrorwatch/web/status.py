@@ -1,7 +1,7 @@
 """What ``/api/status`` says."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Self
@@ -201,7 +201,9 @@ MOST_TOPICS = 10
 """Topics listed that lost records, the newest; the sums are those of all."""
 
 
-def _losses(seen: LossesObservation | None) -> dict[str, Any] | None:
+def _losses(
+    seen: LossesObservation | None, unacknowledged: Sequence[int]
+) -> dict[str, Any] | None:
     """Return what was lost for good; `None` is not known."""
     if seen is None:
         return None
@@ -216,6 +218,7 @@ def _losses(seen: LossesObservation | None) -> dict[str, Any] | None:
         "since": time_text(seen.since),
         "title": losses_texts.title(seen.day),
         "detail": losses_texts.describe(seen),
+        "acknowledge": losses_texts.acknowledge(unacknowledged),
         "runbook": runbook_link(code.name, code.check),
         "topics": [
             {
@@ -248,7 +251,10 @@ def _flow(
         "headline": report.headline_of(flow.name),
         "lead": None if lead is None else lead.check,
         **_recovery(report, flow.name),
-        "lost": _losses(report.losses_of(flow.name)),
+        "lost": _losses(
+            report.losses_of(flow.name),
+            report.unacknowledged.get(flow.name, ()),
+        ),
         "cause": _cause(report.cause_of(flow.name)),
         "verdicts": [
             _verdict(verdict)

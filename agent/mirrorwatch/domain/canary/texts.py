@@ -67,7 +67,8 @@ LOST = Code(
     meaning="""\
 Your records of that time may be lost too, on every topic. Proved by position
 or offset sync of the mirror, or by a later arrival on the partition; `proof`
-has the offsets. Ends an hour after the last loss.""",
+has the offsets. Critical until acknowledged (`mirrorwatch ack ID`) or
+`limits.losses.critical`.""",
     steps="""\
 1. See [`skips.dropped`](#skipsdropped) and
    [`position.expired-unread`](#positionexpired-unread) for your own topics.

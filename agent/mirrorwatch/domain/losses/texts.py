@@ -1,9 +1,11 @@
 """Texts of the records that are lost for good."""
 
+from collections.abc import Sequence
+
 from ..finding import Scalar, render
 from .model import LossesObservation, LostRecords, TopicLosses
 
-__all__ = ["describe", "exception", "title"]
+__all__ = ["acknowledge", "describe", "exception", "title"]
 
 LOST = "{records:record} lost for good in 24 hours[, at most {at_most:,} more]"
 RECOVERED = (
@@ -19,6 +21,7 @@ DETAIL = (
 TOPIC = "{topic} {records:,}"
 TOPIC_AT_MOST = "{topic} at most {at_most:,}"
 REST = "other topics"
+ACKNOWLEDGE = "mirrorwatch ack {events}"
 
 NAMED = 5
 """Topics that are named, the newest."""
@@ -59,6 +62,15 @@ def describe(seen: LossesObservation) -> str | None:
         "since": f"{seen.since:%Y-%m-%d}",
     }
     return render(DETAIL, numbers)
+
+
+def acknowledge(events: Sequence[int]) -> str | None:
+    """Return the command that acknowledges losses by the numbers of their
+    events; `None` if there is none.
+    """
+    if not events:
+        return None
+    return render(ACKNOWLEDGE, {"events": " ".join(map(str, sorted(events)))})
 
 
 def _name(each: TopicLosses) -> str:

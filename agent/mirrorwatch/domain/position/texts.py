@@ -25,8 +25,9 @@ __all__ = [
 ABOUT = """\
 Whether the mirror's positions advance without gap or reset, also while
 mirrorwatch was down. Lag is 0 after most resets. Transaction markers and
-compacted offsets count as records. Losses stay critical for an hour after the
-mirror resumed, rewinds at warning for 10 minutes."""
+compacted offsets count as records. Once the mirror has resumed, losses are
+critical until acknowledged (`mirrorwatch ack ID`) or `limits.losses.critical`,
+rewinds at warning for 10 minutes."""
 
 EXPIRED_UNREAD = Code(
     name="position.expired-unread",
@@ -37,7 +38,8 @@ EXPIRED_UNREAD = Code(
     meaning="""\
 Permanent loss, proved by the log start offset. *May have been copied*: since
 the last commit (60 s by default), where other producers, two tasks or merged
-topics hide the position.""",
+topics hide the position. Critical until the mirror has resumed and the loss is
+acknowledged (`mirrorwatch ack ID`), or `limits.losses.critical` later.""",
     steps="""\
 1. More expire: [raise the retention](#raise-retention) now.
 2. Start the mirror. If it copies other records, see its log for these

@@ -36,7 +36,8 @@ DROPPED = Code(
     meaning="""\
 Proved: the source had them, the mirror went past them, no copy exists. Where
 foreign or expired records beside them hide which, more offsets are listed.
-Critical for an hour, or until each has a copy.""",
+Critical until acknowledged (`mirrorwatch ack ID`) or `limits.losses.critical`,
+or until each has a copy.""",
     steps="""\
 1. Check the connector's `transforms` and `predicates`, and its log at that
    time.
@@ -55,7 +56,8 @@ TRUNCATED = Code(
     past=True,
     meaning="""\
 Proved: an unclean leader election or a lost disk. The mirror does not copy
-them again. Consumers at the target may have read them.""",
+them again. Consumers at the target may have read them. Critical until
+acknowledged (`mirrorwatch ack ID`) or `limits.losses.critical`.""",
     steps="""\
 1. [Look at the topic](#look-at-a-topic) at the target: leaders, in-sync
    replicas, `unclean.leader.election.enable`.
@@ -92,7 +94,7 @@ FILTER_EXCEEDED = Code(
     "topics.filtered allows",
     meaning="""\
 Missing is proved, within the last hour; that a filter dropped them is not.
-Critical for an hour after the share was last too high.""",
+Critical for `limits.losses.critical` after the share was last too high.""",
     steps="""\
 1. Were `transforms` or `predicates` changed by mistake? If not, see
    [`skips.dropped`](#skipsdropped).
@@ -106,7 +108,7 @@ FOREIGN_PRODUCER = Code(
     meaning="""\
 Proved: not copies of what the source holds, but of another producer or mirror,
 altered by a transform, or of a log truncated at the source. They can hide as
-many dropped records. Lasts an hour after the newest.""",
+many dropped records. Lasts `limits.losses.critical` after the newest.""",
     steps="""\
 1. Find and stop the producer. Intended: add the topic to `topics.merged`; the
    audit then compares it.""",
