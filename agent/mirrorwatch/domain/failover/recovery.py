@@ -464,9 +464,10 @@ class RecoveryTracker:
                 hole_first=hole.first if hole else 0,
             )
         elif part.source_id != source_id:
-            # Its records were written after the survey before.
+            # Created after the former topic was last listed.
+            former = part.ends[-1].at if part.ends else None
             part = self._partitions[place] = _PartitionRecovery(
-                source_id, self._at, since=at
+                source_id, former, since=at
             )
         if seen is None:
             return part
