@@ -43,7 +43,7 @@ class _UnreadEnd:
 
     end: int
     at: datetime
-    """When the survey was begun: what is at the end or above is newer."""
+    """Start of the survey: records at this end offset or above are newer."""
 
     since: datetime
     again: bool = False
@@ -57,9 +57,9 @@ takes a fifth of a second; after a pause of the process or the machine,
 it is unknown when within it a record came."""
 
 AGAIN = timedelta(seconds=2)
-"""How often to try again where reading failed. The library reports a failure
-once, and nothing when it is fixed unless a record comes: a new try gives
-either the failure or the end of the partition."""
+"""Retry interval of a partition that could not be read. The library reports a
+failure once, and nothing when it is fixed unless a record comes: a new try
+gives either the failure or the end of the partition."""
 
 MILLISECOND = timedelta(milliseconds=1)
 """The library counts in these: less is no wait at all."""
@@ -74,8 +74,9 @@ library itself stops waiting this often, to see whether the process got a
 signal."""
 
 FETCH_WAIT = timedelta(seconds=1)
-"""How long a fetch waits for a record. It is answered at once when there is
-one, so waiting costs no latency; it halves the requests of an idle hour."""
+"""Longest wait of a fetch for a record (``fetch.wait.max.ms``). It is answered
+at once when there is one, so waiting costs no latency; it halves the requests
+of an idle hour."""
 
 
 class CanaryConsumer:
@@ -130,7 +131,7 @@ class CanaryConsumer:
         self._next: dict[int, int] = {}
         self._ends: dict[int, _UnreadEnd] = {}
         self._read_at: dict[int, datetime] = {}
-        """When the last survey was begun whose end was read, by partition."""
+        """Start of the last survey whose end offset was read, by partition."""
 
         self._problems: dict[int, str] = {}
         self._again_at: datetime | None = None
@@ -138,12 +139,12 @@ class CanaryConsumer:
 
     @property
     def problem(self) -> str | None:
-        """Why some partition cannot be read; `None` if all can."""
+        """Error of a partition that cannot be read; `None` if all can."""
         return next(iter(self._problems.values()), None)
 
     @property
     def looked_at(self) -> datetime | None:
-        """When the last look ended; `None` before the first."""
+        """End of the last poll; `None` before the first."""
         return self._looked_at
 
     @property

@@ -1,4 +1,4 @@
-"""How a probe's value is written: as JSON, or as Avro.
+"""Encoding of a probe's value: JSON or Avro.
 
 Avro is in the wire format of schema registries: a zero byte, the schema id in
 four, then the record.
@@ -30,7 +30,7 @@ class Encoding(Protocol):
 
     @property
     def ready(self) -> bool:
-        """Whether a probe can be written now."""
+        """A probe can be encoded now."""
         ...
 
     def encode(self, message: ProbeMessage, size: int) -> bytes:
@@ -98,7 +98,7 @@ class Avro:
 
     @property
     def ready(self) -> bool:
-        """Whether the schema has an id."""
+        """The schema has an id."""
         return self.schema_id is not None
 
     def encode(self, message: ProbeMessage, size: int) -> bytes:
@@ -165,7 +165,7 @@ def _read_json(value: bytes) -> ProbeMessage | None:
 
 
 def is_same_schema(text: str) -> bool:
-    """Whether a schema reads a probe as `SCHEMA` does.
+    """Return whether a schema reads a probe as `SCHEMA` does.
 
     Registries write a schema in their own way: white space, documentation
     and the order of attributes are of no account.

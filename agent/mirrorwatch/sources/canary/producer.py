@@ -39,15 +39,15 @@ After any other one it is unknown whether it was written."""
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SendResult:
-    """What became of a send."""
+    """Result of one send: stored, refused or unknown."""
 
     message: ProbeMessage
     source_offset: int | None = None
-    """Where it was stored; `None` if it is not known to be."""
+    """Source offset of the stored probe; `None` if it is not known."""
 
     took: timedelta = timedelta()
     refused: str | None = None
-    """Why it was certainly not stored."""
+    """Reason why the probe was certainly not stored."""
 
     error: str | None = None
 
@@ -74,7 +74,7 @@ SILENT.addHandler(logging.NullHandler())
 
 
 Failure = KafkaException | SystemError
-"""What the library raises from within a poll."""
+"""Exceptions that the library raises from within a poll."""
 
 DeliveryReport = tuple[
     ProbeMessage, KafkaError | None, timedelta, KafkaMessage

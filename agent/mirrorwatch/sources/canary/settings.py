@@ -55,12 +55,12 @@ class CanarySettings:
 
     encoding: Encoding = field(default_factory=Json)
     keeps_partitions: bool = True
-    """Whether the mirror keeps the partition of a record. If not, each probe
-    gets a key by which Kafka's producers choose that partition."""
+    """The mirror keeps the partition of a record. If not, each probe gets a
+    key by which Kafka's producers choose that partition."""
 
     unflushed: timedelta = timedelta()
-    """How long after a commit of the mirror records that it covers may still
-    be sent."""
+    """Longest time after a commit of the mirror in which records that it
+    covers may still be sent."""
 
     creates_topic: bool = True
     headers: Headers = no_headers

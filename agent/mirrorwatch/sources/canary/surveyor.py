@@ -33,13 +33,13 @@ __all__ = ["CanarySurveyWorker", "ProbeSettler"]
 
 
 IN_THE_BROKER = timedelta(seconds=30)
-"""How long a request that the producer gave up on may still be carried out:
-librdkafka's and the broker's own request timeouts are 30 s."""
+"""Longest time in which a request that timed out at the producer may still be
+carried out: librdkafka's and the broker's own request timeouts are 30 s."""
 
 
 REMEMBERED = timedelta(minutes=10)
-"""How long a probe that came back is reported: a replication loop shows in
-every probe, so after this long without one it has been broken."""
+"""Retention of the finding about a probe that came back: a replication loop
+shows in every probe, so after this long without one it has been broken."""
 
 
 class ProbeSettler:

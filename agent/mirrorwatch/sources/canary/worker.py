@@ -54,8 +54,8 @@ GAPS_KEPT = 20
 """Gaps that wait to be looked into. One shows a circle as well as many."""
 
 STRAY_FOR = timedelta(hours=1)
-"""How long a probe that arrived in another partition than its own keeps
-losses from being proved: as long as a lost one is reported by default."""
+"""Time after a probe arrived in another partition than its own during which no
+loss is proved: as long as a lost one is reported by default."""
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -64,7 +64,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CanarySnapshot:
-    """What the canary knew when it last saved its ledgers."""
+    """Snapshot of the canary when it last saved its ledgers."""
 
     at: datetime
     partitions: tuple[CanaryPartition, ...]
@@ -77,7 +77,7 @@ class CanarySnapshot:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CanaryState:
-    """What passes between the threads of one flow's canary."""
+    """Shared state of the threads of one flow's canary."""
 
     snapshot: Latest[CanarySnapshot | None] = field(
         default_factory=lambda: Latest(None)
@@ -94,12 +94,13 @@ class CanaryState:
     ticked: Latest[datetime | None] = field(
         default_factory=lambda: Latest(None)
     )
-    """When the last tick took what is here; `None` before the first."""
+    """Time when the last tick took the pending arrivals and losses; `None`
+    before the first."""
 
     send_problem: Latest[Finding | None] = field(
         default_factory=lambda: Latest(None)
     )
-    """Why the last send failed, `None` if it did not."""
+    """Error of the last send; `None` if it succeeded."""
 
     surveys: Mailbox[CanarySurvey] = field(default_factory=Mailbox)
     survey: Latest[CanarySurvey | None] = field(
@@ -118,7 +119,9 @@ def _numbers() -> "array[int]":
 
 @dataclass(frozen=True, slots=True)
 class _Newest:
-    """Those of one partition; each replaces the one `SENT_KEPT` before it."""
+    """Ring buffer of the probes last sent to one partition: each replaces the
+    one `SENT_KEPT` before it.
+    """
 
     sequences: "array[int]" = field(default_factory=_numbers)
     """Zero where there is none: the first probe has number one."""
@@ -193,9 +196,10 @@ class LedgerKeeper:
     def __init__(self, settings: CanarySettings, store: CanaryStore) -> None:
         self._settings = settings
         self.stray: Finding | None = None
-        """That the mirror moves probes to other partitions, if it does."""
+        """Finding that the mirror moves probes to other partitions, if it
+        does."""
         self._strayed_at: datetime | None = None
-        """When the last of them arrived."""
+        """Arrival of the last stray probe."""
         self._store = store
         self._changed: set[int] = set()
         self._acked: dict[int, set[int]] = {}
@@ -207,17 +211,17 @@ class LedgerKeeper:
 
     @property
     def has_changes(self) -> bool:
-        """Whether there is anything to write down soon."""
+        """Ledger changes are pending, to be saved soon."""
         return bool(self._changed)
 
     @property
     def has_losses(self) -> bool:
-        """Whether there are losses to write down."""
+        """Losses are pending, to be saved."""
         return bool(self._losses)
 
     @property
     def has_acks(self) -> bool:
-        """Whether there are acknowledgements to write down."""
+        """Acknowledgements are pending, to be saved."""
         return bool(self._acked)
 
     def reload(self) -> CanaryTracker:
@@ -446,25 +450,25 @@ before: nothing is lost or overdue then."""
 MILLISECOND = 0.001
 
 SAVE_EVERY = timedelta(milliseconds=250)
-"""How long anything may wait to be written down before a tick; a crash reads
-arrivals again."""
+"""Longest time that a pending change waits to be saved before a tick; after a
+crash arrivals are read again."""
 
 WAIT_FOR_SEND = timedelta(seconds=1)
-"""How long arrivals of all probes under way may wait to be written down with
-the next probes, if no tick comes before. So at the default interval there is
-one write each second, and none between two arrivals: the second would seem to
-arrive later by as long as that takes."""
+"""Longest time that arrivals wait to be saved with the next probes once all
+probes in flight have arrived, if no tick comes before. So at the default
+interval there is one write each second, and none between two arrivals: the
+second would seem to arrive later by as long as that takes."""
 
 ACKED_EVERY = timedelta(seconds=1)
-"""How long acknowledgements may wait to be written down, if nothing else has
-to be: with the next probes at the default interval. After a crash their
-probes are in doubt, and looked for at the source."""
+"""Longest time that acknowledgements wait to be saved, if nothing else has to
+be: with the next probes at the default interval. After a crash their probes
+are in doubt, and looked for at the source."""
 
 LOOKED_EVERY = timedelta(seconds=5)
-"""How often to write down that the target was looked at, if nothing came."""
+"""Interval between saved polls of the target, if no probe came."""
 
 SETTLE_EVERY = timedelta(seconds=1)
-"""How often to look for probes that are proved lost."""
+"""Interval between searches for probes that are proved lost."""
 
 CLOSING = 3.0
 """Seconds to wait for acknowledgements at the end."""
@@ -597,8 +601,8 @@ class CanaryWorker:
         return not (self._state.surveys.is_empty and self._is_quiet())
 
     def _is_quiet(self) -> bool:
-        """Whether nothing is under way, so that what comes next is a probe
-        that is sent.
+        """Return whether no probe, problem or unread end is pending, so that
+        the next event is a probe that is sent.
         """
         keeper = self._keeper
         return not (
