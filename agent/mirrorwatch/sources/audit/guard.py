@@ -21,8 +21,8 @@ NICE = 5
 of them want more than there is; 10 would be a tenth, and a night too short."""
 
 GRACE_SECONDS = 3
-"""How long the command may take to stop, and after it what it started. The
-agent itself has eight seconds."""
+"""Grace period in seconds between SIGTERM and SIGKILL, for the command and
+then for the processes that it started. The agent itself has eight seconds."""
 
 PAUSE_SECONDS = 0.05
 """Between two looks at whether they are gone."""

@@ -1,4 +1,4 @@
-"""One audit while it runs, in processes of its own."""
+"""Audit job: one running audit, in processes of its own, and its results."""
 
 import subprocess
 import sys
@@ -38,12 +38,12 @@ STOP_SECONDS = 7.0
 
 @dataclass(frozen=True, kw_only=True)
 class JobSettings:
-    """What is started, and how."""
+    """Settings of an audit process: command, memory and secrets."""
 
     command: Sequence[str]
     memory: int
     secrets: Sequence[str] = ()
-    """What must not be logged, wherever its output has it."""
+    """Secrets that are redacted wherever the command's output holds them."""
 
 
 class AuditProcess:
@@ -200,11 +200,11 @@ Version = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class ResultsSeen:
-    """What was new in the folder."""
+    """New results in the folder since the last look."""
 
     results: tuple[AuditResult, ...] = ()
     problems: tuple[str, ...] = ()
-    """Why results cannot be read, the newest first."""
+    """Reasons why results cannot be read, the newest first."""
 
 
 class ResultFolder:

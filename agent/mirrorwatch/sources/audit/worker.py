@@ -38,8 +38,8 @@ WINDOWS = (
     timedelta(days=32),
     timedelta(days=366 * 4 + 1),
 )
-"""How far back a time is looked for, so that neither one that recurs
-every minute nor one of a 29 February takes long to find."""
+"""Windows searched backwards for the last due time: neither a schedule that
+recurs every minute nor one of a 29 February takes long to find."""
 
 STEP = timedelta(microseconds=1)
 
@@ -124,16 +124,16 @@ FOUND = {0, 3}
 KILLED = 128 + 9
 
 TRY_AGAIN = timedelta(minutes=5)
-"""How long after one was refused the next one is started: that takes Java half
-a minute of a processor, beside the audit that is running."""
+"""Retry interval after a refused audit: each try takes Java half a minute of
+processor time, beside the audit that is running."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AuditAttempts:
-    """What the agent remembers of the audits that it started."""
+    """Stored state of the audits that the agent started."""
 
     since: datetime | None = None
-    """When it was first asked to start any."""
+    """Time when the agent was first asked to start any."""
 
     attempt: Attempt | None = None
     """The last one."""
@@ -200,7 +200,6 @@ class AuditStarter:
 
     @property
     def is_running(self) -> bool:
-        """Whether one is under way."""
         return self._job is not None
 
     def step(self, compared: datetime | None = None) -> int | None:
@@ -350,7 +349,7 @@ def _last_words(status: int, output: Sequence[str]) -> str:
 
 
 LOOK_EVERY = timedelta(seconds=15)
-"""How often the folder is looked into: others may write to it."""
+"""Polling interval of the results folder: others may write to it."""
 
 CLOCKS = timedelta(minutes=1)
 """By how much an audit elsewhere may begin before it is due here."""
@@ -362,10 +361,10 @@ AHEAD = timedelta(hours=1)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FlowAudits:
-    """What is remembered of the audits of one flow."""
+    """Stored audit results of one flow."""
 
     since: datetime | None = None
-    """When the agent was first asked to watch them."""
+    """Time when the agent was first asked to watch them."""
 
     nights: tuple[FlowResult, ...] = ()
     """The runs that are its last audit, the oldest first."""
@@ -424,7 +423,7 @@ class AuditWorker:
 
     @property
     def is_running(self) -> bool:
-        """Whether an audit that the agent started is under way."""
+        """An audit that the agent started is running."""
         return self._starter is not None and self._starter.is_running
 
     def step(self) -> None:
