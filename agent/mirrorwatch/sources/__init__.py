@@ -1,1 +1,1 @@
-"""One file for each kind of fact that is read from outside."""
+"""Sources of observations: one file for each kind of fact."""

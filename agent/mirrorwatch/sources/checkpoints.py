@@ -77,7 +77,7 @@ class CheckpointsSource:
         self._missing_since = self._kept.missing_since
         self._compared_at: datetime | None = None
         self._silent = False
-        """Whether the source did not answer since."""
+        """The source has not answered since the last comparison."""
         self._behind_since: datetime | None = None
         self._carried = Latest[Collection[str] | None](None)
         self._seen = Latest[CheckpointsObservation | None](None)

@@ -138,7 +138,7 @@ PATIENCE_SECONDS = 4.0
 stop meanwhile."""
 
 ABSENT = {httpx.codes.NOT_FOUND, httpx.codes.METHOD_NOT_ALLOWED}
-"""What a version answers that does not know a question."""
+"""Status codes of a Connect version that does not have the endpoint."""
 
 
 class ConnectApi:
@@ -297,16 +297,16 @@ def _quote(name: str) -> str:
 
 
 UNREADABLE = (AttributeError, KeyError, TypeError, ValueError)
-"""What an answer of another layout leads to."""
+"""Exceptions raised on an answer of another layout."""
 
 DETAILS_EVERY = timedelta(seconds=30)
-"""How often partitions of tasks and offsets are asked for: they are many, and
+"""Polling interval of the partitions and offsets of tasks: they are many, and
 the offsets move once a minute."""
 
 
 @runtime_checkable
 class ConnectDecoder(Protocol):
-    """What is known of one flow's mirror on Connect."""
+    """Decoder of one flow's connector and task configurations."""
 
     @property
     def source_alias(self) -> str:

@@ -83,12 +83,12 @@ class RecordSearch:
 
     @property
     def finished(self) -> bool:
-        """Whether there is nothing left to read, or no time."""
+        """No partition is left to read, or the search timed out."""
         return not self._left or self._clock() >= self._end
 
     @property
     def complete(self) -> bool:
-        """Whether everything was read up to what was found, or the end."""
+        """All partitions were read up to their finding, or to the end."""
         return not self._left
 
     def step(self) -> None:
@@ -152,7 +152,7 @@ def _length(part: str | bytes | None) -> int:
 
 
 TOO_LARGE = "RecordTooLargeException"
-"""What refused it, the producer or the broker."""
+"""Exception with which the producer or the broker refuses a record."""
 
 MAX_REQUEST = 1024 * 1024
 

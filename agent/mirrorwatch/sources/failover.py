@@ -1,4 +1,4 @@
-"""Where consumer groups are, and would start at the target."""
+"""Failover: offsets of consumer groups, and their start at the target."""
 
 from collections import defaultdict
 from collections.abc import (
@@ -52,8 +52,8 @@ Copied = Callable[
 
 
 LISTED_FOR = timedelta(minutes=1)
-"""How long a topic or partition that is not listed is taken to be there: a
-broker that has just started may not know it."""
+"""Grace period of a topic or partition that is no longer listed: a broker that
+has just started may not know it."""
 
 
 class ListedNames:

@@ -26,11 +26,11 @@ of each metric."""
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GroupReading:
-    """What one round said of the consumer groups of one cluster."""
+    """Reading of the consumer groups of one cluster, in one round."""
 
     at: datetime
     ended: datetime | None = None
-    """When all was read; `None` if nothing was."""
+    """End of the reading; `None` if nothing was read."""
 
     listed: AbstractSet[str] = frozenset()
     is_whole: bool = False
@@ -38,7 +38,7 @@ class GroupReading:
     """Groups whose offsets were asked for, also such as are not listed."""
 
     denied: AbstractSet[str] = frozenset()
-    """Those of them that the agent may not describe."""
+    """Groups that the agent lacks the right to describe."""
 
     offsets: Mapping[GroupPartition, int] = field(default_factory=dict)
     facts: Mapping[str, GroupFacts] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class GroupReading:
 
     @property
     def is_full(self) -> bool:
-        """Whether no more groups could be asked for."""
+        """The reading has reached its limit of groups (`MOST`)."""
         return len(self.asked) >= MOST
 
 

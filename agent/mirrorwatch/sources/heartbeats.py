@@ -1,4 +1,4 @@
-"""What the tick sees of a mirror's heartbeats. Never waits for anything."""
+"""Heartbeats of a mirror, as the tick observes them; it never blocks."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime

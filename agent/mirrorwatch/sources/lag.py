@@ -32,7 +32,8 @@ __all__ = ["LagWorker"]
 
 
 LOOK_AGAIN = timedelta(seconds=30)
-"""How often to look: rights are granted by people."""
+"""Retry interval of topics that could not be read: rights are granted by
+people."""
 
 AT_ONCE = 100
 
@@ -200,7 +201,7 @@ class LagWorker:
         self._doubtful = False
         self._starts_due = False
         self._refused_at = clock()
-        """When a topic last might not be read."""
+        """Time when a topic was last refused."""
 
         self._listed: frozenset[str] = frozenset()
         """Topics of the last survey that reached the source."""

@@ -1,4 +1,4 @@
-"""What a mirror's internal topics said last.
+"""Latest state of a mirror's internal topics.
 
 One thread reads them, and keeps it for the others.
 """
@@ -43,23 +43,24 @@ __all__ = ["PAUSED", "MirrorState", "Route", "TailWorker"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OptionalTopic:
-    """How one topic is doing that a mirror need not have."""
+    """Reading state of one internal topic that a mirror need not have."""
 
     absent: bool = False
-    """Whether it is known not to be there."""
+    """The topic is known not to exist."""
 
     problem: str | None = None
-    """What keeps it from being read, if anything does."""
+    """Error that keeps the topic from being read."""
 
     unread: int | None = None
     """Partitions not yet read to their end; `None` before the first look."""
 
     again: bool = False
-    """Whether it is read again to its end, as nobody read it for a while."""
+    """The topic is being read again to its end, as nobody read it for a
+    while."""
 
     @property
     def readable(self) -> bool:
-        """Whether all that it says is known."""
+        """The topic has been read to its end."""
         return self.problem is None and not self.absent and self.unread == 0
 
 
@@ -427,8 +428,8 @@ class MirrorState:
 
 
 LOOK_AGAIN = timedelta(seconds=10)
-"""How often to look whether the topics exist and are the same: a mirror makes
-them when it starts, which may be after the agent."""
+"""Interval between checks that the topics exist and were not recreated: a
+mirror makes them when it starts, which may be after the agent."""
 
 BATCH = 500
 """Records taken at once, to catch up quickly with a busy syncs topic."""
@@ -442,18 +443,18 @@ known after one in vain: heartbeats and commits that come once a second would
 keep it from ever being known if it waited as long."""
 
 PAUSED = timedelta(seconds=10)
-"""How much longer than it can take a step must take to show that the process
-got no time: it was frozen, or its machine was. A busy one is late by less."""
+"""Margin over a step's longest duration beyond which the process was paused:
+it was frozen, or its machine was. A busy one is late by less."""
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Who wants to know what an internal topic says."""
+    """Receiver of the records of one internal topic."""
 
     topic: InternalTopic
     mirror: Mirror
     positions: MirrorState
-    """Where facts go."""
+    """State that receives the decoded facts."""
 
 
 class TailWorker:

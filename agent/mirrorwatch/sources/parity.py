@@ -1,4 +1,6 @@
-"""Whether the target has what a flow carries, by the surveys of both."""
+"""Parity: differences between a flow's topics at the source and at the target,
+by the surveys of both.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -42,8 +44,8 @@ __all__ = [
 
 
 LEAST_PATIENCE = timedelta(minutes=1)
-"""How old facts may be at least: what is judged here takes minutes, so one
-survey that fails changes nothing."""
+"""Minimum staleness limit of the observation: its findings take minutes, so
+one survey that fails changes nothing."""
 
 
 UNLEARNED = "The mirror's internal topics are still being read"

@@ -17,11 +17,11 @@ __all__ = ["PositionWorker"]
 
 
 SAVE_EVERY = timedelta(seconds=30)
-"""How often positions are written down that only went on: what is read again
-after a restart gives the rest."""
+"""Save interval of positions that only advanced: after a restart the next
+reading gives the rest."""
 
 ASKED = 2
-"""How often it is asked whether a log was truncated."""
+"""Number of queries that confirm a truncated log."""
 
 
 class PositionWorker:

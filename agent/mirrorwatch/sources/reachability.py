@@ -1,5 +1,5 @@
-"""What the surveys show of one flow's clusters: who answers, and whether
-copies arrive.
+"""Reachability of one flow's clusters, and growth of its copies, by the
+surveys.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,10 +20,10 @@ class CopyWatch:
         self._at: datetime | None = None
         self._ends: Mapping[TopicPartition, int] = {}
         self.since: datetime | None = None
-        """When they were read before they were last read."""
+        """Time of the reading before the last one."""
 
         self.at: datetime | None = None
-        """When they were last read, and compared with those before."""
+        """Time of the last reading that was compared with the one before."""
 
         self.grew = False
 

@@ -22,7 +22,7 @@ class ReadPositions:
     def __init__(self, positions: MirrorState) -> None:
         self._positions = positions
         self._absent: dict[TopicPartition, datetime] = {}
-        """When positions were first found to be gone."""
+        """Time when each missing position was first absent."""
 
     def note(
         self,

@@ -1,4 +1,4 @@
-"""How far consumer groups at the target have read."""
+"""Offsets and lag of consumer groups at the target."""
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet

@@ -75,18 +75,19 @@ with one first, then those that were never or longest ago. Modes are changed
 by hand, and 1,000 topics with schemas take half an hour."""
 
 DELAYS_KEPT = timedelta(days=1)
-"""How long a schema that arrived after its records is part of the metric."""
+"""Retention in the metric of a late schema's delay: it arrived after its
+records."""
 
 GRACE = timedelta(minutes=1)
-"""How long a topic with records may be without a sample: of new ones, a few
-wait for the next round."""
+"""Grace period of a topic with records but without a sample: of new ones, a
+few wait for the next round."""
 
 _SIDES = ("target", "source")
 
 
 @dataclass(frozen=True, slots=True)
 class _Sample:
-    """When a partition was sampled, and how far its log went then."""
+    """Sample of one partition: time, end offset and schema ids."""
 
     end: int
     """-1 if its records could not be read then."""
@@ -160,7 +161,7 @@ class SchemasWorker:
         self._first_pass = True
         self._denied: dict[str, set[str]] = {side: set() for side in _SIDES}
         self._refused: dict[SchemaId, str] = {}
-        """Why registries did not answer what these ids are."""
+        """Error of the registries, by schema id that they did not resolve."""
         self._subjects_at = monotonic()
         self._suspects: AbstractSet[str] = frozenset()
         self._subject_modes: dict[tuple[str, str], str] = {}

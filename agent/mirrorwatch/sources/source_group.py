@@ -80,7 +80,6 @@ class SourceGroupWorker:
         self.name = f"mirror group {flow}"
         self.interval = interval
         self.up = False
-        """Whether the last reading succeeded."""
         self._flow = flow
         self._group = group
         self._traits = traits

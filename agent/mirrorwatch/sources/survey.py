@@ -42,11 +42,11 @@ __all__ = [
 
 
 DESCRIBE_EVERY = timedelta(minutes=1)
-"""How old what is known of a topic may be on which nothing moves."""
+"""Longest age of a topic's description while nothing moves on the topic."""
 
 DESCRIBE_ALL_EVERY = timedelta(minutes=10)
-"""How old it may be of a topic that never had a record: whoever recreates it
-loses none, and its first record moves its end."""
+"""Longest age of the description of a topic that never had a record: whoever
+recreates it loses none, and its first record moves its end."""
 
 
 class TopicCatalogue:
@@ -81,7 +81,8 @@ class TopicCatalogue:
         self.took = timedelta()
 
         self.described = Described("", {})
-        """What is known. It is replaced, never changed."""
+        """Latest descriptions of the topics: replaced as a whole, never
+        changed."""
 
         self.changed: set[str] = set()
         """Topics that had another id before the last reading."""
@@ -161,11 +162,12 @@ def _is_young(at: datetime | None, now: datetime, age: timedelta) -> bool:
 
 
 STARTS_EVERY = timedelta(seconds=30)
-"""How often log starts are read: they move by whole segments, seldom."""
+"""Polling interval of log start offsets: retention moves them by whole
+segments, seldom."""
 
 STARTS_WHOLE_EVERY = timedelta(minutes=10)
-"""How often also those of empty logs are read, which stand: a new leader that
-is behind may still hold what the one before had deleted."""
+"""Polling interval of the log start offsets of empty logs too, which do not
+move: a new leader that lags may still hold what the one before had deleted."""
 
 Wanted = Mapping[bool, Mapping[str, int]]
 """Topics of which the ends are needed, with how many partitions they have, by
@@ -232,13 +234,13 @@ class _Starts:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all partitions had a leader."""
+        """All partitions had a leader."""
         return len(self.starts) == sum(n for _, n in self.topics.values())
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What was answered in one survey."""
+    """Offsets and epochs that one cluster answered in one survey."""
 
     at: datetime
     ends: Mapping[bool, Mapping[TopicPartition, int]]
@@ -304,7 +306,7 @@ class ClusterSurvey:
 
     @property
     def answer(self) -> ClusterAnswer:
-        """Whether it answers, and how fast."""
+        """Answer state of the cluster, with its latency."""
         return self._answers.answer
 
     def ask(self, wanted: Wanted, reported: AbstractSet[str]) -> None:
@@ -467,15 +469,15 @@ class ViewListener(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class SurveyedFlow:
-    """One flow that is surveyed."""
+    """Surveyed flow: its topics, positions and listeners."""
 
     flow: Flow
     carriage: Carriage
     positions: MirrorState
     listeners: Sequence[ViewListener]
     exactly_once: bool | None = None
-    """Whether the mirror writes in transactions; `None` for what its
-    configuration says."""
+    """The mirror writes in transactions; `None` to follow its
+    configuration."""
 
     is_merged: Callable[[str], bool] = lambda _: False
     ends: Callable[[Mapping[str, str], ClusterView | None], None] | None = None
@@ -488,7 +490,7 @@ Facts = Mapping[TopicPartition, Committed | Sync]
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """What one mirror had said of itself before a survey."""
+    """Positions and offset syncs of one mirror as known before a survey."""
 
     caught_up: bool = False
     committed: Mapping[TopicPartition, Committed] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What the tick sees of a mirror's tasks. Never waits for anything."""
+"""Tasks of a mirror, as the tick observes them; it never blocks."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,20 +34,22 @@ TaskKey = tuple[str, int]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ConnectAnswer:
-    """What Connect's REST API said."""
+    """Last answer of Connect's REST API, or its error."""
 
     at: datetime | None
-    """When it was last asked and answered; `None` if it never did."""
+    """Time of the request that was last answered; `None` if none was."""
 
     problem: str | None = None
-    """Why it said nothing since, if it did not."""
+    """Error since then, if there was one."""
 
     version: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TasksState:
-    """What workers found of one flow's tasks; each value has one writer."""
+    """Facts that the workers found about one flow's tasks; each value has one
+    writer.
+    """
 
     stopped: Latest[Mapping[TaskKey, Stopped]] = field(
         default_factory=lambda: Latest({})
@@ -58,7 +60,6 @@ class TasksState:
     answer: Latest[ConnectAnswer | None] = field(
         default_factory=lambda: Latest(None)
     )
-    """What Connect's REST API said last."""
 
 
 FRESH = timedelta(seconds=30)
@@ -80,11 +81,11 @@ NOT_ASKED = "Connect's REST API has not been read yet"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class KnownTasks:
-    """What is known of all connectors and tasks."""
+    """Known states of all connectors and tasks."""
 
     states: tuple[TaskState, ...] = ()
     origin: str = ""
-    """Where it was read, in words."""
+    """Source of the states, in words."""
 
     absent: str | None = None
     problems: tuple[str, ...] = ()
@@ -174,7 +175,7 @@ restarts with growing pauses, short enough to be over within a shift."""
 
 
 ALIVE = timedelta(minutes=2)
-"""How old the last sign of a worker may be: Connect finds a lost one after
+"""Longest age of a worker's last sign of life: Connect finds a lost one after
 ten seconds, and a dedicated mirror starts its tasks within a minute."""
 
 

@@ -12,8 +12,8 @@ __all__ = ["ZooKeeperWorker"]
 
 
 OFTEN = timedelta(seconds=15)
-"""How often positions are read at most: each is a request, and a mirror writes
-them once a minute."""
+"""Shortest polling interval of positions: each is a request, and a mirror
+writes them once a minute."""
 
 
 class ZooKeeperWorker:
@@ -50,7 +50,6 @@ class ZooKeeperWorker:
         self.name = f"mirror zookeeper {flow}"
         self.interval = max(interval, OFTEN)
         self.up = False
-        """Whether the last reading succeeded."""
         self._nodes = nodes
         self._positions = positions
         self._clock = clock

@@ -27,19 +27,19 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JmxAddress:
-    """Where the JMX metrics of one process are."""
+    """Address of the JMX metrics of one process, with its login."""
 
     url: str
     cluster: str
     timeout: timedelta
     user: str | None = None
-    """Who asks, where a login is wanted."""
+    """User name, where a login is required."""
 
     password: str | None = None
     """The secret that goes with it; never shown."""
 
     ca: Path | None = None
-    """Who signs the server's certificate, if no public authority does."""
+    """Certificate authority of the server, if it is not a public one."""
 
     def __repr__(self) -> str:
         return f"JmxAddress({self.url!r})"
@@ -228,7 +228,7 @@ _Name = tuple[str, str, tuple[tuple[str, str], ...]]
 """Domain, type, and the other properties in order."""
 
 _Names = Mapping[str, Sequence[tuple[str, str, str]]]
-"""What each name stands for: domain, type and attribute."""
+"""MBean attributes (domain, type, attribute) by the metric name."""
 
 
 def _names(wanted: Sequence[MBeanQuery]) -> _Names:

@@ -44,7 +44,7 @@ _DENIED = (
 
 
 class JmxJvm:
-    """What is used of a JVM.
+    """Facade of the JVM functions that remote JMX needs.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the mirror of one flow says of itself, with its age."""
+"""JMX observation of one flow's mirror, with its age."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -32,10 +32,10 @@ class JmxReading:
     """The last of one process."""
 
     mbeans: Sequence[MBean] = ()
-    """What it last said."""
+    """MBeans of the last reading."""
 
     at: datetime | None = None
-    """When it said that; `None` if it never did."""
+    """Time of the last reading; `None` if there was none."""
 
     lasts: timedelta = timedelta()
     trouble: str | None = None
