@@ -69,8 +69,8 @@ MOST_FAILURES = 5
 replaced: it may be of no more use. Lists of topics count, too."""
 
 REASON_SECONDS = 0.5
-"""How long to wait for the reason why no broker answers: it comes apart from
-the answer, within milliseconds on an idle machine."""
+"""Timeout for the error that explains why no broker answers: it comes apart
+from the answer, within milliseconds on an idle machine."""
 
 
 NO_ID = -1
@@ -143,7 +143,7 @@ class Cluster:
 
     @property
     def trouble(self) -> str | None:
-        """Why no broker answers, in librdkafka's words."""
+        """Connection error of the cluster, in librdkafka's words."""
         return None if self._error is None else self._error.str()
 
     def brokers(self) -> Brokers:
@@ -619,7 +619,7 @@ def describe_topics(
 
 
 def concerns_all(error: SourceError) -> bool:
-    """Whether the cluster, and not one topic, is at fault."""
+    """Return whether an error concerns the cluster, and not one topic."""
     cause = error.__cause__
     if not isinstance(cause, KafkaException):
         return True
@@ -686,7 +686,7 @@ class BestEffortQueries:
         return found
 
     def reached(self, cluster: Cluster) -> bool:
-        """Whether a cluster has answered everything so far."""
+        """Return whether a cluster has answered every query so far."""
         return cluster.alias not in self._refusing
 
     def _note(self, problem: str) -> None:

@@ -1,4 +1,4 @@
-"""What all Kafka clients of the agent have in common."""
+"""Properties and error handling common to all Kafka clients of the agent."""
 
 import ctypes
 import sys
@@ -52,12 +52,13 @@ FRUGAL = {
 """Properties that the configuration may set otherwise."""
 
 LEADERS_MS = 10_000
-"""How long consumers remember who leads partitions, by default five minutes. A
-leader that is cut off from its cluster goes on to answer, with the end that
-its log had. What is written to the next one does not arrive for whoever reads
-there, and what the mirror copies from it lies beyond that end: the log seems
-to be truncated after 15 s (`BEYOND_AFTER`), where its epoch does not show that
-it is the old one."""
+"""Metadata refresh interval of consumers
+(``topic.metadata.refresh.interval.ms``), by default five minutes: for so long
+they keep the leader that they know. A leader that is cut off from its cluster
+goes on to answer, with the end that its log had. What is written to the next
+one does not arrive for whoever reads there, and what the mirror copies from it
+lies beyond that end: the log seems to be truncated after 15 s
+(`BEYOND_AFTER`), where its epoch does not show that it is the old one."""
 
 DENIED = {
     KafkaError.TOPIC_AUTHORIZATION_FAILED,
@@ -74,7 +75,7 @@ REFUSED = {
 """The broker does not accept who asks."""
 
 NO_TOKEN = "Failed to acquire SASL OAUTHBEARER token"  # noqa: S105 - no token
-"""How librdkafka begins where no broker was asked yet."""
+"""Prefix of librdkafka's error when it got no token and asked no broker."""
 
 UNREACHABLE = {
     KafkaError._TIMED_OUT,  # noqa: SLF001 - how the library names it

@@ -1,4 +1,4 @@
-"""What is asked of all partitions at every tick: leaders and offsets."""
+"""Leaders and offsets of all partitions, looked up at every tick."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence

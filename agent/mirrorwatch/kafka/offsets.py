@@ -71,8 +71,8 @@ def read_starts(
 
 
 TRIES = 10
-"""How often a broker is asked who leads: on a busy machine another one
-answered two of five new clients."""
+"""Retry limit of a look-up that one given broker must answer: on a busy
+machine another one answered two of five new clients."""
 
 
 def read_newest_ends(

@@ -699,7 +699,7 @@ def written_at(message: Message) -> datetime | None:
 
 @dataclass(frozen=True, slots=True)
 class RecordFingerprint:
-    """One record."""
+    """Fingerprint of one record, to match it with its copy."""
 
     content: int
     timestamp: int

@@ -16,12 +16,13 @@ LARGEST = 1_000_000_000
 larger than the default, and the target's broker decides."""
 
 SEND_SECONDS = 120
-"""How long a record may take, tries again included: Java's default."""
+"""Delivery timeout of a record in seconds, retries included: Java's default
+(``delivery.timeout.ms``)."""
 
 
 @dataclass(frozen=True, slots=True)
 class CopiedRecord:
-    """What a copy has in common with its record."""
+    """Fields that a copy shares with its record."""
 
     key: bytes | None
     value: bytes | None

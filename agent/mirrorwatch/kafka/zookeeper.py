@@ -37,7 +37,7 @@ SOURCE = "zookeeper"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ZooKeeperAccess:
-    """How a ZooKeeper is reached."""
+    """Connection settings of a ZooKeeper ensemble."""
 
     servers: str
     """``host:port`` of each, with commas, and a chroot behind the last."""
