@@ -18,7 +18,7 @@ __all__ = ["MIRRORS", "MirrorAdapter"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MirrorAdapter:
-    """How one kind of mirror is read."""
+    """Adapter that reads one kind of mirror."""
 
     topics: Callable[[MirrorSettings], Mirror]
     jmx: Callable[[MirrorSettings], MirrorJmx] | None = None
@@ -27,7 +27,7 @@ class MirrorAdapter:
 
 @dataclass(frozen=True, slots=True)
 class MirrorWithoutTopics:
-    """One flow's mirror that keeps no topics of its own.
+    """Mirror of one flow that keeps no internal topics of its own.
 
     Its positions are offsets of a consumer group at the source, or elsewhere
     (ends at the target, znodes), or nowhere.

@@ -95,15 +95,16 @@ UNCOMMITTED = "read_uncommitted"
 """``isolation.level`` of Kafka's own consumers, where it is not said."""
 
 LEVELS = {UNCOMMITTED: False, "read_committed": True}
-"""Whether aborted records are left out. What ``${vault:...}`` stands for only
-the worker knows."""
+"""Read-committed flag by ``isolation.level``. The value of ``${vault:...}`` is
+known to the worker only."""
 
 IN_FLIGHT = 1
 """Connect's own ``max.in.flight.requests.per.connection`` for the producers
 of source tasks (``Worker.baseProducerConfigs``)."""
 
 MANY_IN_FLIGHT = LARGEST_INT
-"""Where a number is set that cannot be read: then order proves nothing."""
+"""In-flight limit assumed for a value that cannot be read: then order proves
+nothing."""
 
 LONGEST = timedelta(days=36500)
 """Longest interval: as good as never, and short enough to be multiplied and
@@ -163,7 +164,7 @@ def is_word(given: Any, wanted: str) -> bool:
 
 @dataclass(frozen=True)
 class ConnectMirror(ABC):
-    """One flow's mirror whose positions are records of Connect's offsets
+    """Mirror of one flow whose positions are records of Connect's offsets
     topic, and which writes nothing else about them.
 
     Notes

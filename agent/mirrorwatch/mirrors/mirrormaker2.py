@@ -417,7 +417,7 @@ HEARTBEATS_TOPIC = "heartbeats"
 
 @dataclass(frozen=True, kw_only=True)
 class MirrorMaker2:
-    """One flow's MirrorMaker 2.
+    """MirrorMaker 2 of one flow.
 
     Raises
     ------
@@ -429,7 +429,7 @@ class MirrorMaker2:
     target_alias: str
     separator: str = "."
     dedicated: bool = True
-    """Whether it runs on its own and not on a Connect cluster."""
+    """The mirror runs in dedicated mode, and not on a Connect cluster."""
 
     connectors: tuple[str, ...] = ()
     syncs_location: Literal["source", "target"] = "source"

@@ -50,7 +50,9 @@ _How = Callable[[Sequence[tuple[float, float | None]]], float]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Where a metric comes from, and how several values become one."""
+    """Aggregation rule: attribute of a metric, and how several values become
+    one.
+    """
 
     attribute: str
     how: _How
@@ -298,7 +300,7 @@ _OF_MIRROR = re.compile(r"Mirror\w+Connector|plugins")
 
 @dataclass(frozen=True, kw_only=True)
 class Ownership:
-    """What is of one flow."""
+    """Ownership rules that select the MBeans of one flow."""
 
     source_alias: str
     target_alias: str

@@ -35,7 +35,7 @@ LATEST = "latest"
 
 @dataclass(frozen=True)
 class Mirus(ConnectMirror):
-    """One flow's Mirus."""
+    """Mirus of one flow."""
 
     source_class = "com.salesforce.mirus.MirusSourceConnector"
     isolation_key = "consumer.isolation.level"

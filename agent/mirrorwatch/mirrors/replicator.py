@@ -29,7 +29,7 @@ TOPIC_POLL = 120_000
 
 @dataclass(frozen=True)
 class Replicator(ConnectMirror):
-    """One flow's Replicator.
+    """Replicator of one flow.
 
     Notes
     -----
