@@ -1,4 +1,4 @@
-"""What must outlive the process: one SQLite file."""
+"""Persistent state of the agent: one SQLite file."""
 
 from .database import Database
 from .opening import use_state

@@ -51,7 +51,8 @@ UNDECODABLE = (
     struct.error,
     zlib.error,
 )
-"""What decoding a row raises that is not what was written."""
+"""Exceptions raised by decoding a row that was damaged after it was
+written."""
 
 SET_ASIDE = (
     "CREATE TABLE IF NOT EXISTS set_aside ("
@@ -60,7 +61,7 @@ SET_ASIDE = (
 
 DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 DAMAGE |= {sqlite3.SQLITE_IOERR_SHORT_READ}
-"""What SQLite says of a file whose content is wrong."""
+"""SQLite error codes of a corrupt file."""
 
 MOST_ASIDE = 1000
 """Rows that are kept for whoever looks into it."""
@@ -153,7 +154,7 @@ class Database:
 
     @property
     def lasts(self) -> bool:
-        """Whether what is kept here outlives the process."""
+        """The state outlives the process: it is in a file, not in memory."""
         return self._path is not None
 
     def problems(self) -> tuple[str, ...]:

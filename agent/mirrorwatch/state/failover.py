@@ -1,5 +1,5 @@
-"""Where consumer groups are and the source ends, so that it is known when the
-source is not.
+"""Stores of consumer group offsets and of source end offsets, for the time
+when the source is unreachable.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,13 +17,13 @@ __all__ = ["GroupStore", "SourceEndStore", "SourceEnds"]
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Reading:
     at: datetime | None = None
-    """When the source was last asked."""
+    """Time when the source was last asked."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _GroupsReading:
     at: datetime | None = None
-    """When the source was last asked."""
+    """Time when the source was last asked."""
 
     deleted: tuple[str, ...] = ()
     """Groups that had no offsets there, by its last answer."""
@@ -107,10 +107,10 @@ class GroupStore:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SourceEnds:
-    """Where the logs of a source ended."""
+    """End offsets of a source's partitions."""
 
     at: datetime | None = None
-    """When they were asked for; `None` for never."""
+    """Time when the ends were asked for; `None` for never."""
 
     ends: Mapping[TopicPartition, int] = field(default_factory=dict)
 

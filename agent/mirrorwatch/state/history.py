@@ -1,4 +1,4 @@
-"""What the charts show: bounded, in the state file."""
+"""History behind the charts: bounded buckets in the state file."""
 
 import math
 import struct
@@ -27,7 +27,7 @@ UNIT_SECONDS = 1e-6
 """Durations below this are counted as zero: clocks are not finer."""
 
 CELL = struct.Struct("<hI")
-"""One stored cell: its index and its count."""
+"""Layout of a stored histogram cell: its index and its count."""
 
 
 class LatencySketch:
@@ -79,7 +79,7 @@ class LatencySketch:
 
     @property
     def count(self) -> int:
-        """How many durations were counted."""
+        """Number of counted durations."""
         return sum(self._cells.values())
 
     def add(self, other: "LatencySketch") -> None:
@@ -142,7 +142,8 @@ MICROSECOND = timedelta(microseconds=1)
 
 @dataclass(kw_only=True, slots=True)
 class Bucket:
-    """What happened on one flow in one stretch of time.
+    """Bucket of one flow's history: latencies, counters and health of one
+    interval.
 
     Notes
     -----
@@ -326,7 +327,7 @@ COUNTERS = ("delivered", "late", "lost", "duplicates")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _SeenDocument:
-    """What was last seen of the canary of a flow."""
+    """Canary counters of one flow as last recorded, to take the difference."""
 
     at: datetime | None = None
     counts: dict[str, list[int]] = field(default_factory=dict)
@@ -421,7 +422,7 @@ MOST_POINTS = 1000
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HistoryPoint:
-    """One stretch of time on a chart."""
+    """Bucket of one interval on a chart."""
 
     at: datetime
     bucket: Bucket
@@ -437,7 +438,7 @@ class Series:
 
 
 class History:
-    """What the charts show.
+    """History behind the charts, by flow and interval.
 
     Parameters
     ----------

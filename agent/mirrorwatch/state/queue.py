@@ -1,4 +1,4 @@
-"""What waits for a server, in order and bounded."""
+"""Bounded FIFO queues of pending batches, for each server."""
 
 import zlib
 from collections import deque
@@ -129,22 +129,22 @@ class DurableQueue:
 
     @property
     def is_durable(self) -> bool:
-        """Whether what waits here outlives the process."""
+        """The queue outlives the process."""
         return self._database.lasts
 
     @property
     def points(self) -> int:
-        """How many points wait."""
+        """Number of pending points."""
         return self._size.points
 
     @property
     def batches(self) -> int:
-        """How many batches wait."""
+        """Number of pending batches."""
         return self._size.batches
 
     @property
     def dropped_points(self) -> int:
-        """How many points were dropped because there was no room."""
+        """Number of points dropped because the queue was full."""
         return self._dropped
 
     def append(
@@ -307,8 +307,9 @@ hour at a tick of 5 s, and at about 10 kB a batch less than 10 MB. While it
 can, none does."""
 
 MOST_TRIES = 10
-"""How often a batch may fail while the server takes others, each time, before
-it is skipped: that chance does it to a good one is one in a million."""
+"""Retry limit of a batch that fails while the server takes others each time;
+then it is skipped. The probability that this hits a good batch is one in a
+million."""
 
 
 class DeliveryQueue:
@@ -383,7 +384,7 @@ class DeliveryQueue:
 
     @property
     def fresh_points(self) -> int:
-        """Those of them that are in memory only."""
+        """Pending points in memory only."""
         with self._lock:
             return sum(batch.points for batch in self._fresh)
 
@@ -394,7 +395,7 @@ class DeliveryQueue:
 
     @property
     def suspects(self) -> bool:
-        """Whether a batch failed while others were taken."""
+        """A pending batch failed while others were taken."""
         return self._tries > 0
 
     def put(self, batch: Batch) -> None:
@@ -642,12 +643,12 @@ class Outbox:
 
     @property
     def waiting(self) -> int:
-        """How many notices wait, each counted for each receiver."""
+        """Number of pending notices, each counted for each receiver."""
         return sum(queue.points for queue in self.queues.values())
 
     @property
     def dropped(self) -> int:
-        """How many were dropped because too many waited."""
+        """Number of notices dropped because a queue was full."""
         return sum(queue.dropped_points for queue in self.queues.values())
 
     def put(self, messages: Sequence[NoticeMessage]) -> None:
