@@ -1,1 +1,1 @@
-"""One file for each destination of reports."""
+"""Sinks: one file for each destination of reports."""

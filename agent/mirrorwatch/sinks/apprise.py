@@ -21,7 +21,7 @@ __all__ = ["AppriseReceiver"]
 LOGGER = logging.getLogger("apprise")
 
 STATUS = re.compile(r"error[ =:]+(\d{3})\b")
-"""How Apprise's log names the status of an answer."""
+"""Pattern of the HTTP status in Apprise's log."""
 
 TYPES = {
     "unknown": "warning",
@@ -39,11 +39,11 @@ BETTER_THAN = {
     "ok": ("unknown", "warning", "critical"),
     "warning": ("critical",),
 }
-"""What a notified health ends, of what may have been notified before. That a
-flow cannot be verified ends nothing."""
+"""Healths whose incident a notified health ends, of those that may have been
+notified before. An unknown flow ends nothing."""
 
 KEYS = ("dedup", "external_id", "thirdparty")
-"""What services call the name of an incident; all take it as ``dedup``."""
+"""Services' parameters for the incident's name; all take it as ``dedup``."""
 
 MAPPED, NEW, NOTE = "map", "new", "note"
 """Actions of services that have incidents, as Apprise names them."""

@@ -44,7 +44,7 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class InfluxDbAccess:
-    """How to reach one bucket (2.x), or one retention policy (1.8+)."""
+    """Access to one bucket (2.x), or one retention policy (1.8+)."""
 
     url: str
     org: str
@@ -60,7 +60,7 @@ class InfluxDbAccess:
     """Which keys of the configuration say where the data goes."""
 
     ca: Path | None = None
-    """Who signs the server's certificate, if no public authority does."""
+    """Certificate authority of the server, if it is not a public one."""
 
     def __post_init__(self) -> None:
         # A header cannot carry such; the library's error would show it.
@@ -162,7 +162,8 @@ policy: no later try will do better, if InfluxDB itself says so. 1.8 says 400,
 2.x says 422."""
 
 REFUSALS = {"invalid", "request too large", "unprocessable entity"}
-"""How 2.x calls them. A proxy calls its own refusals otherwise."""
+"""Error codes of refused data in InfluxDB 2.x. A proxy's own refusals have
+other codes."""
 
 LONGEST_ANSWER = 300
 """Characters of the server's own words that are worth a log line."""

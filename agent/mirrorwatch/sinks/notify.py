@@ -106,8 +106,8 @@ TIMEOUT_SECONDS = 10.0
 """A webhook that takes longer is as good as away."""
 
 REFUSED = {400, 413, 422}
-"""What is wrong with the message itself: no later try will do better. All
-else may be fixed, a wrong address by its owner too."""
+"""Status codes of a refused message: a retry will not succeed. All other
+errors may be fixed, a wrong address by its owner too."""
 
 LONGEST_ANSWER = 200
 """Characters of the receiver's own words that are worth a log line."""
@@ -372,7 +372,7 @@ class NotifySink:
 
     @property
     def up(self) -> bool | None:
-        """Whether each receiver took its last message; `None` before one."""
+        """Each receiver took its last message; `None` before the first."""
         known = [d.up for d in self.deliveries if d.up is not None]
         return all(known) if known else None
 

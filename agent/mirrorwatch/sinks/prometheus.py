@@ -57,7 +57,7 @@ def _is_gauge(metric: Metric) -> bool:
 
 
 class _Format(NamedTuple):
-    """How metrics are wanted."""
+    """Requested exposition format: content type and compression."""
 
     content_type: str
     packed: bool

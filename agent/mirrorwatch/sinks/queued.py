@@ -98,12 +98,12 @@ class Backoff:
 
     @property
     def remaining_seconds(self) -> float:
-        """How long not to try; zero when there is no pause."""
+        """Remaining back-off in seconds; zero when there is none."""
         return max(0.0, self._until - self._clock())
 
     @property
     def is_longest(self) -> bool:
-        """Whether pauses no longer grow."""
+        """The back-off has reached its longest pause."""
         return self._length >= LONGEST_PAUSE_SECONDS
 
     def fail(self, asked: timedelta | None = None) -> None:
@@ -171,7 +171,7 @@ class BatchSize:
 
     @property
     def points(self) -> int:
-        """How many points to send at once."""
+        """Number of points to send in one batch."""
         return self._points
 
     def adapt(self, points: int, took: timedelta) -> None:
@@ -195,8 +195,9 @@ class BatchSize:
 
 
 MOST_SPLITS = 64
-"""One bad point among 5,000 is found with 13. A server that refuses whatever
-it gets, so often without taking anything, is not asked thousands of times."""
+"""Limit of the splits of a refused batch: one bad point among 5,000 is found
+with 13. A server that refuses every batch, so often without taking anything,
+is not asked thousands of times."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -265,17 +266,17 @@ def split_and_retry(
 
 
 MOST_FAILURES = 10
-"""How many different failures of one outage are logged, each of them once: a
+"""Limit of the different failures logged in one outage, each of them once: a
 server may alternate between two or three, for days."""
 
 MOST_NAMED = 100
-"""How many different points are named, until all are taken again: each tick
-may have the same bad ones."""
+"""Limit of the different refused points that are named in the log, until all
+are taken again: each tick may have the same bad ones."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DeliveryEvents:
-    """What is logged of a server: what operators search for."""
+    """Log events of a server's delivery, which operators search for."""
 
     unavailable: str = "Sink unavailable"
     available: str = "Sink available again"
@@ -371,11 +372,11 @@ SEND_TIMEOUT = timedelta(seconds=10)
 """A server that takes longer for one request is as good as away."""
 
 FLUSH_TIMEOUT = timedelta(seconds=1.5)
-"""How long closing may take: the agent ends within 5 s, and what is not sent
-is kept."""
+"""Timeout of the last flush on close: the agent ends within 5 s, and pending
+batches are kept."""
 
 STEP_SECONDS = 0.5
-"""How long one step waits for something to do."""
+"""Longest wait of one step for a pending batch."""
 
 
 class DeliveryWorker:
@@ -437,7 +438,7 @@ class DeliveryWorker:
 
     @property
     def up(self) -> bool | None:
-        """Whether the last try succeeded; `None` before the first."""
+        """The last send succeeded; `None` before the first."""
         return self._up
 
     @property
