@@ -1,4 +1,4 @@
-"""What is wired: what all flows share, what one flow has, what comes out."""
+"""Wiring: parts that all flows share, parts of one flow, and the result."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -63,7 +63,7 @@ do not believe what is older than a minute, and a look may take some time."""
 
 @dataclass(frozen=True, kw_only=True)
 class WiringContext:
-    """What all flows of an agent share."""
+    """Shared parts of all flows of an agent."""
 
     clusters: Mapping[str, Cluster]
     properties: Mapping[str, Mapping[str, str]]
@@ -85,7 +85,7 @@ class WiringContext:
 
 @dataclass(frozen=True, kw_only=True)
 class FlowParts:
-    """What all areas of one flow share."""
+    """Parts of one flow that all its checks share."""
 
     config: FlowConfig
     mirror: Mirror
@@ -100,8 +100,8 @@ class FlowParts:
 
     @property
     def chosen(self) -> bool:
-        """Whether its topics were configured: if not, it carries what its
-        mirror wants.
+        """The flow's topics are configured; if not, it carries the topics that
+        its mirror selects.
         """
         return "include" in self.config.topics.model_fields_set
 
@@ -117,7 +117,7 @@ class FlowParts:
 
 @dataclass(frozen=True, kw_only=True)
 class WiredParts:
-    """What watches something."""
+    """Workers and sources that were wired for one check."""
 
     workers: tuple[Worker, ...] = ()
     sources: tuple[Source, ...] = ()

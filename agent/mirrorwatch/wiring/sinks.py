@@ -31,7 +31,7 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True)
 class WiredSinks:
-    """Where reports go."""
+    """Sinks of the reports, with their workers."""
 
     sinks: tuple[Sink, ...]
     workers: tuple[Worker, ...]
