@@ -49,11 +49,11 @@ FOREIGN = re.compile(r"\$\{\w[^}]*:[^}]*\}")
 """A reference that only the mirror's worker can follow."""
 
 LEFT_OUT = re.compile(r"(?<![^\s,])[\w%.-]*://|,\s*(?=,|$)")
-"""What Java's clients ignore in ``bootstrap.servers``: a scheme, as in
+"""Parts of ``bootstrap.servers`` that Java's clients ignore: a scheme, as in
 ``SASL_SSL://host:port``, and commas without a server."""
 
 MECHANISMS = {"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"}
-"""What the agent's library can log in by, as its packages are built; of
+"""SASL mechanisms of the agent's library, as its packages are built; of
 `MSK_IAM` the agent makes OAUTHBEARER."""
 
 EXCLUDED_BEFORE_4 = (r".*[\-\.]internal", r".*\.replica", r"__.*")
@@ -330,7 +330,9 @@ class _Naming:
 
 
 class _Flow:
-    """One flow, written in two steps: the canary depends on the others."""
+    """Draft of one flow, written in two steps: the canary depends on the
+    others.
+    """
 
     def __init__(
         self,
@@ -364,7 +366,7 @@ class _Flow:
 
     @property
     def prefixes(self) -> bool:
-        """Whether topics certainly get a prefix at the target."""
+        """Topics certainly get a prefix at the target."""
         prefix = self._aliases["source"] + self._naming.separator
         return self._naming.block == "default" and bool(prefix)
 

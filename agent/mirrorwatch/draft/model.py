@@ -25,7 +25,7 @@ CANARY = "mirrorwatch.canary"
 
 
 class Place(NamedTuple):
-    """Where something stands in what was read."""
+    """Position in an input file: line and key."""
 
     file: str
     line: int
@@ -40,11 +40,10 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting of a mirror."""
+    """Setting of a mirror, with its place."""
 
     value: str
     place: Place
-    """Where it was read."""
 
 
 Settings = Mapping[str, Setting]
@@ -93,7 +92,7 @@ class FoundCluster:
     """Name of the agent's `KafkaUser` there, if not that of all clusters."""
 
     has_user: bool = False
-    """Whether that `KafkaUser` exists."""
+    """The agent's `KafkaUser` exists there."""
 
     secrets: Mapping[str, tuple[SecretKey, ...]] = field(default_factory=dict)
     """Existing Secrets by kind of file: ``password``, ``ca.crt``,
@@ -104,11 +103,9 @@ class FoundCluster:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SourceFilter:
-    """Where a mirror's filter is changed for the canary."""
+    """Topic filter of a mirror, to be changed for the canary."""
 
     place: Place
-    """Where it stands today."""
-
     kind: Literal["strimzi", "property", "connector"]
     key: str
     """The last part of its key."""
@@ -119,15 +116,13 @@ class SourceFilter:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FoundMirror:
-    """One flow of a mirror."""
+    """Mirror found in an input file: one flow."""
 
     place: Place
-    """Where it was read."""
-
     settings: Settings
     dedicated: bool
     filter: SourceFilter
-    """Where its topics are chosen."""
+    """Topic filter of the source connector."""
 
     name: str = ""
     companions: Sequence[str] = ()
@@ -159,7 +154,7 @@ class Unknown:
 
     path: YamlPath
     text: str
-    """What is not known, and what to do."""
+    """Description of the unknown value, and what to do."""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -176,10 +171,10 @@ class Draft:
     """Lines of YAML below a block, as comments."""
 
     unknown: list[Unknown] = field(default_factory=list)
-    """What could not be known."""
+    """Values that the input does not give."""
 
     places: dict[YamlPath, Place] = field(default_factory=dict)
-    """Where what a key holds was read."""
+    """Places in the input from which the values of keys were read."""
 
     secrets: dict[str, SecretFile] = field(default_factory=dict)
     filters: list[str] = field(default_factory=list)

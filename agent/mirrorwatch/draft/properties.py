@@ -21,7 +21,8 @@ CLIENTS = re.compile(r"(?:consumer|producer|admin)\..*")
 have other names."""
 
 SECURITY = re.compile(r"(?:bootstrap\.servers|security\..*|sasl\..*|ssl\..*)")
-"""What clusters take from the top of the file (``MirrorClientConfig``)."""
+"""Settings that clusters inherit from the top of the file
+(``MirrorClientConfig``)."""
 
 STORAGE = {
     "offsets": "offset.storage.topic",

@@ -70,7 +70,7 @@ class _Node:
     path: YamlPath
     value: Any
     base: YamlPath = ()
-    """Where its resource begins."""
+    """Path of its resource in the document."""
 
     def __getitem__(self, key: str | int) -> "_Node":
         value = None
@@ -82,7 +82,6 @@ class _Node:
 
     @property
     def place(self) -> Place:
-        """Where it is."""
         lines, path = self.document.lines, self.path
         length = next(n for n in range(len(path), -1, -1) if path[:n] in lines)
         own = path[len(self.base) :]

@@ -18,7 +18,7 @@ WIDTH = 78
 INDENT = "  "
 
 BREAKS = re.compile("[\r\n\x85\u2028\u2029]+")
-"""What ends a line, and a comment, for YAML."""
+"""Line breaks in YAML, which also end a comment."""
 
 
 def to_yaml(draft: Draft, head: Sequence[str]) -> str:
