@@ -1,4 +1,4 @@
-"""What `mirrorwatch doctor` does: examines all that is configured."""
+"""Command `mirrorwatch doctor`: examines all that is configured."""
 
 from .examination import LONGEST, Diagnosis, examine
 

@@ -1,4 +1,4 @@
-"""What doctor finds of the topics of a flow, and of their readers."""
+"""Findings of doctor about a flow's topics and their consumer groups."""
 
 import re
 from collections import defaultdict

@@ -57,7 +57,8 @@ from .servers import (
 __all__ = ["LONGEST", "Diagnosis", "examine"]
 
 LONGEST = timedelta(seconds=9.5)
-"""When the findings are there, whatever does not answer: somebody waits."""
+"""Timeout of the whole examination, even if servers do not answer: somebody
+waits."""
 
 ADVERTISED = 30
 """Brokers of a cluster that are connected to."""
@@ -69,7 +70,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Diagnosis:
-    """What was found."""
+    """Result of an examination: its findings and their subjects."""
 
     findings: tuple[DoctorFinding, ...]
     """Errors first."""
@@ -79,7 +80,6 @@ class Diagnosis:
 
     @property
     def failed(self) -> bool:
-        """Whether any finding is an error."""
         return any(f.severity is FindingSeverity.ERROR for f in self.findings)
 
 

@@ -1,4 +1,4 @@
-"""What doctor finds about one subject, and the clusters that it reached."""
+"""Findings of doctor about one subject, and the clusters that it reached."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,6 @@
-"""What doctor finds of a flow: rights, internal topics, traps of a mirror."""
+"""Findings of doctor about a flow: rights, internal topics, pitfalls of a
+mirror.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet

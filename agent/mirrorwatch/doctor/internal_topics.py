@@ -1,4 +1,4 @@
-"""What doctor finds of the topics in which a mirror keeps what it knows.
+"""Findings of doctor about a mirror's internal topics.
 
 A topic that is absent and one that may not be described look alike on a
 cluster with an authorizer: it refuses both. What tells a wrong name in the
@@ -34,7 +34,7 @@ _NAMED = {
     "syncs": re.compile(r"mm2-offset-syncs\W.*"),
     "checkpoints": re.compile(r".*\Wcheckpoints\Winternal"),
 }
-"""How MirrorMaker 2 names its internal topics, whatever alias is in them."""
+"""Names of MirrorMaker 2's internal topics, with any alias."""
 
 _OF_POLICY = {"syncs", "checkpoints", "carried"}
 """Kinds whose names follow from aliases and the replication policy."""

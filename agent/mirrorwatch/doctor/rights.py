@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 REFERENCE = "docs/security.md"
-"""Where rights are explained."""
+"""Documentation page on rights."""
 
 
 def wanted_on(flow: FlowConfig, side: Side, topic: str) -> list[Operation]:

@@ -1,4 +1,6 @@
-"""What doctor asks of the servers beside Kafka; nothing is written or sent."""
+"""Requests of doctor to the servers other than Kafka; nothing is written or
+sent.
+"""
 
 import re
 import shlex
@@ -45,10 +47,11 @@ __all__ = [
 ]
 
 PATIENCE = timedelta(seconds=3)
-"""How long a server may take that is asked by HTTP."""
+"""Timeout of a request by HTTP."""
 
 _RMI = re.compile(r"rmi://(?P<host>[^:/]+):(?P<port>\d+)/")
-"""Where a JMX port is: ``service:jmx:rmi:///jndi/rmi://host:port/jmxrmi``."""
+"""Host and port of a JMX address:
+``service:jmx:rmi:///jndi/rmi://host:port/jmxrmi``."""
 
 
 def examine_registry(
