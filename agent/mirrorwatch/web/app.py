@@ -127,7 +127,7 @@ def create_app(
 
 
 class _Pages:
-    """One method for each address.
+    """Endpoints of the web server: one method for each address.
 
     They run in the web server's own thread; each takes milliseconds.
     """

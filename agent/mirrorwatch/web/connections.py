@@ -80,7 +80,7 @@ class Bounded(Protocol):
 
     @property
     def is_unread(self) -> bool:
-        """Whether more was answered than the client has read."""
+        """The client has not yet read all of the answer."""
 
     def abort(self) -> None:
         """Close it, whatever is still to be sent."""
@@ -123,7 +123,7 @@ class Kept:
 
 
 class Connections:
-    """Those of one server.
+    """Open connections of one server, bounded in number.
 
     Parameters
     ----------
@@ -134,8 +134,8 @@ class Connections:
     def __init__(self, *, tls: bool = False) -> None:
         self.waiting = Kept(MOST_WAITING)
         self.greeted = Kept(MOST_WAITING_TLS) if tls else self.waiting
-        """Those of `waiting` that cost more, as they speak TLS. Counted by
-        themselves: silent ones leave their places to them."""
+        """Connections of `waiting` that cost more, as they speak TLS. Counted
+        by themselves: silent ones leave their places to them."""
 
         self.busy = Kept(MOST_BUSY_TLS if tls else MOST_BUSY)
         self._later: deque[Callable[[], None]] = deque()
@@ -379,7 +379,6 @@ class BoundedConnection(HttpConnection):
 
     @property
     def is_unread(self) -> bool:
-        """Whether more was answered than the client has read."""
         return self.transport.get_write_buffer_size() > 0
 
     def abort(self) -> None:

@@ -1,4 +1,4 @@
-"""What ``/api/details`` says: what is behind the verdicts."""
+"""Document of ``/api/details``: the facts behind the verdicts."""
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from datetime import datetime

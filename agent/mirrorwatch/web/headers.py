@@ -1,4 +1,4 @@
-"""What every answer bears, and for which host names there are answers."""
+"""Headers of every answer, and host names that are answered."""
 
 import ipaddress
 import sys

@@ -1,4 +1,4 @@
-"""What ``/api/history`` says."""
+"""Document of ``/api/history``."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

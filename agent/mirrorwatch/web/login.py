@@ -1,4 +1,4 @@
-"""Who may read what the agent answers: passwords and tokens, as hashes.
+"""Login for the agent's web server: passwords and tokens, as hashes.
 
 A password is checked with bcrypt, which takes a tenth of a second on purpose.
 So a right one is checked once, and a scrape every 15 s costs nothing; and
@@ -77,7 +77,7 @@ class Credentials:
 
     @property
     def challenge(self) -> str:
-        """What a client is asked for."""
+        """Challenge for a client without a login (``WWW-Authenticate``)."""
         ways = []
         if self._users:
             ways.append('Basic realm="mirrorwatch", charset="UTF-8"')

@@ -40,8 +40,8 @@ QUEUE = 4096
 more. Beyond, a client tries again after a second."""
 
 SOCKETS = 4 if hasattr(socket, "SO_REUSEPORT") else 1
-"""How many sockets listen on the one address, each with a queue: a burst of
-thousands must not fill them before one turn of the event loop."""
+"""Number of sockets that listen on the one address, each with a queue: a burst
+of thousands must not fill them before one turn of the event loop."""
 
 BATCH = 128 // SOCKETS
 """Connections that are taken at a time from each socket. Of all sockets, a
@@ -177,7 +177,7 @@ class Server:
 
 
 class _Dated(ServerState):
-    """What answers bear by default, with the time at which each is asked for.
+    """Default headers of answers, with the time at which each is requested.
 
     uvicorn keeps it up to date ten times a second, which costs an idle agent
     more than serving does.

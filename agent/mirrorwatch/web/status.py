@@ -1,4 +1,4 @@
-"""What ``/api/status`` says."""
+"""Document of ``/api/status``."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -71,7 +71,7 @@ class Freshness:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether the report is younger than three ticks.
+        """The report is younger than three ticks.
 
         Its age is by the agent's own time: a step of the wall clock makes no
         report old.
@@ -80,7 +80,9 @@ class Freshness:
 
     @property
     def status(self) -> str:
-        """One word: ``ok``, ``stale``, or ``starting`` before a report."""
+        """Status in one word: ``ok``, ``stale``, or ``starting`` before a
+        report.
+        """
         if self.age is None:
             return "starting"
         return "ok" if self.is_fresh else "stale"

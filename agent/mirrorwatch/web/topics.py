@@ -1,4 +1,4 @@
-"""What ``/api/topics`` says."""
+"""Document of ``/api/topics``."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -144,7 +144,7 @@ class TopicsQuery:
     """Name of the only flow that is wanted, `None` for every one."""
 
     top: int | None = DEFAULT_TOP
-    """How many topics of each flow; `None` for all."""
+    """Limit of topics for each flow; `None` for all."""
 
     topic_class: str | None = None
     """Class of the topics that are wanted (empty: those of none), `None` for
@@ -156,7 +156,7 @@ class TopicsQuery:
     search: str = ""
     sort: str = SORTS[0]
     descending: bool = False
-    """Whether the largest come first; without effect on ``worst``."""
+    """Largest first; without effect on ``worst``."""
 
     @classmethod
     def parse(cls, given: Mapping[str, str]) -> Self:
@@ -216,7 +216,7 @@ KEYS: Mapping[str, Key] = {
     ),
     "missing_records": lambda _, counts: missing(counts),
 }
-"""What topics are put in order by; `None` is always last."""
+"""Sort keys of the topics; `None` is always last."""
 
 
 def choose(
