@@ -91,7 +91,7 @@ class CanaryConsumer:
     topic
         Name of the canary topic there.
     interval
-        How often each partition gets a probe.
+        Interval between two probes of a partition.
     clock
         Gives the time.
 
@@ -188,7 +188,7 @@ class CanaryConsumer:
         ends
             Ends by partition.
         at
-            When the survey was begun.
+            Start of the survey.
 
         Notes
         -----
@@ -228,7 +228,7 @@ class CanaryConsumer:
         Parameters
         ----------
         seconds
-            How long, at most.
+            Timeout in seconds.
         is_wanted
             Asked after each look whether to wait no longer.
         """

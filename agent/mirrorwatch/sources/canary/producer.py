@@ -180,7 +180,7 @@ class CanaryProducer:
         size
             Its size in bytes.
         age
-            How long ago it got the time that it bears.
+            Age of the timestamp that it bears.
         """
         if self._fatal is not None:
             if self._clock() < self._made_at + REPLACE_AFTER:
@@ -357,7 +357,7 @@ class AckWorker:
     name
         Its name.
     producer
-        What sends them.
+        Producer of the probes.
 
     Notes
     -----

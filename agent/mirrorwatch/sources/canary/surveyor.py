@@ -130,7 +130,7 @@ class ProbeSettler:
         Returns
         -------
         list of Finding
-            What was found now or not long ago.
+            Findings of this look and of recent ones.
 
         Raises
         ------
@@ -208,7 +208,7 @@ class SettledCommits:
     Parameters
     ----------
     after
-        How long a mirror may still send what it has committed.
+        Longest time in which a mirror may still send what it has committed.
 
     Notes
     -----
@@ -253,11 +253,11 @@ class CanarySurveyWorker:
     source, target
         The clusters.
     positions
-        What the mirror says of itself.
+        State that the mirror reports: positions, syncs, configuration.
     settler
         Resolves doubtful sends.
     state
-        Where surveys go.
+        State of the canary, which receives the surveys.
     interval
         The tick.
     clock

@@ -185,7 +185,7 @@ class LedgerKeeper:
     settings
         Settings of the canary.
     store
-        Where the ledgers are kept.
+        Store of the ledgers.
 
     Notes
     -----
@@ -484,11 +484,11 @@ class CanaryWorker:
     source, target
         librdkafka properties of the clusters.
     store
-        Where the ledgers are kept.
+        Store of the ledgers.
     state
-        Where other threads see what the canary knows.
+        State that the canary shares with other threads.
     tick
-        How often a tick does.
+        Interval between ticks.
     clock
         Gives the time.
 
@@ -814,11 +814,11 @@ class CanarySource:
     settings
         Settings of the canary.
     state
-        What the canary and the surveyor left there.
+        State that the canary and the surveyor share with the tick.
     losses
-        Those of earlier runs.
+        Losses of earlier runs.
     lost_window
-        How long losses are reported by name.
+        Time for which losses are reported by name.
     """
 
     def __init__(
