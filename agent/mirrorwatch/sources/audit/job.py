@@ -52,7 +52,7 @@ class AuditProcess:
     Parameters
     ----------
     settings
-        What is started, and how.
+        Command, memory and secrets of the process.
     more
         More arguments.
 
@@ -156,7 +156,7 @@ def why_not_start(*, has_file: bool) -> str | None:
     Parameters
     ----------
     has_file
-        Whether its configuration is a file.
+        The agent's configuration is a file.
     """
     if not has_file:
         return (
@@ -178,9 +178,9 @@ def why_not_read(folder: str, *, is_local: bool) -> str | None:
     Parameters
     ----------
     folder
-        Where results are left.
+        Folder or address of the results.
     is_local
-        Whether that is a folder of this machine.
+        The results are in a folder of this machine.
     """
     if is_local:
         return None

@@ -145,19 +145,19 @@ class AuditStarter:
     Parameters
     ----------
     settings
-        What is started.
+        Settings of the audit's process.
     schedule
-        When.
+        Schedule of the audits.
     name
         Format of the time when one was due that names it.
     timeout
-        How long it may run.
+        Timeout of a running audit.
     store
-        Where attempts are kept.
+        Store of the attempts.
     clock
         Gives the time.
     logger
-        Where starts and ends are logged.
+        Logger of starts and ends.
 
     Notes
     -----
@@ -245,7 +245,7 @@ class AuditStarter:
         status
             Its exit status.
         has_result
-            Whether it left a result.
+            The audit left a result.
         """
         output = self._job.output if self._job is not None else ()
         # It may have come to its end just before it was stopped.
@@ -379,15 +379,15 @@ class AuditWorker:
     Parameters
     ----------
     stores
-        Where the audits of each flow are remembered, by its name.
+        Store of the audits of each flow, by its name.
     folder
-        Where results are; `None` if no folder of this machine.
+        Folder of the results; `None` if no folder of this machine.
     starter
         Starts audits; `None` if the agent does not.
     schedule
-        When they are due.
+        Schedule of the audits.
     problems
-        What keeps the agent from starting audits or reading results.
+        Reasons that keep the agent from starting audits or reading results.
     clock
         Gives the time.
     """
