@@ -50,11 +50,11 @@ class CheckpointsSource:
     source
         Our alias of the cluster where the groups are.
     naming
-        What topics are called at the target.
+        Topic naming at the target.
     positions
-        What the mirror's internal topics said.
+        State of the mirror's internal topics.
     store
-        Where it is kept what has been due, or missing, for long.
+        Store of the overdue checkpoints and of the missing topic.
     """
 
     def __init__(

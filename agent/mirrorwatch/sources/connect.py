@@ -46,7 +46,7 @@ def to_states(
     status
         Its ``status``.
     at
-        When it was asked.
+        Time of the request.
 
     Raises
     ------
@@ -87,11 +87,11 @@ def to_committed(
     connector
         Name of the connector.
     offsets
-        What was answered.
+        Offsets as answered.
     alias
         The mirror's alias of the source.
     at
-        When it was asked.
+        Time of the request.
 
     Raises
     ------
@@ -151,11 +151,11 @@ class ConnectApi:
     cluster
         Our alias of the cluster beside it.
     address
-        Where any of its workers is.
+        Address of any of its workers.
     given_by
-        Where that is configured.
+        Configuration key of the address.
     login_by
-        Where its user and password are.
+        Configuration key of its user and password.
 
     Raises
     ------
@@ -336,13 +336,13 @@ class ConnectWorker:
     mirror
         Knows what configurations mean.
     positions
-        Where facts go that the mirror's internal topics do not give.
+        State that receives facts missing from the mirror's internal topics.
     state
-        Where it says whether there was an answer.
+        State that receives the answers and their errors.
     clock
         Gives the time.
     logger
-        Where answers that cannot be read are logged, once each.
+        Logger of answers that cannot be read, once each.
 
     Notes
     -----

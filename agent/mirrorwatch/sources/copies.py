@@ -104,7 +104,7 @@ class RangeQueue:
         now
             The time.
         may_read
-            Whether anything may be read now.
+            Reading is allowed now.
         """
         batch: dict[TopicPartition, RangeRequest] = {}
         self.given_up = []
@@ -220,7 +220,7 @@ class RangeExaminer:
     properties
         librdkafka properties, by alias.
     configs
-        How the topics are configured.
+        Configurations of the topics.
     """
 
     def __init__(
@@ -253,9 +253,9 @@ class RangeExaminer:
         requests
             The ranges.
         committed
-            Whether the mirror leaves out aborted records of the source.
+            The mirror leaves out aborted records of the source.
         transactional
-            Whether it writes in transactions itself.
+            The mirror writes in transactions itself.
 
         Returns
         -------
@@ -404,18 +404,17 @@ class CopiesWorker:
     flow
         Name of the flow.
     positions
-        What the mirror says of itself.
+        State that the mirror reports: positions, syncs, configuration.
     store
-        Where the state is kept.
+        Store of the state.
     examiner
         Reads both sides.
     merged
         Returns whether a topic is fed by several flows.
     exactly_once
-        Whether the mirror writes in transactions; `None` for what its
-        configuration says.
+        The mirror writes in transactions; `None` to follow its configuration.
     memory
-        How long what happened is reported by name.
+        Time for which events are reported by name.
     read_rate
         Bytes per second that are read from each side at most.
     filtered

@@ -25,14 +25,14 @@ class ExpectedSettings:
     Parameters
     ----------
     positions
-        What the mirror said of itself.
+        State that the mirror reports: positions, syncs, configuration.
     naming
-        What topics are called at the target.
+        Topic naming at the target.
     group
         Consumer group at the source that holds the positions; `None` if they
         are in Connect's offsets topic.
     keeps_partitions
-        Whether records are said to keep their partition.
+        Records keep their partition, by the agent's configuration.
     """
 
     def __init__(

@@ -176,13 +176,13 @@ class FailedTaskWorker:
     properties
         librdkafka properties of the source.
     naming
-        What topics are called at the target.
+        Topic naming at the target.
     positions
-        What the mirror's internal topics said.
+        State of the mirror's internal topics.
     facts
         Returns the states of tasks.
     state
-        Where the findings go.
+        State that receives the findings.
     clock
         Gives the time.
     """

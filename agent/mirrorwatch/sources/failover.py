@@ -88,19 +88,19 @@ class FailoverSource:
     flow
         Name of the flow.
     positions
-        What the mirror's internal topics said.
+        State of the mirror's internal topics.
     store
-        Where the offsets are kept.
+        Store of the groups' offsets.
     first_seen
-        Where it is kept since when groups have no start.
+        Store of the times since when groups have no start.
     copied
         Returns where copies are.
     copy_facts
         Returns what else is known of copies.
     recovery
-        Where it is kept until when the flow was complete.
+        Store of the time until when the flow was complete.
     source_ends
-        Where the ends of the source are kept.
+        Store of the source's end offsets.
 
     Notes
     -----

@@ -82,7 +82,7 @@ class GroupsWorker:
     source
         The cluster.
     listeners
-        Who learns from the readings, in this order.
+        Listeners to the readings, in this order.
     clock
         Gives the time.
     chosen

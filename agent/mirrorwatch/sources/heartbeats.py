@@ -33,7 +33,7 @@ class HeartbeatsSource:
     flow
         Name of the flow.
     positions
-        What the mirror's internal topics said.
+        State of the mirror's internal topics.
     aliases
         The mirror's aliases of source and target.
     """

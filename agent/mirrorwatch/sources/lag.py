@@ -83,7 +83,7 @@ class HiddenTopics:
         now
             The time.
         is_copied
-            Whether the mirror says that it copies them.
+            The mirror says that it copies them.
 
         Raises
         ------
@@ -156,7 +156,7 @@ class LagWorker:
     store
         Keeps since when partitions wait of which nothing was ever copied.
     positions
-        What the mirror says of itself.
+        State that the mirror reports: positions, syncs, configuration.
     source
         The source.
     properties

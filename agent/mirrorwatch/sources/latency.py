@@ -25,7 +25,7 @@ class LatencySource:
     target
         Alias of its target.
     history
-        What was recorded up to the tick before.
+        History up to the tick before.
     """
 
     def __init__(self, flow: str, target: str, history: History) -> None:

@@ -471,7 +471,7 @@ class TailWorker:
     clock
         Gives the time.
     logger
-        Where records that cannot be read are logged, once a topic.
+        Logger of records that cannot be read, once a topic.
 
     Notes
     -----

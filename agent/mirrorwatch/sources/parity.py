@@ -69,16 +69,16 @@ class ParitySource:
     carriage
         Which topics it carries.
     positions
-        Where the mirror's configuration is learned from.
+        State that holds the mirror's configuration.
     store
         Keeps since when things are as they are.
     limits
-        How long a topic may be missing.
+        Longest times that a topic may be missing.
     chosen
-        Whether the flow's topics were configured: if not, it carries what its
-        mirror wants.
+        The flow's topics are configured; if not, it carries the topics that
+        its mirror selects.
     interval
-        How often the clusters are surveyed.
+        Interval between surveys.
     """
 
     def __init__(
@@ -304,13 +304,13 @@ class ConfigsWorker:
     parity
         Knows the topics of both sides.
     configs
-        Where other threads find what was read.
+        Configurations that were read, shared with other threads.
     store
         Keeps since when drifts are known.
     limits
-        How often to read, and from when a drift counts.
+        Interval between readings, and time after which a drift counts.
     interval
-        How often to look whether there is something to read.
+        Interval between checks for pending readings.
     clock
         Gives the time.
     """

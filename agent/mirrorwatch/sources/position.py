@@ -34,9 +34,9 @@ class PositionWorker:
     watch
         Finds resets.
     store
-        Where the state is kept.
+        Store of the state.
     positions
-        What the mirror says of itself.
+        State that the mirror reports: positions, syncs, configuration.
     empty_until
         Says up to where no data follows positions, by partition.
     dropped

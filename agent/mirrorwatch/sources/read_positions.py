@@ -16,7 +16,7 @@ class ReadPositions:
     Parameters
     ----------
     positions
-        Where positions go.
+        State that receives the positions.
     """
 
     def __init__(self, positions: MirrorState) -> None:
@@ -39,10 +39,10 @@ class ReadPositions:
         found
             All positions that there are.
         at
-            When they were read.
+            Time of the reading.
         deletes
-            Whether one that is gone was deleted; else the last known one
-            stands.
+            A position that is gone was deleted; else the last known one is
+            kept.
         is_there
             Returns whether a topic was seen since a time. The positions of
             one that is not are not shown, either.
@@ -50,7 +50,7 @@ class ReadPositions:
         Returns
         -------
         int
-            How many known positions are gone.
+            Number of known positions that are gone.
         """
         known = self._positions.all_committed()
         for key, offset in found.items():

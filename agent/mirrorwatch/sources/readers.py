@@ -41,7 +41,7 @@ class ReadersSource:
     required
         Groups that must be there.
     store
-        Where it is kept which groups do not go on.
+        Store of the stalled groups.
 
     Notes
     -----

@@ -69,7 +69,7 @@ class Registry:
     cluster
         Our alias of the cluster whose schemas it has.
     address
-        Where it is.
+        Address of the registry.
 
     Raises
     ------
@@ -361,7 +361,7 @@ class SchemaWorker:
         Registry of the target; `None` if readers there have none of their
         own.
     problems
-        Where others see what is wrong.
+        Findings, shared with other threads.
     clock
         A clock that only goes forward, in seconds.
 

@@ -113,7 +113,7 @@ class SchemasWorker:
     store
         Keeps what was found over restarts.
     interval
-        How often records are sampled.
+        Interval between samples of records.
     clock
         Gives the time.
     monotonic

@@ -40,17 +40,17 @@ class SourceGroupWorker:
     group
         Name of the group.
     traits
-        What the mirror does.
+        Traits of the kind of mirror.
     source
         The source, which holds the group.
     positions
-        Where positions go.
+        State that receives the positions.
     interval
-        How often.
+        Polling interval.
     clock
         Gives the time.
     memory
-        Where is kept what a restart of the agent must not forget.
+        Store of the state that must survive a restart of the agent.
     merged
         Returns of a source topic whether other flows write to its target
         topic as well.

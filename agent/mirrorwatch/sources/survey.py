@@ -135,8 +135,8 @@ class TopicCatalogue:
         Returns
         -------
         bool
-            Whether all are the ones that were known, so that whatever was
-            read of them since then was read of these: ids do not come back.
+            All ids are the known ones, so that whatever was read of the topics
+            since then was read of these: ids do not come back.
 
         Raises
         ------
@@ -519,13 +519,13 @@ class SurveyWorker:
     Parameters
     ----------
     flows
-        What is surveyed.
+        Flows to survey.
     clusters
         Clusters by alias.
     ends
-        What reads the ends of their partitions, by alias.
+        Lookups of the ends of their partitions, by alias.
     interval
-        How often.
+        Interval between surveys.
     clock
         Gives the time.
     guard

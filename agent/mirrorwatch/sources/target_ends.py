@@ -16,10 +16,10 @@ class TargetEnds:
     Parameters
     ----------
     positions
-        Where they go.
+        State that receives the positions.
     patience
-        How long a lower end must stand until it is believed: a new leader
-        tells an old one for some seconds.
+        Debounce time of a lower end: a new leader tells an old one for some
+        seconds.
 
     Notes
     -----

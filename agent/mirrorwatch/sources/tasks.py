@@ -97,15 +97,15 @@ class TaskFacts:
     Parameters
     ----------
     positions
-        What the mirror's internal topics said.
+        State of the mirror's internal topics.
     state
-        What Connect's REST API said.
+        State with the last answer of Connect's REST API.
     status
         Name of the status topic, `None` if it is not known.
     cluster
         Alias of the cluster that holds it.
     has_rest
-        Whether the REST API is configured.
+        The REST API is configured.
 
     Notes
     -----
@@ -187,11 +187,11 @@ class TasksSource:
     flow
         Name of the flow.
     positions
-        What the mirror's internal topics said.
+        State of the mirror's internal topics.
     facts
         Returns the states of tasks.
     state
-        What workers found about them.
+        State of the tasks, as found by the workers.
     stood
         Returns how long positions have stood while records waited, if that
         is longer than usual.
@@ -329,9 +329,10 @@ class UnassignedPartitions:
     Parameters
     ----------
     positions
-        What the mirror's internal topics said.
+        State of the mirror's internal topics.
     state
-        Where the partitions go that have waited for too long.
+        State that receives the partitions that have been unassigned for too
+        long.
     """
 
     def __init__(self, positions: MirrorState, state: TasksState) -> None:

@@ -26,9 +26,9 @@ class ZooKeeperWorker:
     nodes
         Reads ZooKeeper.
     positions
-        Where positions go.
+        State that receives the positions.
     interval
-        How often.
+        Polling interval.
     clock
         Gives the time.
 

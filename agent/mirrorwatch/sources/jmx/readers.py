@@ -134,7 +134,7 @@ class PrometheusReader:
     Parameters
     ----------
     address
-        Where it is, as ``http://host:9404/metrics``.
+        Address, as ``http://host:9404/metrics``.
 
     Raises
     ------
@@ -292,7 +292,7 @@ class JolokiaReader:
     Parameters
     ----------
     address
-        Where it is, as ``http://host:8778/jolokia``.
+        Address, as ``http://host:8778/jolokia``.
 
     Raises
     ------

@@ -130,7 +130,7 @@ def start_java(timeout: timedelta) -> JmxJvm:
     Parameters
     ----------
     timeout
-        How long a remote call may take.
+        Timeout of a remote call.
 
     Raises
     ------
@@ -173,7 +173,7 @@ class RmiReader:
     Parameters
     ----------
     address
-        Where it is, as ``service:jmx:rmi:///jndi/rmi://host:9010/jmxrmi``.
+        Address, as ``service:jmx:rmi:///jndi/rmi://host:9010/jmxrmi``.
 
     Raises
     ------

@@ -62,7 +62,7 @@ class JmxSource:
     flow
         Name of the flow.
     readings
-        What the mirror's processes last said, by address.
+        Last reading of each of the mirror's processes, by address.
     interpret
         Knows the mirror's names.
     store
@@ -196,13 +196,13 @@ class JmxWorker:
     reader
         Reads it.
     wanted
-        What is read.
+        MBeans to read.
     reading
-        Where that is left.
+        Destination of the last reading.
     interval
-        How often it is read, unless that takes long.
+        Polling interval, unless a reading takes long.
     timeout
-        How long an answer may take.
+        Timeout of an answer.
     clock
         Gives the time.
     busy
