@@ -185,8 +185,8 @@ class Cluster:
         name
             Name of the topic.
         right
-            What the agent will need on it, to be named where it is refused;
-            any right includes DESCRIBE.
+            Right that the agent will need on it, to be named where it is
+            refused; any right includes DESCRIBE.
         """
         future = self._admin.describe_topics(
             TopicCollection([name]),
@@ -248,10 +248,11 @@ class Cluster:
         wanted
             Times in milliseconds, or `LATEST`, or `EARLIEST`.
         read_committed
-            Whether as a reader that waits for the end of transactions.
+            Read as a consumer with isolation level read committed: up to the
+            last stable offset.
         strict
-            Whether to raise an error where one partition has no answer, and
-            not to leave it out: it has no leader, or may not be read.
+            Raise an error where one partition has no answer, and do not leave
+            it out: it has no leader, or may not be read.
         epochs
             Takes the leader epochs that leaders answer with.
 
@@ -305,11 +306,11 @@ class Cluster:
         Parameters
         ----------
         wanted
-            What to look for.
+            Offsets to look up, by partition.
         isolation
-            Whether the end is that of transactions.
+            Isolation level of the end offset.
         strict
-            Whether all have to be found.
+            All have to be found.
         named_by
             Id of the broker that has to name the leaders, the only one of
             ``bootstrap.servers``; `None` if any may.
@@ -414,7 +415,7 @@ class Cluster:
         question
             Asks the library; may raise what the library raises.
         right
-            What the agent needs for it, as Kafka's ACLs name it.
+            Right that the agent needs for it, as Kafka's ACLs name it.
         """
         try:
             found = question(self._admin)
@@ -669,12 +670,12 @@ class BestEffortQueries:
         Parameters
         ----------
         cluster
-            Where it is.
+            Cluster of the topic.
         name
             Name of the topic.
         operations
-            What the agent will do, as Kafka's ACLs name it. Asked for now:
-            some of it is needed only in trouble, when it must not be missing.
+            Operations of the agent, as Kafka's ACLs name them. Asked for now:
+            some are needed only in trouble, when they must not be missing.
         """
         found = self.ask(
             cluster,

@@ -96,7 +96,7 @@ def client_properties(properties: Mapping[str, str]) -> dict[str, Any]:
     Parameters
     ----------
     properties
-        Those of the cluster, from the configuration.
+        Properties of the cluster, from the configuration.
     """
     return {**FRUGAL, **with_login(properties), **QUIET}
 
@@ -140,11 +140,11 @@ def to_source_error(
     Parameters
     ----------
     error
-        What was raised.
+        Error as raised by the library.
     cluster
         Alias of the cluster that was asked.
     right
-        What the agent needs there, as Kafka's ACLs name it, for example
+        Right that the agent needs there, as Kafka's ACLs name it, for example
         ``READ on topic t``.
     last
         Newest error of the connection, which says why no broker answered.

@@ -39,7 +39,8 @@ def read_ends(
     partitions
         Topics and partitions.
     read_committed
-        Whether as a reader that waits for the end of transactions.
+        Read as a consumer with isolation level read committed: up to the last
+        stable offset.
     epochs
         Takes the leader epochs that leaders answer with.
 

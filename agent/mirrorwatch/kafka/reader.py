@@ -377,7 +377,7 @@ def read_range(
     offsets
         Which; their end is at most that of the partition.
     read_committed
-        Whether aborted records are left out.
+        Aborted records are left out.
 
     Raises
     ------
@@ -484,7 +484,7 @@ def read_first_records(
     cluster
         Our alias of it.
     wanted
-        Where to read.
+        Positions to read from.
     read_committed
         Isolation level of the mirror's consumer.
     refused
@@ -713,7 +713,7 @@ class RecordFingerprint:
         Parameters
         ----------
         timed
-            Whether the timestamp counts.
+            The timestamp counts.
         """
         return hash((self.content, self.timestamp if timed else None))
 
@@ -833,7 +833,7 @@ class RangeReader:
         wanted
             Partitions and offsets; a partition may have several ranges.
         committed
-            Whether as a reader that leaves out aborted records.
+            Aborted records are left out (isolation level read committed).
 
         Returns
         -------

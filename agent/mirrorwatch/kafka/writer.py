@@ -92,7 +92,7 @@ class RecordWriter:
         partition
             Its partition.
         records
-            What to write.
+            Records to write.
 
         Raises
         ------

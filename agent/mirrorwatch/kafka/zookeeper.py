@@ -57,7 +57,7 @@ class OffsetNodes:
     cluster
         Alias of the cluster whose offsets they are, for errors.
     access
-        How to reach ZooKeeper.
+        Connection settings of ZooKeeper.
     group
         Name of the group.
 
