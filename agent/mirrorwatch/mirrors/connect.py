@@ -296,7 +296,7 @@ class ConnectMirror(ABC):
         properties
             The task's configuration.
         written_at
-            When it was written.
+            Time when it was written.
         """
         connector, _, task = name.rpartition("-")
         if not self._is_ours(connector):

@@ -155,7 +155,7 @@ def to_assignment(
     properties
         The task's configuration.
     written_at
-        When it was written.
+        Time when it was written.
     """
     connector, _, task = name.rpartition("-")
     assigned = properties.get(ASSIGNED)
@@ -633,7 +633,7 @@ class MirrorMaker2:
         properties
             The task's configuration.
         written_at
-            When it was written.
+            Time when it was written.
         """
         if not self._is_ours(name.rpartition("-")[0], properties):
             return None
