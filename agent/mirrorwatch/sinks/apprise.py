@@ -55,7 +55,7 @@ class AppriseReceiver:
     Parameters
     ----------
     receiver
-        What the configuration calls it.
+        Name of the receiver in the configuration.
     url
         Apprise's URL of it, which holds its secrets; never shown.
 

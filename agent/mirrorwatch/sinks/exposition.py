@@ -44,7 +44,7 @@ class Exposition:
         found
             The samples; families come in the order of their first one.
         open_metrics
-            Whether it is OpenMetrics, and not the older format.
+            Format is OpenMetrics, and not the older one.
         """
         families: dict[str, _Family] = {}
         before, self._blocks = self._blocks, {}

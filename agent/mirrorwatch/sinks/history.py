@@ -13,7 +13,7 @@ class HistorySink:
     Parameters
     ----------
     history
-        Where to record it.
+        History that receives the reports.
     """
 
     name = "history"

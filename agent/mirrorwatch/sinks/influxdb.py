@@ -123,7 +123,7 @@ def password_access(
     password
         Password of the user.
     ca
-        Who signs the server's certificate, if no public authority does.
+        Certificate authority of the server, if it is not a public one.
 
     Notes
     -----
@@ -178,7 +178,7 @@ class InfluxDbOutlet:
     Parameters
     ----------
     access
-        Where it is and how to be let in.
+        Address and login of the server.
 
     Raises
     ------
@@ -338,7 +338,7 @@ def to_points(report: Report, sampler: Sampler = samples) -> list[Point]:
     Parameters
     ----------
     report
-        What was learned in one tick.
+        Report of one tick.
     sampler
         Makes the samples of a report.
 

@@ -17,7 +17,7 @@ class LogSink:
     Parameters
     ----------
     logger
-        Where to.
+        Logger that receives the lines.
     """
 
     name = "log"

@@ -150,7 +150,7 @@ class WebhookReceiver:
     Parameters
     ----------
     receiver
-        What the configuration calls it.
+        Name of the receiver in the configuration.
     url
         Its address; never shown.
     form
@@ -158,7 +158,7 @@ class WebhookReceiver:
     authorization
         Value of the header of that name; never shown.
     ca
-        Who signs its certificate, if no public authority does.
+        Certificate authority of the server, if it is not a public one.
 
     Raises
     ------
@@ -327,9 +327,9 @@ class NotifySink:
     database
         Keeps what was sent, with the messages.
     receivers
-        Who is notified.
+        Receivers of the notices.
     links
-        Where messages lead.
+        Links in the messages.
     logger
         Logs every notice, and receivers that are unavailable.
 

@@ -71,7 +71,7 @@ class PrometheusSink(Collector):
     sampler
         Makes the samples of a report.
     old_after
-        How old a report may be whose gauges are served; `None` for any age.
+        Longest age of a report whose gauges are served; `None` for any age.
     clock
         Gives seconds that no step of the wall clock changes.
 
@@ -165,7 +165,7 @@ class PrometheusSink(Collector):
         accept
             Value of the request's ``Accept`` header, if it has one.
         packed
-            Whether the text is wanted compressed by gzip.
+            Compression by gzip is requested.
         """
         body, format_ = self._expose(accept or "", packed=packed)
         if len(self._asked) < FORMATS:

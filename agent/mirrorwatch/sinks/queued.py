@@ -112,8 +112,8 @@ class Backoff:
         Parameters
         ----------
         asked
-            How long the server asks to be left alone (``Retry-After``), if
-            it does. The pause is not shorter than that.
+            Pause that the server asks for (``Retry-After``), if it does. The
+            pause is not shorter than that.
         """
         doubled = self._length * 2 or FIRST_PAUSE_SECONDS
         self._length = min(doubled, LONGEST_PAUSE_SECONDS)
@@ -180,9 +180,10 @@ class BatchSize:
         Parameters
         ----------
         points
-            How many points it had; one with few proves nothing for many.
+            Number of points in the request; one with few proves nothing for
+            many.
         took
-            How long it took.
+            Duration of the request.
         """
         if took > QUICK:
             self._points = max(self._least, self._points // 2)
@@ -221,9 +222,9 @@ def split_and_retry(
     outlet
         The way to the server.
     batch
-        What to send.
+        Batch to send.
     timeout
-        How long each request may take.
+        Timeout of each request.
 
     Raises
     ------
@@ -292,9 +293,9 @@ class LogOnce:
     Parameters
     ----------
     logger
-        Where to.
+        Logger that receives the failures.
     events
-        What is logged.
+        Names of the log events.
     """
 
     def __init__(
@@ -392,15 +393,15 @@ class DeliveryWorker:
     outlet
         The way to the server.
     queue
-        Where batches wait.
+        Queue of pending batches.
     backoff
-        When to try again.
+        Back-off between retries.
     batch_size
-        How much to send at once.
+        Size of the batches to send.
     send_timeout
-        How long one try may take.
+        Timeout of one send.
     flush_timeout
-        How long `close` may take to send what waits.
+        Timeout of `close` for the last flush.
     clock
         Monotonic seconds.
     log
@@ -574,17 +575,17 @@ class QueuedSink(DeliveryWorker):
     encode
         Returns a report as points. Pure: no I/O, never fails.
     queue
-        Where batches wait.
+        Queue of pending batches.
     backoff
-        When to try again.
+        Back-off between retries.
     send_timeout
-        How long one try may take.
+        Timeout of one send.
     flush_timeout
-        How long `close` may take.
+        Timeout of `close`.
     clock
         Monotonic seconds.
     logger
-        Where each failure is logged once, and when the server is back.
+        Logger of each failure, once, and of the server's return.
     """
 
     def __init__(
