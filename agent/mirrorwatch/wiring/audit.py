@@ -39,9 +39,9 @@ def wire_audit(
     config
         The whole configuration: one audit is of all flows.
     around
-        What the agent shares.
+        Shared parts of the agent.
     starts
-        Whether this agent may start any.
+        This agent may start audits.
 
     Raises
     ------

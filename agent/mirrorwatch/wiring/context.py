@@ -241,9 +241,9 @@ def rights_of(
     flow
         The flow.
     audit
-        Whether its records are read and compared.
+        Records are read and compared by an audit.
     schemas
-        Whether the schemas of its records are compared.
+        The schemas of its records are compared.
     """
     canary = flow.canary
     traits = flow.mirror.traits
@@ -288,9 +288,9 @@ def carried_rights(
     flow
         The flow.
     audit
-        Whether its records are read and compared.
+        Records are read and compared by an audit.
     schemas
-        Whether the schemas of its records are compared.
+        The schemas of its records are compared.
     """
     return topic_rights(
         flow.topics.include,

@@ -51,11 +51,11 @@ def wire_sinks(
     config
         The whole configuration.
     around
-        What the agent shares.
+        Shared parts of the agent.
     web
-        What the web server serves from memory: these are first.
+        Sinks that the web server serves from memory: these are first.
     links
-        Where notifications lead.
+        Links in the notifications.
 
     Raises
     ------
