@@ -22,7 +22,7 @@ def find_connector_mirrors(
     Parameters
     ----------
     address
-        Where any of its workers is.
+        Address of any of its workers.
     ca
         File with the CA, as it shall stand in the configuration.
 

@@ -376,9 +376,9 @@ class _Flow:
         Parameters
         ----------
         number
-            How many flows there are between these two clusters.
+            Number of the flows between these two clusters.
         own
-            Whether each flow needs a canary topic of its own.
+            Each flow needs a canary topic of its own.
         """
         ends = (self.data["source"], self.data["target"])
         canary = CANARY

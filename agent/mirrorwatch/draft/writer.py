@@ -27,7 +27,7 @@ def to_yaml(draft: Draft, head: Sequence[str]) -> str:
     Parameters
     ----------
     draft
-        What to write.
+        Draft to write.
     head
         Lines above everything else, as comments.
 
