@@ -49,9 +49,9 @@ def examine_carried(
     sides
         Its clusters, as far as they were reached.
     rights
-        What is needed on these.
+        Rights that are needed on these.
     findings
-        Where to add what is found.
+        Findings to add to.
     """
     wanted: dict[Side, dict[Operation, str]] = defaultdict(dict)
     for right in rights:

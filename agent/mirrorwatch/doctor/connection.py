@@ -89,7 +89,7 @@ def connect(
     host, port
         Whom to connect to.
     context
-        How TLS is spoken, if it is.
+        TLS context; `None` for plain text.
     key
         Key of the configuration that the address is under.
 

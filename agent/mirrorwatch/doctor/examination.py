@@ -100,13 +100,13 @@ def examine(
     config
         Configuration, whose Kafka properties librdkafka takes.
     logger
-        Where a crash of a part is logged.
+        Logger of a crash of a part.
     progress
         Gets a line that says what is still looked at.
     longest
-        When to stop waiting.
+        Timeout of the examination.
     clusters_only
-        Whether to look at the clusters only.
+        Look at the clusters only.
     """
     begin = time.monotonic()
     examination = _Examination(config, Isolation(logger))

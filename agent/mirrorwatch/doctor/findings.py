@@ -69,11 +69,11 @@ class Findings:
         Parameters
         ----------
         check
-            What was checked.
+            Subject of the check.
         error
             The error.
         severity
-            How bad it is.
+            Severity of the finding.
         key
             Key of the configuration to check as well, where the remedy does
             not name it.

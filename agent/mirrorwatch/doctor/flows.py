@@ -83,11 +83,11 @@ def examine_flow(
     expected
         Internal topics of all flows, with our alias of their cluster.
     audit
-        Whether its records are read and compared.
+        Records are read and compared by an audit.
     schemas
-        Whether the schemas of its records are compared.
+        The schemas of its records are compared.
     findings
-        Where to add what is found.
+        Findings to add to.
     """
     sides = {"source": source, "target": target}
     if source and target and source.id == target.id:

@@ -135,14 +135,14 @@ def add_unseen(
     sides
         The clusters, as far as they were reached.
     findings
-        Where to add what is found.
+        Findings to add to.
     others
         Internal topics that no flow is configured for, by side and kind.
     connectors
         Connectors of this flow, if they are known.
     explained
-        Whether it is known already that the mirror has another alias or
-        policy than is configured: then the names are wrong.
+        The mirror is known already to have another alias or policy than is
+        configured: then the names are wrong.
     """
     for side, reached in sides.items():
         mine = [

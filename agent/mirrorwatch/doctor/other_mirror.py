@@ -35,11 +35,11 @@ def examine_group(
     group
         Its mirror's consumer group.
     source
-        Where the group is.
+        Cluster of the group.
     carried
         Topics of the flow that are seen there.
     findings
-        Where to add what is found.
+        Findings to add to.
     others
         Internal topics of MirrorMaker 2 that no flow is configured for, by
         side and kind.
@@ -93,7 +93,7 @@ def examine_zookeeper(
     carried
         Topics of the flow that are seen at the source.
     findings
-        Where to add what is found.
+        Findings to add to.
     """
     try:
         nodes = to_offset_nodes(flow)

@@ -165,9 +165,9 @@ def add_lacking_on_many(
     Parameters
     ----------
     findings
-        Where to add it.
+        Findings to add to.
     cluster
-        Where the topics are.
+        Cluster of the topics.
     topics
         The topics.
     operation

@@ -68,12 +68,12 @@ def examine_registry(
     alias
         Our alias of the cluster whose schemas it has.
     config
-        Where it is.
+        Address and login of the registry.
     findings
-        Where to add what is found.
+        Findings to add to.
     compared
-        Whether a flow compares its schemas: then its subjects are listed,
-        which it may refuse although it returns schemas.
+        A flow compares its schemas: then its subjects are listed, which it may
+        refuse although it returns schemas.
     """
     with closing(Registry(alias, to_address(config))) as registry:
         try:
