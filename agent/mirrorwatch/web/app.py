@@ -82,7 +82,7 @@ def create_app(
     latest
         Holds the last report.
     history
-        What the charts show.
+        History behind the charts.
     events
         Events of all flows.
     exposition

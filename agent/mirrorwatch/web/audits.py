@@ -36,7 +36,7 @@ class AuditReports:
     latest
         Holds the last report of the agent.
     folder
-        Where audits leave their results; `None` if nowhere.
+        Folder of the audits' results; `None` if there is none.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class AuditNights:
     Parameters
     ----------
     folder
-        Where audits leave their results; `None` if nowhere.
+        Folder of the audits' results; `None` if there is none.
     """
 
     def __init__(self, folder: Path | None) -> None:

@@ -128,7 +128,7 @@ class Connections:
     Parameters
     ----------
     tls
-        Whether they speak TLS.
+        The connections speak TLS.
     """
 
     def __init__(self, *, tls: bool = False) -> None:
@@ -322,7 +322,7 @@ class BoundedConnection(HttpConnection):
     others
         The server's connections.
     said
-        What was read from it already.
+        Bytes that were read from it already.
     """
 
     def __init__(

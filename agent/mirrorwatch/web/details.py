@@ -39,7 +39,7 @@ def audit_document(seen: AuditObservation) -> dict[str, Any]:
     Parameters
     ----------
     seen
-        What is known of the flow's audits.
+        Observation of the flow's audits.
     """
     return {
         "observed_at": time_text(seen.at),
@@ -143,7 +143,7 @@ def parity_document(seen: TopicsObservation) -> dict[str, Any]:
     Parameters
     ----------
     seen
-        What both sides answered.
+        Observation of the topics on both sides.
     """
     late, divided = set(seen.late), set(seen.divided)
     missing = sorted(seen.missing, key=lambda m: (m.since, m.topic))
@@ -191,7 +191,7 @@ def configs_document(seen: ConfigsObservation) -> dict[str, Any]:
     Parameters
     ----------
     seen
-        What both sides answered.
+        Observation of the configurations on both sides.
     """
     due = set(seen.due)
     drifts = sorted(seen.drifts, key=lambda d: (d not in due, d.topic))
@@ -243,7 +243,7 @@ def tasks_document(seen: TasksObservation) -> dict[str, Any]:
     Parameters
     ----------
     seen
-        What Connect answered.
+        Observation of the connectors and tasks.
     """
     stopped = {(s.connector, s.task): s for s in seen.stopped}
     tasks = sorted(seen.tasks, key=_order)
@@ -311,7 +311,7 @@ def readers_document(seen: ReadersObservation) -> dict[str, Any]:
     Parameters
     ----------
     seen
-        What was read of them.
+        Observation of the groups at the target.
     """
     slowest = sorted(
         seen.groups, key=lambda g: (-g.seconds, -g.records, g.group)
@@ -362,7 +362,7 @@ def failover_document(seen: FailoverObservation) -> dict[str, Any]:
     Parameters
     ----------
     seen
-        What is known of them.
+        Observation of the groups' starts.
     """
     excluded = {m.group for m in seen.missing if m.excluded}
     return {
@@ -403,7 +403,7 @@ def schemas_document(seen: SchemasObservation) -> dict[str, Any]:
     Parameters
     ----------
     seen
-        What was learned of the schemas.
+        Observation of the schemas.
     """
     return {
         "observed_at": time_text(seen.at),

@@ -156,7 +156,7 @@ class Login:
     app
         Application for them.
     credentials
-        What is accepted.
+        Passwords and tokens that are accepted.
     """
 
     def __init__(self, app: ASGIApp, credentials: Credentials) -> None:

@@ -81,7 +81,7 @@ def topic_facts(observations: Iterable[Observation], flow: str) -> Facts:
     Parameters
     ----------
     observations
-        What was seen in one tick.
+        Observations of one tick.
     flow
         Name of the flow.
     """
@@ -229,10 +229,10 @@ def choose(
     topics
         Topics of one flow.
     counts
-        What is known of them beside their lag.
+        Counts of the topics beside their lag.
     query
-        What is asked for. Its ``top`` is left to the caller, who may want to
-        show how many there are.
+        Query of the request. Its ``top`` is left to the caller, who may want
+        to show how many there are.
     """
     wanted = [
         topic
