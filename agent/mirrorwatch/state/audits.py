@@ -61,7 +61,7 @@ def from_versioned(kind: type[T], text: str, where: str) -> T:
     text
         The document.
     where
-        Where it is from, for errors.
+        Origin of the document, for errors.
 
     Raises
     ------

@@ -114,10 +114,10 @@ class CopiesStore:
         Parameters
         ----------
         tracker
-            What is known.
+            Tracker of the copies.
         since
-            When a journal without room is summed up, events from before this
-            time are left out.
+            Time before which events are left out when a journal without room
+            is summed up.
 
         Notes
         -----

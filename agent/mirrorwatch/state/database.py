@@ -75,10 +75,10 @@ class Database:
     path
         File, created with its folder if missing; `None` for memory only.
     beside
-        Whether to work beside the agent that owns the file: the file must
-        exist and have the layout of this version, and nobody is locked out.
+        Work beside the agent that owns the file: the file must exist and have
+        the layout of this version, and nobody is locked out.
     problem
-        Why this is not the file that it should be, if it is not.
+        Reason why this is not the file that it should be, if it is not.
 
     Raises
     ------

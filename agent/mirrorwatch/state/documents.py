@@ -142,7 +142,7 @@ class DocumentStore(Generic[T]):
     flow
         Name of the flow; empty for what all flows share.
     kind
-        What the value is: its name in the file.
+        Kind of the value: its name in the file.
     value_type
         Type of the value; its default is what is loaded where none is kept.
 
@@ -287,7 +287,7 @@ class FirstSeenStore:
     flow
         Name of the flow.
     area
-        What the conditions are about.
+        Subject of the conditions.
 
     Raises
     ------
@@ -391,7 +391,7 @@ class VerdictStore:
         now
             Time of the tick, by the wall clock: other processes read it.
         clock_offset
-            How far that is ahead of the agent's own time.
+            Lead of the wall clock over the agent's own time.
         """
         self._document.save(
             _SavedVerdicts(

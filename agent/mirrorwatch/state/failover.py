@@ -88,7 +88,7 @@ class GroupStore:
         gone
             Names of the groups to forget.
         read_at
-            When offsets were last read at the source.
+            Time of the last reading of offsets at the source.
         deleted
             Names of the groups that are kept for their checkpoints alone.
         """
@@ -169,7 +169,7 @@ class SourceEndStore:
         gone
             Partitions to forget.
         at
-            When they were asked for.
+            Time when the ends were asked for.
         """
         with self._database.transaction():
             self._ends.save(

@@ -341,7 +341,7 @@ def change_of(database: Database, report: Report, flow: str) -> Bucket:
     database
         State file; in a transaction of the caller's.
     report
-        What was learned in this tick.
+        Report of this tick.
     flow
         Name of the flow.
 
@@ -494,7 +494,7 @@ class History:
         start, end
             Stretch of time, widened to whole points.
         points
-            How many points at most, give or take one at the ends.
+            Limit of points, give or take one at the ends.
 
         Raises
         ------

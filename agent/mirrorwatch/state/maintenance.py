@@ -74,9 +74,9 @@ class MaintenanceStore:
         Parameters
         ----------
         step
-            How far it was stepped.
+            Step of the wall clock.
         now
-            What it says since.
+            Wall time after the step.
         """
         with self._database.transaction():
             self._document.save(

@@ -21,7 +21,8 @@ def use_state(path: Path, use: Callable[[Database], T]) -> T:
     path
         The state file.
     use
-        What needs it. Called again with another if it raises a `StateError`.
+        Function that needs the database. Called again with another if it
+        raises a `StateError`.
 
     Raises
     ------

@@ -92,9 +92,9 @@ class DurableQueue:
     name
         Name of the queue in it.
     most_bytes
-        How many bytes may wait, as they are kept: compressed.
+        Limit of pending bytes, as they are kept: compressed.
     most_batches
-        How many batches may wait.
+        Limit of pending batches.
 
     Raises
     ------
@@ -163,7 +163,7 @@ class DurableQueue:
         Returns
         -------
         Rows
-            Where they are now.
+            Rows of the batches now.
         """
         bodies = [zlib.compress(batch.body, LEVEL) for batch in batches]
         added = _Size(
@@ -202,7 +202,7 @@ class DurableQueue:
         Parameters
         ----------
         most_points
-            How many points fit.
+            Limit of points in the batch.
         begin
             Row to begin at.
         """
@@ -318,11 +318,12 @@ class DeliveryQueue:
     Parameters
     ----------
     durable
-        Where batches wait.
+        Queue in the state file.
     most_fresh
-        How many may wait in memory while the state file cannot be written.
+        Limit of batches in memory while the state file cannot be written.
     in_order
-        Whether none may overtake another, unless that one alone fails.
+        Strict order: no batch may overtake another, unless that one alone
+        fails.
 
     Raises
     ------
@@ -433,7 +434,7 @@ class DeliveryQueue:
         Parameters
         ----------
         most_points
-            How many points of the state file to take, if more than one batch.
+            Limit of points from the state file, if more than one batch.
 
         Notes
         -----
@@ -496,12 +497,12 @@ class DeliveryQueue:
         Parameters
         ----------
         busy
-            Whether the server gives a reason of its own, whatever it was sent.
+            The server gives a reason of its own, whatever it was sent.
 
         Returns
         -------
         bool
-            Whether to try another one at once.
+            Another batch is to be tried at once.
         """
         with self._lock:
             try:
@@ -526,8 +527,8 @@ class DeliveryQueue:
         Returns
         -------
         int
-            How many points end with the process: none, unless the state is
-            kept in memory.
+            Number of points that end with the process: none, unless the state
+            is kept in memory.
 
         Notes
         -----
