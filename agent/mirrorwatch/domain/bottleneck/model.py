@@ -1,4 +1,4 @@
-"""What a mirror says of itself, of one flow, and how it was learned."""
+"""Metrics that a mirror reports of one flow, and how they were read."""
 
 import re
 from collections.abc import Mapping
@@ -164,7 +164,7 @@ class ProducerMetrics:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class IoMetrics:
-    """How busy the network threads of the mirror's clients are."""
+    """Load of the network threads of the mirror's clients."""
 
     io_ratio: float | None = _metric(
         "ratio", "Share of time spent on I/O by the busiest client"
@@ -176,7 +176,7 @@ class IoMetrics:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ClassMetrics:
-    """What is copied, of one class of topics."""
+    """Copy metrics of one class of topics."""
 
     record_age_min_seconds: float | None = _metric(
         "seconds", "Smallest record age when consumed (record-age-ms-min)"
@@ -286,18 +286,18 @@ class TaskErrors:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rebalances:
-    """How often a worker of Connect was rebalanced."""
+    """Rebalances of one Connect worker."""
 
     completed: int | None = None
     last: timedelta | None = None
-    """How long ago the last one was."""
+    """Time since the last rebalance."""
 
     longest: timedelta | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WorkerTask:
-    """What a worker says of one of its tasks."""
+    """State of one task, as reported by its worker."""
 
     connector: str
     task: int | None
@@ -308,7 +308,7 @@ class WorkerTask:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MirrorMetrics:
-    """What all processes of a mirror say of one flow, taken together."""
+    """Metrics of one flow from all processes of a mirror, combined."""
 
     consumer: ConsumerMetrics = field(default_factory=ConsumerMetrics)
     producer: ProducerMetrics = field(default_factory=ProducerMetrics)
@@ -338,7 +338,7 @@ class MirrorMetrics:
     last_errors: Mapping[tuple[str, str, int], datetime | None] = field(
         default_factory=dict
     )
-    """When each of them last failed for good, by the clock of its worker;
+    """Time of each task's last permanent failure, by the clock of its worker;
     `None` for never since its start."""
 
     states: tuple[WorkerTask, ...] = ()
@@ -346,7 +346,7 @@ class MirrorMetrics:
 
     @property
     def blank(self) -> bool:
-        """Whether there was nothing of this flow's copying."""
+        """Return whether there are no copy metrics of this flow."""
         return not self.classes and self.consumer == ConsumerMetrics()
 
 
@@ -357,17 +357,17 @@ class UnreachableProcess:
     url: str
     reason: str
     since: datetime | None
-    """When its metrics were last read; `None` if never."""
+    """Time of the last metrics that were read; `None` if never."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FetchProgress:
-    """Whether fetches are answered, reading by reading. Even of an idle topic
-    one is answered twice a second.
+    """Progress of answered fetches, by reading. Even for an idle topic, one
+    fetch is answered twice a second.
     """
 
     fetches: Mapping[str, float]
-    """Those answered up to the last reading, by consumer."""
+    """Fetches answered up to the last reading, by consumer."""
 
     read_at: datetime
     still_since: datetime
@@ -402,7 +402,7 @@ class FetchProgress:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MirrorObservation:
-    """What the mirror of one flow says of itself."""
+    """Observation of one flow's mirror, from the mirror's own metrics."""
 
     flow: str
     at: datetime
@@ -413,13 +413,13 @@ class MirrorObservation:
 
     counted: TaskErrors = field(default_factory=TaskErrors)
     last_lost: datetime | None = None
-    """When records were last seen to be given up."""
+    """Time at which dropped records were last observed."""
 
     lately: TaskErrors = field(default_factory=TaskErrors)
     """Errors counted then, and less than an hour before another."""
 
     progress: FetchProgress | None = None
-    """Whether fetches are answered; `None` if that is not exported."""
+    """Progress of fetches; `None` if that metric is not exported."""
 
 
 _PROPERTY = re.compile(r'([^=,]+)=("(?:[^"\\]|\\.)*"|[^,]*)(?:,|$)')
@@ -428,19 +428,19 @@ _ESCAPED = re.compile(r"\\(.)")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MBean:
-    """One MBean, at one moment."""
+    """Snapshot of one MBean."""
 
     domain: str
-    """What stands before the colon of its name."""
+    """Domain of the MBean: the part of its name before the colon."""
 
     properties: Mapping[str, str]
     attributes: Mapping[str, float | str]
-    """What it says. What is not a number (NaN), or without end, is absent:
-    nothing happened in the window, or ever, which is not zero."""
+    """Attribute values. NaN and infinite ones are absent: nothing happened in
+    the window, or ever, which is not zero."""
 
     @property
     def type(self) -> str:
-        """What kind of MBean it is, within its domain."""
+        """Type of the MBean within its domain."""
         return self.properties.get("type", "")
 
 
@@ -454,7 +454,7 @@ class MBeanQuery:
     """MBeans that are to be read."""
 
     domain: str
-    """What stands before the colon of their names."""
+    """Domain of the MBeans: the part of their names before the colon."""
 
     type: str
     keys: Mapping[str, str] = field(default_factory=dict)
@@ -528,7 +528,7 @@ remembered."""
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LastError:
-    """When a task last failed for good, by the clock of its worker."""
+    """Time of a task's last permanent failure, by the clock of its worker."""
 
     read: datetime
     """As it was last read."""
@@ -552,20 +552,21 @@ class LastError:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ErrorCounters:
-    """What was counted so far."""
+    """Error counters so far."""
 
     counted: TaskErrors = field(default_factory=TaskErrors)
     seen: Mapping[str, TaskErrors] = field(default_factory=dict)
-    """What each task last said."""
+    """Last counters reported by each task."""
 
     last_lost: datetime | None = None
-    """When records were last given up."""
+    """Time at which records were last dropped."""
 
     lately: TaskErrors = field(default_factory=TaskErrors)
-    """What was counted then, and in losses before that were not apart."""
+    """Errors counted in the last loss, and in earlier losses that are not
+    distinguished from it."""
 
     last_errors: Mapping[str, LastError] = field(default_factory=dict)
-    """When each task last failed for good, where it says so."""
+    """Last permanent failure of each task that reports it."""
 
     def count(
         self,
