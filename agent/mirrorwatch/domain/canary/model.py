@@ -57,7 +57,7 @@ overhead. A record that it cannot send kills its task."""
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ProbeMessage:
-    """What a probe carries."""
+    """Payload of a probe."""
 
     run: str
     """Identity of the state file that numbered the probe. Sequences continue
@@ -98,13 +98,14 @@ class Probe:
     """The producer does not know whether it was written."""
 
     source_offset: int | None = None
-    """Where it was written at the source, once that is known."""
+    """Offset of the probe at the source, once that is known."""
 
     acked_at: datetime | None = None
     """T1: when the source acknowledged it."""
 
     passed_at: datetime | None = None
-    """When a probe with a higher source offset first arrived before it."""
+    """Time at which a probe with a higher source offset first arrived before
+    it."""
 
     unseen: bool = False
     """It may have arrived and gone before the agent could read it, so that
@@ -116,22 +117,24 @@ class Probe:
 
     @property
     def due_from(self) -> datetime:
-        """When the mirror could first read it: its deadline starts here. A
-        source that was slow to store it does not make the mirror late.
+        """Start of the probe's deadline: the time at which the mirror could
+        first read it. A source that was slow to store it does not make the
+        mirror late.
         """
         return self.acked_at or self.sent_at
 
 
 ORDER_GRACE = timedelta(seconds=30)
-"""How long a probe may still follow one that was written after it. With one
-request in flight (Connect's default) order holds, so any grace would do; 30 s
-is the producer's default ``request.timeout.ms``, the longest that a retry of
-an overtaken request waits should that default have been changed unseen."""
+"""Grace period in which a probe may still follow one that was written after
+it. With one request in flight (Connect's default) order holds, so any grace
+would do; 30 s is the producer's default ``request.timeout.ms``, the longest
+that a retry of an overtaken request waits should that default have been
+changed unseen."""
 
 UNORDERED_GRACE = timedelta(minutes=3)
-"""How long a probe of a source topic that was deleted may still follow the
+"""Grace period in which a probe of a deleted source topic may still follow the
 first one of the new topic, where order is not known: longer than the producer
-tries by default (``delivery.timeout.ms``, 2 min)."""
+retries by default (``delivery.timeout.ms``, 2 min)."""
 
 FRESH_AFTER = timedelta(seconds=5)
 """A position counts only when it was read this long after the first arrival
@@ -150,7 +153,7 @@ class Proof:
     """
 
     origin: str
-    """Where the position came from, in words."""
+    """Source of the position, in words."""
 
     position: int
     """The mirror copied or gave up everything below this source offset."""
@@ -259,23 +262,23 @@ class IndeterminateProbe:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SettledProbe:
-    """What reading the source said of a doubtful probe."""
+    """Result of reading the source for a doubtful probe."""
 
     partition: int
     sequence: int
     source_offset: int | None
-    """Where it was found, `None` if it was not."""
+    """Offset of the probe at the source, `None` if it was not found."""
 
     readable: bool
-    """Whether everything where it could be was there to be read."""
+    """All offsets at which the probe could be were readable."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MirrorPosition:
-    """How far the mirror has got on one partition, in source offsets."""
+    """Position of the mirror in one partition, in source offsets."""
 
     origin: str
-    """Where the metric comes from, in words."""
+    """Source of the metric, in words."""
 
     position: int
     """Next source offset to copy."""
@@ -286,7 +289,7 @@ class MirrorPosition:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CanarySurvey:
-    """What was found out, in the order that proofs need.
+    """Survey of the canary topics, read in the order that proofs need.
 
     Positions were read first, then the target's ends, then the source topic:
     if that still has the id that the probes were sent to, the positions speak
@@ -315,7 +318,7 @@ class CanarySurvey:
     """Cluster id of the target, if it answered."""
 
     refresh: timedelta | None = None
-    """How often the mirror looks for new partitions, if that is known."""
+    """Interval at which the mirror looks for new partitions, if known."""
 
     size_limit: int | None = None
     """Largest record value that everything on the way takes, in bytes, if
@@ -326,7 +329,7 @@ class CanarySurvey:
 
     @property
     def grace(self) -> timedelta | None:
-        """How long an overtaken probe may follow; `None` without order."""
+        """Grace period of an overtaken probe; `None` without order."""
         return ORDER_GRACE if self.ordered else None
 
 
@@ -360,13 +363,13 @@ class OffsetGap:
     found in the gap is a copy, because sends keep their order."""
 
     sent: Mapping[int, datetime] = field(default_factory=dict)
-    """When the newest probes were sent, by sequence, as far as this process
-    sent them: one of another time is another agent's."""
+    """Send times of the newest probes, by sequence, as far as this process
+    sent them: a probe with another send time is another agent's."""
 
 
 @dataclass(slots=True)
 class Incidents:
-    """When each kind of trouble last happened on the partition."""
+    """Times of the last incidents on the partition, by kind."""
 
     late: datetime | None = None
     """A probe arrived after its deadline."""
@@ -444,26 +447,22 @@ class CanaryPartition:
     """Probes sent and not yet settled."""
 
     oldest_outstanding: datetime | None
-    """When the oldest probe that is stored at the source, and still expected,
-    was acknowledged; `None` if there is none."""
+    """Acknowledgement time of the oldest probe that is stored at the source
+    and still expected; `None` if there is none."""
 
     oldest_unacked: datetime | None
-    """When the oldest probe without a known source offset was sent."""
+    """Send time of the oldest probe without a known source offset."""
 
     last_arrival: datetime | None
-    """When a probe last arrived."""
-
     last_late: datetime | None = None
-    """When a probe last arrived after its deadline."""
+    """Arrival time of the last probe that missed its deadline."""
 
     last_duplicate: datetime | None = None
-    """When a probe last arrived again."""
-
     last_failed: datetime | None = None
-    """When a probe was last not written at the source."""
+    """Time of the last probe that was not written at the source."""
 
     warming: bool = False
-    """Whether the mirror has not yet had the time to find this partition."""
+    """Mirror has not yet had the time to find this partition."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -483,7 +482,7 @@ class ProbeArrival:
     """T3: read at the target."""
 
     late: bool
-    """Whether it arrived after the deadline."""
+    """Probe arrived after its deadline."""
 
     @property
     def latency(self) -> timedelta:
@@ -505,13 +504,13 @@ class ProbeArrival:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Loss:
-    """One probe that was proved lost."""
+    """Proved loss of one probe."""
 
     flow: str
     partition: int
     sequence: int
     source_offset: int
-    """Where the probe was written at the source."""
+    """Offset of the lost probe at the source."""
 
     sent_at: datetime
     proved_at: datetime

@@ -55,8 +55,8 @@ class Ledger:
     flow: str
     partition: int
     started_at: datetime | None = None
-    """When the mirror could first know of the partition; `None` if it did
-    before the agent."""
+    """Time at which the mirror could first know of the partition; `None` if it
+    did before the agent."""
 
     missed: int = 0
     next_sequence: int = 1
@@ -67,12 +67,10 @@ class Ledger:
 
     incarnation: int = 1
     first_arrival: datetime | None = None
-    """When a probe of this incarnation first arrived; until then the mirror
-    is not known to read this incarnation."""
+    """Time at which a probe of this incarnation first arrived; until then the
+    mirror is not known to read this incarnation."""
 
     last_arrival: datetime | None = None
-    """When a probe last arrived."""
-
     newest_arrived: int = 0
     last_source_offset: int = -1
     newest_acked: int = 0
@@ -87,8 +85,6 @@ class Ledger:
     replication: Histogram = field(default_factory=Histogram)
     produce: Histogram = field(default_factory=Histogram)
     incidents: Incidents = field(default_factory=Incidents)
-    """When trouble last happened."""
-
     arrived: RangeSet = field(default_factory=RangeSet)
     lost: RangeSet = field(default_factory=RangeSet)
     """Sequences proved lost that have not arrived since."""
@@ -110,7 +106,7 @@ class Ledger:
 
     @property
     def gone(self) -> bool:
-        """Whether the source topic has no such partition any more."""
+        """Return whether the partition no longer exists at the source."""
         return self.missed >= GONE_AFTER
 
     def miss(self) -> None:
@@ -386,19 +382,19 @@ worth at the default interval. That nothing arrives is known by then, and an
 outage of days must fill neither memory nor the mirror's backlog."""
 
 CROWDED_INTERVAL = timedelta(seconds=30)
-"""How often a crowded partition gets a probe."""
+"""Probe interval of a crowded partition."""
 
 
 @dataclass(slots=True)
 class Identity:
-    """What the clusters and topics were when the state was last written."""
+    """Identity of the clusters and topics when the state was last written."""
 
     source_id: str | None = None
     target_id: str | None = None
     source_cluster: str | None = None
     target_cluster: str | None = None
     looked_at: datetime | None = None
-    """When the agent last waited at the end of the target topic."""
+    """Time at which the agent last waited at the end of the target topic."""
 
 
 @dataclass(kw_only=True, slots=True)
@@ -414,8 +410,8 @@ class CanaryTracker:
 
     accepted: Mapping[str, str] = field(default_factory=dict)
     keeps_partitions: bool = True
-    """Whether the mirror keeps the partition of a record. If not, its producer
-    chooses one of those at the target by the key of a probe."""
+    """Mirror keeps the partition of a record. If not, its producer chooses one
+    of those at the target by the key of a probe."""
 
     targets: int | None = None
     """Partitions at the target, for which keys are chosen; `None` while not
@@ -652,12 +648,10 @@ def _is_due(ledger: Ledger, now: datetime) -> bool:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arrival:
-    """One probe, read once at the target."""
+    """Arrival of one probe, read once at the target."""
 
     sequence: int
     target_offset: int
-    """Where it was read."""
-
     seen_at: datetime
     absent_until: datetime
     """Until when it is known not to have been there: ``seen_at`` if the agent
@@ -781,7 +775,7 @@ def _give_up_unseen(ledger: Ledger, probe: Probe, due_by: datetime) -> None:
 
 
 def _is_before(other: Probe, probe: Probe) -> bool:
-    """Whether the mirror must have read past one probe to copy another."""
+    """Return whether the mirror must read past one probe to copy another."""
     if other.incarnation != probe.incarnation:
         # The mirror reads the new topic, and the old one is gone.
         return other.incarnation < probe.incarnation
