@@ -21,12 +21,12 @@ so does a loss that grows: as notices do, which take it for one incident
 (`FLAPPING`)."""
 
 HOLD = timedelta(minutes=2)
-"""How long a finding must be unknown to be an event: a restart of the agent
-or of the mirror takes less (as `UNKNOWN_NOTICE_HOLD`)."""
+"""Hold before an unknown finding becomes an event: a restart of the agent or
+of the mirror takes less (as `UNKNOWN_NOTICE_HOLD`)."""
 
 GRACE = timedelta(minutes=2)
-"""How long after the start of the agent nothing ends: sources and checks have
-to see again first."""
+"""Grace period after the start of the agent in which no event ends: sources
+and checks have to read again first."""
 
 BLIND = frozenset({"no-data", "stale", "unreadable", "crashed"})
 """Conditions in which a check cannot tell that a finding has ended."""

@@ -10,7 +10,7 @@ __all__ = ["Event"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Event:
-    """One thing that happened to a flow."""
+    """Event in the history of one flow."""
 
     id: int
     """Number, in the order in which events were noticed."""
