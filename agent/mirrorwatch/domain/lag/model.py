@@ -1,4 +1,4 @@
-"""What is known of a flow's lag at one time."""
+"""Lag of a flow at one time."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ person, and cheap where thousands of topics have lag."""
 
 
 class LagStatus(StrEnum):
-    """How a topic is doing, without any threshold (after Burrow)."""
+    """Lag status of a topic, without any threshold (after Burrow)."""
 
     EVEN = "even"
 
@@ -55,7 +55,7 @@ class LagStatus(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Headroom:
-    """How long the mirror could be stopped before records are lost.
+    """Headroom: longest stop of the mirror before records are lost.
 
     Notes
     -----
@@ -71,20 +71,20 @@ class Headroom:
     """The same as a share of what the topic keeps: 1 is all of it."""
 
     estimated: bool = False
-    """Whether it is an estimate from the size of the log and the rate of the
-    last minute, because the size is what bounds the topic."""
+    """Headroom is estimated from the size of the log and the rate of the last
+    minute, because the size is what bounds the topic."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StalledPartition:
-    """One partition that has not moved while its records waited."""
+    """Partition whose position is stalled while records are pending."""
 
     partition: int
     position: int
     origin: str
     status: LagStatus
     stuck: timedelta
-    """How long it has not moved."""
+    """Time for which its position has been stalled."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -102,8 +102,8 @@ class TopicLag:
     """Age of the oldest record not yet copied; 0 if nothing waits."""
 
     at_least: bool = False
-    """Whether that age is only a lower bound: the record was there before
-    the agent looked, and could not be read yet."""
+    """Age is only a lower bound: the record was there before the agent's first
+    survey, and could not be read yet."""
 
     status: LagStatus = LagStatus.EVEN
     partition: int | None = None
@@ -112,34 +112,36 @@ class TopicLag:
     position: int | None = None
     origin: str = ""
     stuck: timedelta | None = None
-    """How long a partition has not moved while its records waited."""
+    """Time for which a partition has been stalled while records were
+    pending."""
 
     standing: tuple[StalledPartition, ...] = ()
     """All partitions that do not move while their records wait."""
 
     drain: timedelta | None = None
-    """How long until nothing waits, as fast as in the last minute; `None`
-    if nothing waits, it does not get less, or a partition stands."""
+    """Drain time: until no records are pending, at the rate of the last
+    minute; `None` if none are pending, the lag does not shrink, or a partition
+    is stalled."""
 
     headroom: Headroom | None = None
-    """What is left before records are lost; `None` if the source keeps them
-    for ever, or if that is not known."""
+    """Headroom before records are lost; `None` if the source keeps them for
+    ever, or if that is not known."""
 
     scarcer: tuple[Headroom, ...] = ()
-    """What lasts longer, by another limit or in another partition, but of
-    which a smaller share is left."""
+    """Headroom that lasts longer, by another limit or in another partition,
+    but of which a smaller share is left."""
 
     just_seen: bool = False
-    """Whether the agent has just begun to look at what waits, so that it may
-    be what a mirror that keeps up has not committed yet."""
+    """Pending records were observed for the first time, so that they may be
+    what a mirror that keeps up has not committed yet."""
 
     unmeasured: bool = False
-    """Whether it loses records by its size, and it is not known yet how fast
-    it is written."""
+    """Retention by size deletes its records, and its write rate is not known
+    yet."""
 
     unfilled: bool = False
-    """Whether its records stand, and it will lose them by its size alone, of
-    which nothing is known before it has lost the first."""
+    """Position is stalled, and records will be lost to retention by size
+    alone, of which nothing is known before the first is lost."""
 
     @property
     def waiting(self) -> Numbers:
@@ -172,7 +174,7 @@ class LagObservation:
 
     @property
     def stopped(self) -> timedelta:
-        """How long nothing of the flow has moved while records waited."""
+        """Duration of the whole flow's stall while records were pending."""
         return max(
             (
                 each.stuck
@@ -228,10 +230,10 @@ class ReadAt:
 
 @dataclass(frozen=True, slots=True)
 class FirstRecord:
-    """What was found at a position."""
+    """First record that was found at a position."""
 
     wanted: ReadAt
-    """Where it was looked for."""
+    """Position at which the record was looked for."""
 
     offset: int | None
     """Offset of the first data record; `None` if there is none to the end."""
@@ -241,7 +243,7 @@ class FirstRecord:
 
 @dataclass(slots=True)
 class EstimateBounds:
-    """What estimates claimed, held against what was proved later.
+    """Position estimates, checked against the positions proved later.
 
     Notes
     -----

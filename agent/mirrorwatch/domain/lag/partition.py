@@ -32,7 +32,7 @@ class EndHistory:
 
     @property
     def has_grown(self) -> bool:
-        """Whether any end was seen after the first one."""
+        """Return whether any log end was seen after the first one."""
         return len(self.entries) > 1 or self.floor is not None
 
     def see(self, end: int, now: float) -> None:
@@ -101,22 +101,24 @@ class EndHistory:
 
 @dataclass(slots=True)
 class PartitionLag:
-    """What is kept of one partition between two surveys."""
+    """Lag state of one partition, kept between two surveys."""
 
     epoch: tuple[str, str | None]
     moved_at: datetime
-    """When the position last went on; at first, when it was first seen."""
+    """Time at which the position last advanced; at first, when it was first
+    seen."""
 
     rewound_at: datetime | None = None
-    """When it last went back, or since when records had waited then: it has
-    stood for no longer. `None` if it has gone on since."""
+    """Time at which the position was last rewound, or since when records had
+    been pending then: it has been stalled for no longer. `None` if it has
+    advanced since."""
 
     position: Position | None = None
-    """Where the mirror is, by what it says."""
+    """Position of the mirror, as it reports it."""
 
     end: int = 0
     ends: EndHistory = field(default_factory=EndHistory)
-    """Where it was before."""
+    """Earlier log ends."""
 
     claim: EstimateBounds = field(default_factory=EstimateBounds)
     nothing_until: int = 0
@@ -145,8 +147,8 @@ class PartitionLag:
     """Log start that was read last, and the timestamp of its record."""
 
     settled: PartitionView | None = None
-    """How it was seen last, if time alone changes nothing of it: as long as
-    it looks so, its position and end are as they were."""
+    """View of the last survey, if time alone changes nothing of it: as long as
+    the view stays the same, so do its position and end."""
 
     def move(
         self,
@@ -231,11 +233,11 @@ class PartitionLag:
 
     @property
     def stands_since(self) -> datetime:
-        """When the position last moved, to where it is now."""
+        """Time at which the position last moved to its present offset."""
         return max(self.moved_at, self.rewound_at or self.moved_at)
 
     def wants_head(self, at: datetime | None) -> bool:
-        """Whether the record that is next should be read.
+        """Return whether the next record to copy should be read.
 
         Parameters
         ----------
@@ -266,7 +268,7 @@ class PartitionLag:
 
     @property
     def reached(self) -> int:
-        """Where the mirror is, beyond what needs no copy."""
+        """Position of the mirror, past offsets that need no copy."""
         position = 0 if self.position is None else self.position.offset
         return max(self.nothing_until, position)
 
@@ -282,12 +284,12 @@ class PartitionLag:
 
     @property
     def origin(self) -> str:
-        """Where the position is known from; empty if it is not known."""
+        """Source of the position; empty if the position is not known."""
         return self.position.origin if self.position else ""
 
     @property
     def begun(self) -> bool:
-        """Whether anything of the partition was ever copied."""
+        """Return whether any record of the partition was ever copied."""
         return self.position is not None and (
             self.position.origin is not PositionSource.START
         )
@@ -372,8 +374,8 @@ class PartitionLag:
 
     @property
     def _was_there(self) -> bool:
-        """Whether the record that is next was there before the agent looked,
-        so that only reading it shows its age.
+        """Return whether the next record was there before the agent's first
+        survey, so that only reading it shows its age.
         """
         found = self._seen_first()
         return found is not None and found[1]
@@ -383,6 +385,8 @@ class PartitionLag:
 
     @property
     def waits_unseen(self) -> bool:
-        """Whether what waits was there before the agent looked."""
+        """Return whether pending records were there before the agent's first
+        survey.
+        """
         since = self.waiting_since()
         return since is not None and since[1]

@@ -174,7 +174,7 @@ NO_ENDS: Mapping[int, int] = MappingProxyType({})
 
 @dataclass(slots=True)
 class LagTrend:
-    """How one topic did in the last minutes.
+    """Lag trend of one topic in the last minutes.
 
     Notes
     -----
@@ -283,13 +283,13 @@ class LagTrend:
 
 
 LOOK_TWICE = timedelta(seconds=10)
-"""How long a position may be stalled while records wait before the topic is
-said not to move: less is one batch of a busy mirror."""
+"""Time for which a position may be stalled while records are pending before
+the topic is reported as stalled: less is one batch of a busy mirror."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LagContext:
-    """What is known beside the partitions."""
+    """Context of a lag summary, beside the partitions."""
 
     now: datetime
     topic_class: str
@@ -297,11 +297,11 @@ class LagContext:
     trend: LagTrend
     starts: Mapping[int, int]
     flow_moved_at: datetime | None
-    """When anything of the flow last went on."""
+    """Time at which any position of the flow last advanced."""
 
     patience: timedelta
-    """How long records wait, and a position stands, of a mirror that goes on:
-    it may not have committed that they are copied."""
+    """Time for which records may be pending, and a position stalled, under a
+    running mirror: it may not have committed that they are copied."""
 
     dropped: Mapping[int, int] = field(default_factory=dict)
     """Source offsets up to which a transform drops what waits, by partition
@@ -311,8 +311,8 @@ class LagContext:
     """Partitions that wait while their task copies newer records."""
 
     filtered: bool = False
-    """Whether a transform may drop records of the topic on purpose, which an
-    agent that has just started has yet to find."""
+    """Transform may drop records of the topic on purpose, which an agent that
+    has just started has yet to find."""
 
 
 def summarize(
@@ -508,7 +508,7 @@ Marks = tuple[tuple[int, int, int], ...]
 
 @dataclass(slots=True)
 class _Kept:
-    """What is kept of one topic."""
+    """Lag state kept for one topic."""
 
     trend: LagTrend = field(default_factory=LagTrend)
     lag: TopicLag | None = None

@@ -98,10 +98,10 @@ class LagTracker:
         self._unknown = 0
         self._at: datetime | None = None
         self._whole_at: datetime | None = None
-        """When all was seen last."""
+        """Time of the last complete survey."""
 
         self._missed = False
-        """Whether a survey since then did not see all."""
+        """Some survey since then was incomplete."""
 
         self._unread: dict[TopicPartition, PartitionLag] = {}
         """Partitions whose next record may have come while nobody could
@@ -124,7 +124,8 @@ class LagTracker:
         """Since when such partitions have not been listed."""
 
         self.changes = NO_CHANGES
-        """What the last survey changed of them, to be written down."""
+        """Changes of the last survey to the unlisted partitions, to be
+        persisted."""
 
     def take(
         self,
