@@ -1,6 +1,6 @@
-"""One notice, and what alarms when, in every output.
+"""Notices, and the alarms of every output with their holds.
 
-Those are notices, Prometheus and Kapacitor.
+Outputs are notices, Prometheus and Kapacitor.
 
 `mirrorwatch.domain.checks.CHECKS` has the alarms of each check.
 
@@ -41,7 +41,7 @@ __all__ = [
 
 
 class NoticeKind(StrEnum):
-    """Why a notice is sent."""
+    """Reason for a notice."""
 
     WORSE = "worse"
     """A flow is worse than last notified."""
@@ -65,16 +65,16 @@ class NoticeKind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CheckChange:
-    """One check in a notice."""
+    """Change of one check in a notice."""
 
     verdict: Verdict
     before: Health
-    """What was last notified of it."""
+    """Health of the check as last notified."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Notice:
-    """What is notified of one flow at one time."""
+    """Notice of one flow at one time."""
 
     at: datetime
     flow: str
@@ -85,13 +85,14 @@ class Notice:
     same."""
 
     before: Health
-    """What was last notified of it."""
+    """Health of the flow as last notified."""
 
     since: datetime
     """Since when the flow has not been ok (UTC)."""
 
     lasted: timedelta
-    """How long it has not been ok, or had not been until it recovered."""
+    """Time for which the flow has not been ok, or had not been until it
+    recovered."""
 
     changes: tuple[CheckChange, ...]
     """Every check that is bad or was notified to be, worst first."""
@@ -103,7 +104,7 @@ class Notice:
     """Changes of any flow that were withheld, and over before a notice."""
 
     is_last: bool = False
-    """Whether it is the last one that this hour allows."""
+    """Last notice that the hourly limit allows."""
 
     @property
     def id(self) -> str:
@@ -113,13 +114,13 @@ class Notice:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LastNotified:
-    """What people believe of one flow."""
+    """State of one flow as last notified."""
 
     health: Health = Health.OK
     """As last notified. A flow without any notice is taken to be ok."""
 
     at: datetime | None = None
-    """When it was last notified, `None` for never, or where not all who are
+    """Time of the last notice, `None` for never, or where not all who are
     notified now were notified then."""
 
     bad_since: datetime | None = None
@@ -128,7 +129,7 @@ class LastNotified:
     checks: Mapping[str, Health] = field(default_factory=dict)
     cause: str | None = None
     stopped: bool | None = None
-    """Whether nothing was replicated because of it, as was notified; `None`
+    """Replication was stopped by the part at fault, as was notified; `None`
     without a part."""
 
     withheld: Health | None = None
@@ -136,18 +137,18 @@ class LastNotified:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NotificationState:
-    """What people believe, and how often they were notified."""
+    """State of all flows as last notified, and the times of recent notices."""
 
     flows: Mapping[str, LastNotified] = field(default_factory=dict)
     times: tuple[datetime, ...] = ()
-    """When the notices of the last hour were made."""
+    """Times of the notices of the last hour."""
 
     untold: int = 0
     """Changes that were withheld and are over, since the last notice."""
 
     receivers: tuple[str, ...] | None = None
-    """Who was notified, by the names of the configuration; `None` for nobody
-    yet."""
+    """Receivers that were notified, by the names of the configuration; `None`
+    for nobody yet."""
 
     def as_known_to(self, receivers: Iterable[str]) -> "NotificationState":
         """Return the state with others who are notified from now on: what is
@@ -170,12 +171,11 @@ class Line:
 
     text: str
     link: str | None = None
-    """Where it leads."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NoticeMessage:
-    """What is sent to people, ready to be put into any receiver's form."""
+    """Message of a notice, ready to be put into any receiver's form."""
 
     id: str
     at: datetime
@@ -198,8 +198,8 @@ class Severity(StrEnum):
 
 
 RECOVERY = timedelta(minutes=1)
-"""How long a flow or check must be better before it is reported as recovered,
-in every output: a flapping check would wake somebody each time."""
+"""Hold for which a flow or check must be better before it is reported as
+recovered, in every output: a flapping check would wake somebody each time."""
 
 GAP = timedelta(minutes=5)
 """Rules: how long samples may be missing without ending an alert: a failed
@@ -254,19 +254,18 @@ class CheckAlarms:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NotificationPolicy:
-    """When people are notified of a flow."""
+    """Policy for notifying people of a flow."""
 
     minimum: Literal["warning", "critical"] = "warning"
     """Least severity that is notified. `unknown` always is, because anything
     may be behind it."""
 
     hold: timedelta = NOTICE_HOLD
-    """How long a flow must be worse than last notified."""
+    """Hold for which a flow must be worse than last notified."""
 
     recovery: timedelta = RECOVERY
     remind: timedelta = timedelta(hours=4)
-    """How often a flow that stays critical is notified again; zero for
-    never."""
+    """Interval of reminders for a flow that stays critical; zero for never."""
 
     most_per_hour: int = 20
 

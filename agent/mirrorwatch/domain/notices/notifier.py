@@ -27,7 +27,7 @@ LESSER = {NoticeKind.CHANGED, NoticeKind.CAUSE, NoticeKind.REMINDER}
 
 
 class HourlyLimit:
-    """How many notices the hour has left, and what was withheld.
+    """Hourly limit of notices, and the changes that it withheld.
 
     What is withheld stays due. If it is over before it is notified, the next
     notice counts it.
@@ -80,7 +80,8 @@ class HourlyLimit:
 
 @dataclass(kw_only=True, slots=True)
 class PendingChange:
-    """How long a flow has been worse or better than last notified.
+    """Pending change: time since a flow became worse or better than last
+    notified.
 
     Notes
     -----
@@ -165,7 +166,7 @@ URGENCY = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FlowState:
-    """What a report says of one flow, as far as it is notified."""
+    """State of one flow in a report, as far as it is notified."""
 
     health: Health
     """Its health. A flow that is known to be stopped is critical at once: its
