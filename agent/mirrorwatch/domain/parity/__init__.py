@@ -1,1 +1,1 @@
-"""Whether both sides have the same topics and configurations."""
+"""Parity of topics and configurations on both sides."""

@@ -1,4 +1,4 @@
-"""Whether topics are configured alike on both sides."""
+"""Parity of topic configurations on both sides."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -40,7 +40,7 @@ alone by default, and the last changes no record."""
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ConfigDrift:
-    """One property of one topic that is not the same on both sides."""
+    """Drift of one property of one topic between both sides."""
 
     topic: str
     name: str
@@ -48,17 +48,18 @@ class ConfigDrift:
     target: str
     by_default: bool
     since: datetime | None = None
-    """When it was first seen to be so; `None` if that is of no concern."""
+    """Time at which the drift was first seen; `None` if that is of no
+    concern."""
 
     @property
     def condition(self) -> str:
-        """What is so; another value is another drift."""
+        """Condition that the drift is; another value is another drift."""
         return f"{self.topic} {self.name} {self.source} {self.target}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ConfigsObservation:
-    """How the configurations of both sides compare."""
+    """Comparison of the configurations of both sides."""
 
     flow: str
     at: datetime
@@ -66,7 +67,8 @@ class ConfigsObservation:
     drifts: tuple[ConfigDrift, ...] = ()
     told: tuple[ConfigDrift, ...] = ()
     sync: timedelta | None = None
-    """How often the mirror copies configurations; `None` if it does not."""
+    """Interval at which the mirror copies configurations; `None` if it does
+    not."""
 
     patience: timedelta = timedelta()
     fresh: bool = True

@@ -1,4 +1,4 @@
-"""Whether the target has what the flow carries."""
+"""Parity of topics: the target has what the flow carries."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -53,11 +53,11 @@ class MissingTopic:
     topic: str
     remote: str
     since: datetime
-    """When it was first missed."""
+    """Time at which the topic was first missed."""
 
     hidden: bool | None = None
-    """Whether the target refuses to say if it is there; `None` as long as it
-    was not asked for it by name."""
+    """Target refuses to say if the topic is there; `None` as long as it was
+    not asked for it by name."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,32 +68,32 @@ class PartitionMismatch:
     source: int
     target: int
     since: datetime
-    """When it was first seen to be so."""
+    """Time at which the mismatch was first seen."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TopicsObservation:
-    """How the topics of both sides compare."""
+    """Comparison of the topics of both sides."""
 
     flow: str
     at: datetime
-    """When both sides last answered."""
+    """Time of the last survey in which both sides answered."""
 
     source_alias: str
     refresh: timedelta
     patience: timedelta
     refreshes: bool = True
     chosen: bool = True
-    """Whether the flow's topics were configured: if not, it carries what its
-    mirror wants."""
+    """Topics of the flow were configured: if not, it carries what its mirror
+    wants."""
 
     known: bool = True
     carried: int = 0
     missing: tuple[MissingTopic, ...] = ()
-    """Those that the target does not show."""
+    """Topics that the target does not list."""
 
     unwanted: tuple[str, ...] = ()
-    """Those that the mirror's own filter does not match."""
+    """Topics that the mirror's own filter does not match."""
 
     carried_by: str = ""
     internal: tuple[str, ...] = ()
@@ -146,7 +146,7 @@ def names(topics: Iterable[str]) -> str:
 
 @dataclass(slots=True)
 class Comparison:
-    """What is not alike, by the topics' names at the source."""
+    """Differences between both sides, by the topics' names at the source."""
 
     missing: dict[str, str] = field(default_factory=dict)
     """Names at the target, where they are not."""
@@ -185,7 +185,7 @@ def compare_sides(
 
 
 class Names:
-    """What the names at the target show by themselves.
+    """Evidence from the topic names at the target alone.
 
     Names seldom change, and reading them costs more than all the rest: what
     they reported is kept until they do.
@@ -197,7 +197,7 @@ class Names:
         self.cycles: tuple[str, ...] = ()
         self.left_over: tuple[str, ...] = ()
         self.origins: Mapping[str, str] = {}
-        """What those that are left over are named after."""
+        """Topics after which left-over topics are named."""
 
         self.mistaken: tuple[str, ...] = ()
         self.target_part = carriage.target_alias

@@ -1,4 +1,4 @@
-"""What has been so without a break, and since when."""
+"""Conditions that have persisted without a break, and since when."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -8,12 +8,13 @@ __all__ = ["Condition", "FirstSeen", "FirstSeenChanges"]
 
 
 Condition = str
-"""What is so, exactly: another topic id, another value is another one."""
+"""Condition, exactly: another topic id or another value is another
+condition."""
 
 
 @dataclass(frozen=True, slots=True)
 class FirstSeenChanges:
-    """What an update changed, to be written down."""
+    """Changes made by an update, to be persisted."""
 
     began: Mapping[Condition, datetime]
     ended: frozenset[Condition]
