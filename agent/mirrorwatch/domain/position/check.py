@@ -118,8 +118,8 @@ def _find(
 
 
 NEAR = timedelta(minutes=1)
-"""How long before a truncated log is noticed by its position, what was left
-out of it may have been found."""
+"""Window before a truncated log is detected by its position, in which its
+skipped records may have been found."""
 
 
 def _prove(

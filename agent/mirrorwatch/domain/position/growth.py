@@ -18,7 +18,7 @@ PROOF_FLUSHES = 3
 one to spare."""
 
 Written = tuple[datetime | None, datetime | None]
-"""When the last commit and the last sync were written."""
+"""Times at which the last commit and the last offset sync were written."""
 
 
 @dataclass(slots=True)
@@ -35,13 +35,14 @@ class UnprovedGrowth:
     """
 
     flush: timedelta = FLUSH
-    """How often the mirror commits, at most."""
+    """Longest commit interval of the mirror."""
 
     found: set[TopicPartition] = field(default_factory=set)
     _proofs: dict[TopicPartition, tuple[Written, datetime]] = field(
         default_factory=dict
     )
-    """What was written last, and since when that is known."""
+    """Last commit and sync that were written, and since when they are
+    known."""
 
     _grew: dict[TopicPartition, datetime] = field(default_factory=dict)
 

@@ -11,8 +11,8 @@ __all__ = ["AWAY_AFTER", "InternalTopics"]
 
 
 AWAY_AFTER = timedelta(minutes=1)
-"""How long a topic must be away: a cluster that comes up may not know all of
-its topics at once."""
+"""Time for which a topic must be away: a cluster that comes up may not know
+all of its topics at once."""
 
 
 @dataclass(slots=True)

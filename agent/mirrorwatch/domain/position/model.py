@@ -21,7 +21,7 @@ __all__ = [
 
 
 class ResetKind(StrEnum):
-    """What happened."""
+    """Kind of a position reset."""
 
     EXPIRED = "expired"
     """Records left the source before they were copied."""
@@ -50,7 +50,7 @@ class ResetKind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reset:
-    """One reset of a position.
+    """Reset of a position.
 
     Notes
     -----
@@ -67,10 +67,10 @@ class Reset:
     these are concerned."""
 
     began: datetime
-    """When it was first seen."""
+    """Time at which the reset was first seen."""
 
     settled: datetime | None = None
-    """When it was over; `None` while it is open."""
+    """Time at which the reset was over; `None` while it is open."""
 
     partition: int | None = None
     """Partition, `None` where all of the topic is concerned."""
@@ -104,20 +104,21 @@ class Reset:
     that were not copied, or all of its copies; at most so many."""
 
     unseen: bool = False
-    """Whether the end of the topic that is no more was never seen, so that
-    nobody knows how many of its records were not copied."""
+    """Log end of the topic that is no more was never seen, so that the number
+    of its records that were not copied is unknown."""
 
     at_most: bool = False
-    """Whether some of the offsets concerned may have been copied: of a
+    """Upper bound: some of the offsets concerned may have been copied; of a
     recreated topic, any of them."""
 
     at_least: bool = False
-    """Whether more may be concerned: the position was not known exactly."""
+    """Lower bound: more may be concerned, as the position was not known
+    exactly."""
 
     harmless: bool = False
     away: bool = False
-    """Whether the flow does not carry the topic any more: it was deleted, or
-    is no longer wanted. Of a recreated one: or it lacks the partition."""
+    """Topic is no longer carried by the flow: it was deleted, or is no longer
+    wanted. Of a recreated one: or it lacks the partition."""
 
     before: str = ""
     now: str = ""
@@ -125,8 +126,8 @@ class Reset:
     target, where it was recreated as well."""
 
     from_end: bool = False
-    """Whether a mirror without a position begins at the end. Of a truncated
-    log: whether it may do so, as far as that is known."""
+    """Mirror without a position begins at the log end. Of a truncated log: it
+    may do so, as far as that is known."""
 
     summed: int = 0
     """Settled resets of one kind and topic that this one sums up; 0 if it is
@@ -156,15 +157,15 @@ class Reset:
 
     @property
     def is_in_doubt(self) -> bool:
-        """Whether it is not known which records of a recreated topic were
+        """Return whether it is unknown which records of a recreated topic were
         copied.
         """
         return self.kind is ResetKind.SOURCE_RECREATED and self.at_most
 
     @property
     def is_in_truncated_log(self) -> bool:
-        """Whether the mirror resumed in a truncated log, and may have left out
-        what was written there before.
+        """Return whether the mirror resumed in a truncated log, and may have
+        skipped what was written there before.
         """
         return (
             self.kind is ResetKind.BEYOND and self.harmless and self.from_end
@@ -176,13 +177,14 @@ class Truncation:
     """A log of the source that ended below what was copied, by its copies."""
 
     reached: int
-    """Where the mirror was."""
+    """Position of the mirror."""
 
     synced_at: datetime | None = None
-    """When the last sync was written: the next one says where it is."""
+    """Time of the last offset sync: the next one shows the position."""
 
     committed_at: datetime | None = None
-    """When it last committed: a commit within the log says so, too."""
+    """Time of the last commit: a commit within the log shows the position,
+    too."""
 
     def is_over(self, place: "PartitionPosition", end: int) -> bool:
         """Return whether it says no more where the mirror is."""
@@ -208,7 +210,7 @@ class UnexplainedGap:
     end: int
     at: datetime
     at_most: bool = False
-    """Whether the mirror may have copied some of them before."""
+    """Upper bound: the mirror may have copied some of them before."""
 
 
 MOST_PASSED = 100
@@ -218,7 +220,7 @@ as MirrorMaker 2 may write without one (``offset.lag.max``)."""
 
 @dataclass(kw_only=True, slots=True)
 class PartitionPosition:
-    """What is proved of one partition of one topic id."""
+    """Proved position in one partition of one topic id."""
 
     reached: int | None = None
     """Every offset below was copied or skipped; `None` if unknown."""
@@ -227,7 +229,7 @@ class PartitionPosition:
     """Position that the mirror committed last."""
 
     committed_at: datetime | None = None
-    """When it wrote that; what it wrote before counts no more."""
+    """Time of that commit; earlier commits count no more."""
 
     upstream: int | None = None
     """Source offset of the last sync."""
@@ -236,7 +238,7 @@ class PartitionPosition:
     """Target offset of it; `None` where that topic is no more."""
 
     synced_at: datetime | None = None
-    """When it wrote that; what it wrote before counts no more."""
+    """Time of that offset sync; earlier syncs count no more."""
 
     empty_until: int = 0
     """Up to here, only markers or emptied offsets follow the position, or
@@ -254,15 +256,15 @@ class PartitionPosition:
 
     is_seen: bool = False
     truncation: Truncation | None = None
-    """What is known where the log was truncated, until that is over."""
+    """Truncation of the source's log, until it is over."""
 
     passed: list[int] = field(default_factory=list)
-    """Where it was before it committed more, since the last sync."""
+    """Positions before the mirror committed more, since the last sync."""
 
     @property
     def is_begun(self) -> bool:
-        """Whether the mirror ever wrote a position; it is at the first offset
-        that was seen otherwise.
+        """Return whether the mirror ever wrote a position; otherwise its
+        position is the first offset that was seen.
         """
         return self.synced_at is not None or self.committed_at is not None
 
@@ -324,8 +326,8 @@ class PartitionPosition:
 
 
 Pin = tuple[str, str]
-"""What is pinned: kind (``cluster``, ``source``, ``target``, ``internal``)
-and name."""
+"""Pinned object: kind (``cluster``, ``source``, ``target``, ``internal``) and
+name."""
 
 KEPT = 1000
 """Settled resets of which each is kept: more than anybody reads. Older ones
@@ -354,7 +356,7 @@ class PositionState:
     """Records lost by settled resets, by source topic; never forgotten."""
 
     gaps: list[UnexplainedGap] = field(default_factory=list)
-    """What was skipped and had not been seen to expire."""
+    """Gaps that were skipped and had not been seen to expire."""
 
     last: int = 0
     """Number of the newest reset."""
@@ -547,7 +549,7 @@ class PositionObservation:
 
     flow: str
     at: datetime
-    """When both sides were last asked."""
+    """Time at which both sides were last read."""
 
     source: str
     target: str
@@ -562,5 +564,5 @@ class PositionObservation:
 
     problems: tuple[str, ...] = ()
     keeps_offsets: bool = False
-    """Whether positions are ends at the target: one that falls is a truncated
-    log there."""
+    """Positions are log ends at the target: one that falls is a truncated log
+    there."""

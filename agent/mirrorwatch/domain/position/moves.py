@@ -1,4 +1,4 @@
-"""What a sync or a commit says of a partition."""
+"""Position of a partition, as shown by offset syncs and commits."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,13 +18,13 @@ __all__ = ["PositionMoves", "UnexplainedGaps"]
 
 
 KEPT = timedelta(minutes=2)
-"""How long a gap waits for the log's start: that is read every 30 s, and one
-that moves later has passed records that were there to be read."""
+"""Time for which a gap waits for the log start: that is read every 30 s, and
+one that moves later has passed records that were there to be read."""
 
 
 @dataclass(slots=True)
 class UnexplainedGaps:
-    """What was skipped and had not been seen to expire.
+    """Skipped gaps that had not been seen to expire.
 
     A mirror that is started, or that is overrun while it works, goes on at
     the log's start before two surveys have seen that it lies beyond the

@@ -21,8 +21,9 @@ __all__ = ["OutOfRangePositions", "PositionBeyond"]
 
 
 BEYOND_AFTER = timedelta(seconds=15)
-"""How long a position must lie beyond the end: a new leader may not know for
-some seconds how far its followers are, and a mirror that runs resets it."""
+"""Time for which a position must lie beyond the log end: a new leader may not
+know for some seconds how far its followers are, and a mirror that runs resets
+it."""
 
 OLD_LEADER = timedelta(minutes=2)
 """The same where the leader's epoch is no higher than when the position was
@@ -32,8 +33,8 @@ ten seconds, of any broker: of three, it would be the one each time about once
 in a million."""
 
 UNSURE_AFTER = timedelta(minutes=3)
-"""How long a position that is only known by commits must lie before the log's
-start: a commit comes with the flush interval, 60 s by default."""
+"""Time for which a position that is only known by commits must lie before the
+log start: a commit comes with the flush interval, 60 s by default."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,16 +44,17 @@ class PositionBeyond:
     reached: int
     end: int
     since: datetime
-    """When that was seen first."""
+    """Time at which the position was first seen there."""
 
     synced_at: datetime | None
-    """When the last sync was written: the next one says where it is."""
+    """Time of the last offset sync: the next one shows the position."""
 
 
 NOTHING = 0, 0
 
 Spot = tuple[ResetKind | None, TopicPartition]
-"""What has to stand for some time; `None` is that the topic is away."""
+"""Condition that has to persist for some time; `None` is that the topic is
+away."""
 
 
 @dataclass(slots=True)
@@ -76,19 +78,20 @@ class OutOfRangePositions:
 
     foreign: AbstractSet[TopicPartition] = frozenset()
     resumes_at_end: bool = False
-    """Whether a mirror goes on at the end where its position has expired."""
+    """Mirror resumes at the log end where its position has expired."""
 
     growth: UnprovedGrowth = field(default_factory=UnprovedGrowth)
-    """Where the target's end grows and nothing is committed."""
+    """Growth of the target's log ends without a commit."""
 
     doubted: dict[TopicPartition, PositionBeyond] = field(default_factory=dict)
-    """Those where the end fell: a broker that refuses to read at the position
-    proves that the log was truncated."""
+    """Positions whose log end fell: a broker that refuses to read at the
+    position proves that the log was truncated."""
 
     _refused: dict[TopicPartition, PositionBeyond] = field(
         default_factory=dict
     )
-    """Those where it did, before syncs were judged that it waits for."""
+    """Positions at which a broker refused to read, until pending syncs of
+    their partitions are judged."""
 
     _since: dict[Spot, datetime] = field(default_factory=dict)
     _lowest: dict[TopicPartition, int] = field(default_factory=dict)
@@ -96,7 +99,7 @@ class OutOfRangePositions:
 
     _copies: dict[TopicPartition, int | None] = field(default_factory=dict)
     _inside: dict[TopicPartition, PartitionView] = field(default_factory=dict)
-    """When positions were within the log last."""
+    """Views in which positions were last within the log."""
 
     _fell: dict[TopicPartition, datetime] = field(default_factory=dict)
 

@@ -29,7 +29,7 @@ READING = "The mirror's internal topics are still being read"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PositionInputs:
-    """What is known beside a survey."""
+    """Inputs of the position tracker beside a survey."""
 
     homes: Mapping[str, str | None] = field(default_factory=dict)
     empty_until: Mapping[TopicPartition, int] = field(default_factory=dict)
@@ -54,14 +54,14 @@ class PositionInputs:
     copies that were read show that."""
 
     flush: timedelta = LONGEST_FLUSH
-    """How often the mirror commits, at most."""
+    """Longest commit interval of the mirror."""
 
     problems: Sequence[str] = ()
     resumes_at_end: bool = False
-    """Whether a mirror goes on at the end where its position has expired."""
+    """Mirror resumes at the log end where its position has expired."""
 
     may_resume_at_end: bool = False
-    """Whether it does, or nothing says that it does not."""
+    """Mirror resumes there, or nothing says that it does not."""
 
 
 class PositionTracker:
@@ -179,7 +179,7 @@ class PositionTracker:
 
     @property
     def doubted(self) -> Mapping[TopicPartition, PositionBeyond]:
-        """Where to try whether the source refuses to read."""
+        """Positions at which to try whether the source refuses to read."""
         return self._standing.doubted
 
     def refuse(self, refused: Mapping[TopicPartition, PositionBeyond]) -> None:
