@@ -31,7 +31,7 @@ class GroupFacts:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GroupLag:
-    """How far one group has read what one flow copies."""
+    """Lag of one consumer group on the topics that one flow copies."""
 
     group: str
     facts: GroupFacts | None = None
@@ -69,7 +69,7 @@ class GroupLag:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LostOffsets:
-    """What one group has not read whose committed offsets are gone."""
+    """Unread records of one group whose consumer offsets are gone."""
 
     group: str
     topics: int
@@ -77,7 +77,7 @@ class LostOffsets:
 
     records: int
     missed_at: datetime
-    """When the newest of these offsets was first found to be gone."""
+    """Time at which the newest of these offsets was first found to be gone."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,7 +86,8 @@ class ReadersObservation:
 
     flow: str
     at: datetime
-    """When the target's ends were read; the offsets were just before."""
+    """Time at which the target's log ends were read; the consumer offsets were
+    read just before."""
 
     groups: tuple[GroupLag, ...] = ()
     lost: tuple[LostOffsets, ...] = ()
@@ -115,12 +116,13 @@ class StandingPartition:
     """Since when it has not moved."""
 
     missed_at: datetime | None = None
-    """When it was first found to be gone; `None` while it is there."""
+    """Time at which the offset was first found to be gone; `None` while it is
+    there."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReadersState:
-    """What must outlive the agent."""
+    """State of consumer groups that must outlive the agent."""
 
     standing: tuple[StandingPartition, ...] = ()
     """Committed offsets that do not move while records wait, also such as

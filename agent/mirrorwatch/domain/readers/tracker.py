@@ -25,23 +25,23 @@ the target does not answer, nobody can commit either. There is a look every
 15 s."""
 
 LISTED_FOR = timedelta(minutes=1)
-"""How long a topic that is not listed is taken to be there: a broker that has
-just started may not know it."""
+"""Time for which a topic that is not listed is assumed to exist: a broker that
+has just started may not know it."""
 
 LOOK_TWICE = timedelta(seconds=10)
-"""How long an offset stands before that is kept: there is a look every 15 s,
-so it was seen twice."""
+"""Stall of a consumer offset after which it is persisted: offsets are read
+every 15 s, so it was seen twice."""
 
 
 PATIENCE = timedelta(minutes=2)
-"""How long an offset stands of a group that reads on: sink connectors commit
-once a minute, and it can narrowly miss one commit."""
+"""Longest normal stall of a consumer offset in a group that reads on: sink
+connectors commit once a minute, and a survey can narrowly miss one commit."""
 
 
 LOST_FOR = timedelta(days=1)
-"""How long it is reported that offsets are gone of a group that had not read
-all: each shift sees it once. Kafka does not say whether they expired or were
-deleted, and who deleted a group on purpose must not be asked for ever."""
+"""Period for which lost consumer offsets are reported of a group that had not
+read all: each shift sees it once. Kafka does not say whether they expired or
+were deleted, and who deleted a group on purpose must not be asked for ever."""
 
 
 class ReadersTracker:
@@ -62,8 +62,8 @@ class ReadersTracker:
             for key, s in self._restored.items()
             if s.missed_at is not None
         }
-        """When offsets were first found to be gone, of tracks that are
-        kept."""
+        """Times at which offsets were first found to be gone, of tracks that
+        are kept."""
 
         self._tracks: dict[GroupPartition, PartitionLag] = {}
         self._trends: defaultdict[tuple[str, str], LagTrend] = defaultdict(
@@ -71,10 +71,10 @@ class ReadersTracker:
         )
         self._at: datetime | None = None
         self._listed: dict[str, tuple[datetime, str]] = {}
-        """When each topic was last listed, and its id."""
+        """Time of the last listing of each topic, and its id."""
 
         self._unknown: set[GroupPartition] = set()
-        """Those whose lag was not known in the last look."""
+        """Partitions whose lag was unknown in the last survey."""
 
     def look(
         self,
