@@ -33,7 +33,7 @@ seconds, and one that waits for a registry and a broker takes seconds more."""
 
 
 class IdKind(StrEnum):
-    """What a schema is named by in a record."""
+    """Kind of schema identifier in a record."""
 
     ID = "id"
     """Id of Confluent's API: four bytes behind the magic byte 0."""
@@ -55,7 +55,7 @@ PARTS: tuple[RecordPart, ...] = ("key", "value")
 
 @dataclass(frozen=True, order=True, slots=True)
 class SchemaId:
-    """What a record says of its schema."""
+    """Schema identifier in a record."""
 
     kind: IdKind
     value: str
@@ -73,8 +73,8 @@ class SampledId:
     schema: SchemaId
 
     doubtful: bool = False
-    """Whether it may as well be a number: `LongSerializer` writes eight
-    bytes, and those of a large one look like a schema id and three more."""
+    """Identifier may as well be a number: `LongSerializer` writes eight bytes,
+    and those of a large one look like a schema id and three more."""
 
 
 _MAGIC = 0
@@ -141,7 +141,7 @@ def _of_payload(payload: bytes) -> SchemaId | None:
 
 
 class Resolution(StrEnum):
-    """What both registries say of one schema id."""
+    """Resolution of one schema id by both registries."""
 
     SAME = "same"
 
@@ -185,7 +185,8 @@ class SchemaProblem:
     ceased to be readable."""
 
     arrived: datetime | None
-    """When the first one at the target was sampled; `None` for not yet."""
+    """Time at which the first record with it was sampled at the target; `None`
+    for not yet."""
 
     topic_id: str
     at: tuple[str, int, int]
@@ -194,7 +195,7 @@ class SchemaProblem:
 
     copy_id: str = ""
     was_readable: bool = False
-    """Whether readers could resolve it before: it was deleted, not late."""
+    """Consumers could resolve the schema before: it was deleted, not late."""
 
     @property
     def unreadable_since(self) -> datetime | None:
@@ -218,7 +219,7 @@ class LateSchema:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SchemasState:
-    """What must outlive the agent."""
+    """State of schemas that must outlive the agent."""
 
     problems: tuple[SchemaProblem, ...] = ()
     late: tuple[LateSchema, ...] = ()
@@ -233,7 +234,7 @@ class RegistryTopic:
     source: str = "_schemas"
     exists: bool = False
     remote: str | None = None
-    """What it is called at the target; `None` if the flow does not carry
+    """Name of the topic at the target; `None` if the flow does not carry
     it."""
 
     wanted: str | None = None
@@ -241,13 +242,13 @@ class RegistryTopic:
 
     @property
     def misses(self) -> bool:
-        """Whether the target's registry is known to read another topic."""
+        """Return whether the target's registry is known to read elsewhere."""
         return self.wanted is not None and self.remote != self.wanted
 
     @property
     def feeds_target(self) -> bool:
-        """Whether the target's registry is held to read the flow's copy of
-        it: then nobody has to write schemas there.
+        """Return whether the target's registry is assumed to read the flow's
+        copy of it: then nobody has to write schemas there.
         """
         return self.remote is not None and self.remote in {
             self.wanted,
@@ -269,11 +270,11 @@ class SubjectMode:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SchemasObservation:
-    """What was learned of the schemas of one flow's records."""
+    """Observation of the schemas of one flow's records."""
 
     flow: str
     at: datetime
-    """When the last round of samples ended."""
+    """End of the last round of samples."""
 
     source: str = ""
     target: str = ""
@@ -286,7 +287,7 @@ class SchemasObservation:
 
     incomparable: tuple[SchemaUse, ...] = ()
     bad: tuple[SchemaProblem, ...] = ()
-    """What readers at the target cannot read, the oldest first."""
+    """Schemas that consumers at the target cannot read, the oldest first."""
 
     late: tuple[LateSchema, ...] = ()
     """Schemas that were readable only after their records."""
@@ -301,7 +302,6 @@ class SchemasObservation:
     registry_topic: RegistryTopic = field(default_factory=RegistryTopic)
 
     known: bool = True
-    """Whether this agent has looked: if not, this is what a former one
-    found."""
+    """Observation is this agent's own: if not, it is that of a former one."""
 
     problems: tuple[str, ...] = ()

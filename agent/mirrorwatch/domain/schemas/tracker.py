@@ -22,14 +22,13 @@ from .model import (
 __all__ = ["SchemaTracker"]
 
 RECHECK = timedelta(minutes=10)
-"""How long a schema that was resolved counts as such. It would have to be
-deleted for good to change; one that is found missing has all others asked for
-again."""
+"""Validity of a resolved schema. It would have to be deleted for good to
+change; one that is found missing has all others asked for again."""
 
 AGAIN = timedelta(minutes=1)
-"""How long an id that the source's registry does not know counts as such: it
-may be registered at any time. Of a record of another topic it is asked for
-again at once."""
+"""Validity of an id that the source's registry does not know: it may be
+registered at any time. Of a record of another topic it is asked for again at
+once."""
 
 MOST_USES = 20
 """Schema ids of one part of a topic that are known at a time; a topic has few
@@ -54,7 +53,7 @@ _ABSENT = {Resolution.MISSING, Resolution.NEITHER}
 
 @dataclass(slots=True)
 class _Facts:
-    """What is known of one use."""
+    """Facts known of one schema use."""
 
     topic_id: str
     doubtful: bool
@@ -67,7 +66,7 @@ class _Facts:
 
     copy_id: str = ""
     bad_as: Resolution | None = None
-    """What it was found to be while readers could not resolve it."""
+    """Resolution that was found while consumers could not resolve it."""
 
     bad_since: datetime | None = None
     """Since when: from its first record on, unless it was readable before."""
