@@ -30,7 +30,7 @@ class SkipsObservation:
 
     flow: str
     at: datetime
-    """When the survey began that they were last compared by."""
+    """Start of the survey by which copies were last compared."""
 
     partitions: int
     counters: tuple[tuple[str, CopyCounters], ...] = ()
