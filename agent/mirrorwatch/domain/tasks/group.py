@@ -37,7 +37,7 @@ class SplitLoop:
     """A mirror that copies on and commits nothing."""
 
     since: datetime
-    """When any position moved last."""
+    """Time at which any position last moved."""
 
     partitions: int
     written: int
@@ -121,10 +121,11 @@ class SplitLoopDetector:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GroupMemory:
-    """What is kept of a mirror's group over restarts of the agent."""
+    """State of a mirror's consumer group, kept over restarts of the agent."""
 
     had_members: bool = False
-    """Whether it ever had members: then it does not run without any."""
+    """Group has had members before: then the mirror does not run without
+    any."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -139,14 +140,15 @@ class GroupTasks:
     always_members: bool
     had_members: bool
     rebalances: int = 0
-    """How often its members changed within the last hour."""
+    """Number of membership changes within the last hour."""
 
     expired: int = 0
     """Committed offsets that are gone, as a group without members loses
     them (``offsets.retention.minutes``); the last known ones are used."""
 
     loop: SplitLoop | None = None
-    """That it copies the same records again and again, if it does."""
+    """Split loop, in which it copies the same records again and again; `None`
+    without one."""
 
     @property
     def shown(self) -> str:

@@ -23,7 +23,7 @@ __all__ = [
 
 
 Role = Literal["source", "checkpoints", "heartbeats", "neighbour"]
-"""What a connector does: only ``source`` copies records of the flow, and
+"""Role of a connector: only ``source`` copies records of the flow, and
 ``neighbour`` is none of its concern."""
 
 CAUSED_BY = "Caused by: "
@@ -73,7 +73,9 @@ class Stuck:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Stopped:
-    """What a failed task no longer copies, and at what it failed."""
+    """Partitions that a failed task no longer copies, and the records at which
+    it failed.
+    """
 
     connector: str
     task: int
@@ -82,7 +84,7 @@ class Stopped:
     """Records at or after its positions that are too large."""
 
     note: str = ""
-    """Why no such record is known, if none is."""
+    """Reason why no such record is known, if none is."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -92,7 +94,7 @@ class TasksObservation:
     flow: str
     at: datetime
     origin: str = ""
-    """Where it was read, in words."""
+    """Source of the observation, in words."""
 
     tasks: tuple[MirrorTask, ...] = ()
     stopped: tuple[Stopped, ...] = ()
@@ -100,16 +102,16 @@ class TasksObservation:
     rebalances: int = 0
     window: timedelta = timedelta(hours=1)
     refresh: timedelta | None = None
-    """How often the mirror looks for topics, each time a reason to give
-    tasks out anew; `None` if that is not known."""
+    """Interval at which the mirror refreshes its topics, each time a reason to
+    reassign tasks; `None` if that is not known."""
 
     version: str | None = None
     """Of the mirror's worker; `None` if that is not known."""
 
     unproved: timedelta | None = None
-    """How long nothing has proved that a worker of the mirror lives, though
-    records wait: no position moved and no heartbeat came. `None` if anything
-    does."""
+    """Time without proof that a worker of the mirror lives, though records are
+    pending: no position moved and no heartbeat came. `None` if anything proves
+    it."""
 
     group: GroupTasks | None = None
     """The consumer group of a mirror that does not run on Connect."""
@@ -177,7 +179,7 @@ Key = tuple[str, int | None]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TaskHistory:
-    """What happened to the tasks of a Connect cluster within a window."""
+    """History of the tasks of a Connect cluster within a window."""
 
     starts: Mapping[Key, int] = field(default_factory=dict)
     failures: Mapping[Key, int] = field(default_factory=dict)
