@@ -33,18 +33,18 @@ __all__ += ["find_cause", "may_follow"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReachabilityObservation:
-    """Whether both clusters of a flow answer, and whether copies arrive."""
+    """Reachability of both clusters of a flow, and arrival of copies."""
 
     flow: str
     at: datetime
     source: ClusterAnswer
     target: ClusterAnswer
     compared_since: datetime | None = None
-    """When the ends of the copies were read before they were last read."""
+    """Time of the reading of the copies' log ends before the last one."""
 
     compared_at: datetime | None = None
-    """When they were last read, and compared with those before; `None` if
-    that never was."""
+    """Time of the last reading of the copies' log ends, compared with the one
+    before; `None` if there was none."""
 
     grew: bool = False
     still_since: datetime | None = None
@@ -57,12 +57,12 @@ class ReachabilityObservation:
 
 
 LIVES_ON = timedelta(minutes=1)
-"""How long a mirror must copy after something has failed for a later stop to
-have another reason: what was in flight arrives within seconds."""
+"""Time for which a mirror must copy after a failure before a later stop has
+another reason: what was in flight arrives within seconds."""
 
 
 class FaultyPart(StrEnum):
-    """What can be at fault; a pair where the agent cannot tell which."""
+    """Part that can be at fault; a pair where the agent cannot tell which."""
 
     SOURCE = "source"
     LINK = "link"
@@ -74,7 +74,7 @@ class FaultyPart(StrEnum):
 
 
 class Sign(StrEnum):
-    """What is seen. That one is missing says nothing: it may not be known."""
+    """Observed sign. A missing sign proves nothing: it may be unknown."""
 
     AGENT_LATE = auto()
     SOURCE_ANSWERS = auto()
@@ -115,7 +115,7 @@ its own."""
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Row:
-    """One line of the table."""
+    """Row of the table of causes."""
 
     code: Code
     part: FaultyPart
@@ -123,7 +123,7 @@ class Row:
     never: tuple[Sign, ...] = ()
     slow: bool = False
     stops: bool = True
-    """Whether it is known that nothing is copied because of it."""
+    """Cause is known to stop all copying."""
 
 
 ROWS = (
@@ -288,7 +288,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Facts:
-    """What was seen of one flow in one tick."""
+    """Facts observed of one flow in one tick."""
 
     flow: Flow
     now: datetime
@@ -396,12 +396,12 @@ def _to_cause(
 
 
 BEFORE = timedelta(minutes=1)
-"""How long before the first sign a symptom may have begun: each is looked for
-at its own interval."""
+"""Tolerance before the first sign in which a symptom may have begun: each is
+polled at its own interval."""
 
 
 RECENT = timedelta(minutes=10)
-"""How long a late probe keeps its check at warning, by default."""
+"""Window in which a late probe keeps its check at warning, by default."""
 
 
 def _own_faults(facts: _Facts, *, slow: bool) -> frozenset[str]:
@@ -449,8 +449,8 @@ def _signs(facts: _Facts) -> Iterator[tuple[Sign, Seen]]:
 
 
 LATE = timedelta(seconds=5)
-"""How late a tick may begin: a machine that is busy for a moment makes it
-seconds late."""
+"""Delay with which a tick may begin: a machine that is busy for a moment
+delays it by seconds."""
 
 HANGS = timedelta(seconds=5)
 """Age from which the canary's thread hangs: the same as for its check."""
@@ -466,11 +466,11 @@ def _signs_of_agent(facts: _Facts) -> Iterator[tuple[Sign, Seen]]:
 
 
 MANY_TIMES = 3
-"""How many times as long as usual an answer takes that is slow."""
+"""Factor over the usual response time above which a response is slow."""
 
 LONGER = timedelta(milliseconds=200)
-"""How much longer than usual it takes, at least: what a garbage collection
-of a broker takes, is no slowness."""
+"""Least excess over the usual response time of a slow response: a broker's
+garbage collection takes less."""
 
 
 def _signs_of_clusters(
@@ -509,19 +509,19 @@ def _signs_of_clusters(
 
 
 STILL = timedelta(seconds=10)
-"""How long no copy may arrive while records wait: what `lag` gives a batch,
-which the mirror writes as soon as it has it."""
+"""Longest time without a copy while records are pending: as long as `lag`
+gives a batch, which the mirror writes as soon as it has it."""
 
 IN_FLIGHT = timedelta(seconds=8)
-"""How long after a cluster was last heard records may arrive that the mirror
-had read before: those prove nothing."""
+"""Window after a cluster's last response in which in-flight records may arrive
+that the mirror had read before: they prove nothing."""
 
 NEVER_HEARD = timedelta(seconds=15)
-"""How long a source that was never heard must be silent: which copies would
-arrive is not known."""
+"""Silence required of a source that never responded: it is not known which
+copies would arrive."""
 
 UNACKED = timedelta(seconds=15)
-"""How long a probe may wait to be acknowledged."""
+"""Longest wait of a probe for its acknowledgement."""
 
 
 def _signs_of_copies(
@@ -616,8 +616,8 @@ ON_PURPOSE = {"PAUSED", "STOPPED", "UNASSIGNED"}
 """States of a task that does not run, and has not failed."""
 
 REBALANCE = timedelta(seconds=30)
-"""How long tasks may be in these states: a rebalance stops them for some
-seconds."""
+"""Longest time that tasks may be in these states: a rebalance stops them for
+some seconds."""
 
 
 def _signs_of_tasks(facts: _Facts) -> Iterator[tuple[Sign, Seen]]:
@@ -716,11 +716,11 @@ def _lives_on(
 
 
 UNANSWERED = timedelta(seconds=10)
-"""How long no fetch may be answered: an idle one waits half a second."""
+"""Longest time without an answered fetch: an idle one waits half a second."""
 
 ASKED = timedelta(seconds=5)
-"""How long a question to a cluster may last: when it failed, the cluster may
-have been reached until so long after it was asked."""
+"""Longest duration of a request to a cluster: when it failed, the cluster may
+have been reached until so long after it was sent."""
 
 SLOW_FETCH = 2.0
 """Seconds of a slow fetch, on average: four times what one without records
