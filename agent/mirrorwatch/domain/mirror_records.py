@@ -1,4 +1,4 @@
-"""What a mirror says of itself in its internal topics."""
+"""Facts that a mirror writes to its internal topics."""
 
 from collections import deque
 from collections.abc import Collection, Iterable
@@ -70,7 +70,7 @@ class Committed:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sync:
-    """One record's offsets on both sides."""
+    """Offset sync: the offsets of one record on both sides."""
 
     topic: str
     partition: int
@@ -91,17 +91,18 @@ class Sync:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Connector:
-    """How the mirror's source connector is configured."""
+    """Configuration of the mirror's source connector."""
 
     name: str
     selection: Selection
     filter_unknown: bool = False
-    """Whether the patterns do not say what it replicates: a class of the
-    site's own chooses topics, or only the worker knows the patterns."""
+    """Patterns do not define the replicated topics: a class of the site's own
+    chooses topics, or only the worker knows the patterns."""
 
     refresh: timedelta
     refreshes: bool = True
-    """Whether it does so while it runs, and not at its start alone."""
+    """Topics are refreshed while the connector runs, and not at its start
+    alone."""
 
     max_in_flight: int
     """Requests in flight of its producer; with 1, order holds."""
@@ -110,28 +111,28 @@ class Connector:
     """Largest request of its producer, `None` if that is not said."""
 
     compresses: bool = False
-    """Whether its producer is configured to compress: then a record larger
-    than a broker takes may be small enough."""
+    """Producer is configured to compress: then a record larger than a broker
+    takes may be small enough."""
 
     read_committed: bool | None = False
-    """Whether it skips aborted records of transactions; MirrorMaker 2's own
-    default is to copy them. `None` if it cannot be derived from that."""
+    """Aborted records of transactions are skipped; MirrorMaker 2's own default
+    is to copy them. `None` if it cannot be derived from that."""
 
     starts_at_end: bool = False
-    """Whether partitions without a position are read from their end
+    """Partitions without a position are read from their log end
     (``auto.offset.reset`` is ``latest``): what they held is skipped."""
 
     resumes_at_end: bool = False
-    """Whether a partition whose position has expired is read from its end:
-    what it still held is skipped."""
+    """Partition whose position has expired is read from its log end: what it
+    still held is skipped."""
 
     keeps_partitions: bool | None = None
-    """Whether a record goes to the partition of its number; `None` if that is
-    not said."""
+    """Records keep the number of their partition; `None` if that is not
+    known."""
 
     renames: str | None = None
-    """What it calls a topic at the target, with a placeholder for its name;
-    `None` if that is not said."""
+    """Name of a topic at the target, with a placeholder for its source name;
+    `None` if that is not known."""
 
     obeys_group: str | None = None
     """Consumer group at the source whose offsets it starts from, where it has
@@ -139,14 +140,14 @@ class Connector:
 
     tolerates_errors: bool = False
     transforms: bool = True
-    """Whether it has transforms, which may drop records that were read; true
-    where that is not said."""
+    """Connector has transforms, which may drop records that were read; true
+    where that is not known."""
 
     flush: timedelta | None = None
-    """How often it commits positions; `None` if that is not said."""
+    """Commit interval of its positions; `None` if that is not known."""
 
     exactly_once: bool = False
-    """Whether it writes in transactions; false where that is not said."""
+    """Records are written in transactions; false where that is not known."""
 
     emits_syncs: bool = True
     heartbeats_after: str | None = None
@@ -155,14 +156,14 @@ class Connector:
     of no matter; `None` if no topic is taken so."""
 
     config_sync: timedelta | None = None
-    """How often it copies topic configs; `None` if it does not."""
+    """Interval at which it copies topic configs; `None` if it does not."""
 
     config_excluded: tuple[str, ...] = ()
     """Properties of topics that it does not copy, as patterns."""
 
     since_kafka_4: "Connector | None" = None
-    """What it is where Kafka 4.0 or newer runs it, which ignores `BLACKLISTS`;
-    `None` if it is the same."""
+    """Settings of the connector where Kafka 4.0 or newer runs it, which
+    ignores `BLACKLISTS`; `None` if they are the same."""
 
 
 def may_resume_at_end(connectors: Collection[Connector]) -> bool:
@@ -181,7 +182,8 @@ class Companion:
     name: str
     role: Literal["checkpoints", "heartbeats", "neighbour", "removed"]
     interval: timedelta | None = None
-    """How often it emits; `None` if it does not, or not for this flow."""
+    """Interval at which it emits; `None` if it does not, or not for this
+    flow."""
 
     groups: Selection | None = None
     """Consumer groups of which it emits checkpoints; `None` if that is not
@@ -212,7 +214,7 @@ def as_read_by(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TaskCount:
-    """How many tasks a connector has: those beyond it are left over."""
+    """Task count of a connector: tasks beyond it are left over."""
 
     connector: str
     tasks: int
@@ -230,7 +232,7 @@ class Assignment:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TaskState:
-    """What Connect says of a connector, or of one of its tasks."""
+    """State of a connector, or of one of its tasks, as reported by Connect."""
 
     connector: str
     task: int | None
@@ -255,8 +257,9 @@ class Heartbeat:
     source: str
     target: str
     place: Literal["source", "carried", "target"]
-    """Where it was read: at the source, where the mirror copied it to, or at
-    the target, where a worker of the mirror wrote it without copying."""
+    """Place where it was read: the source, the topic to which the mirror
+    copied it, or the target, where a worker of the mirror wrote it without
+    copying."""
 
     beat_at: datetime
     written_at: datetime
@@ -264,7 +267,7 @@ class Heartbeat:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Checkpoint:
-    """Where a consumer group would go on at the target."""
+    """Position at which a consumer group would resume at the target."""
 
     group: str
     topic: str
@@ -293,14 +296,15 @@ has no default: Connect refuses a connector without."""
 
 @dataclass(frozen=True, kw_only=True)
 class ConnectorSettings:
-    """What all source connectors of a flow do; MirrorMaker 2's defaults
-    where that is not known.
+    """Settings of all source connectors of a flow; MirrorMaker 2's defaults
+    where they are not known.
     """
 
     refresh: timedelta = REFRESH
     refreshes: bool = True
     config_sync: timedelta | None = REFRESH
-    """How often the slowest copies topic configs; `None` if none does."""
+    """Interval at which the slowest copies topic configs; `None` if none
+    does."""
 
     excluded: tuple[str, ...] = ()
     """Properties of topics that are not copied, as patterns."""

@@ -1,5 +1,5 @@
-"""What mirrors can prove, by the family of their positions, and why not what
-they cannot.
+"""Traits of mirrors by the family of their positions: what they can prove, and
+why not what they cannot.
 
 The function of a family returns what any of its mirrors proves. What is known
 of one of them beyond that is replaced, in its own file.
@@ -24,58 +24,58 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MirrorTraits:
-    """What a monitor may take for granted of one kind of mirror.
+    """Traits of one kind of mirror that a monitor may take for granted.
 
     The defaults are MirrorMaker 2's.
     """
 
     title: str = "MirrorMaker 2"
     in_group: bool = False
-    """Whether its positions are offsets of a consumer group at the source,
-    and not records of internal topics."""
+    """Positions are offsets of a consumer group at the source, and not records
+    of internal topics."""
 
     in_zookeeper: bool = False
     keeps_offsets: bool = False
-    """Whether a record has the same offset on both sides: then the target's
+    """Offsets of a record are the same on both sides: then the target's log
     end is the position, and there is no other."""
 
     in_connect: bool = False
     has_positions: bool = True
     naming: Literal["default", "identity"] = "default"
-    """How it names topics where the configuration does not say it."""
+    """Topic naming where the configuration does not say it."""
 
     helper_groups: str | None = None
-    """How names of groups end with which it does not copy; `None` without
+    """Name suffix of its consumer groups that do not copy; `None` without
     any."""
 
     always_members: bool = True
-    """Whether its consumers join their group: only then does a group without
-    members show that it has stopped, and only then do offsets of a mirror
-    that runs never expire."""
+    """Consumers of the mirror join their group: only then does a group without
+    members show that it has stopped, and only then do offsets of a mirror that
+    runs never expire."""
 
     keeps_partitions: bool = True
     keeps_timestamps: bool = True
     keeps_tombstones: bool = True
     added_headers: tuple[str, ...] = ()
     starts_at_end: bool | None = None
-    """Whether it skips what a partition held when it found it; `None` if its
-    configuration decides, and no topic of its own shows that."""
+    """Records that a partition held when the mirror found it are skipped;
+    `None` if its configuration decides, and no topic of its own shows that."""
 
     creates_topics: bool = True
     unflushed: timedelta = timedelta()
-    """How long after a commit records that it covers may still be sent; zero
-    where only what was acknowledged is committed."""
+    """Time after a commit in which records that it covers may still be sent;
+    zero where only what was acknowledged is committed."""
 
     off: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def only_commits(self) -> bool:
-        """Whether all that it leaves behind is the next offset to copy."""
+        """Return whether the next offset to copy is all that it persists."""
         return self.in_group or self.in_zookeeper or self.in_connect
 
     @property
     def on_connect(self) -> bool:
-        """Whether it is a connector, with the settings of connectors."""
+        """Return whether it is a connector, with connector settings."""
         return self.in_connect or (
             self.has_positions
             and not (self.only_commits or self.keeps_offsets)
@@ -83,19 +83,21 @@ class MirrorTraits:
 
     @property
     def has_config_sync(self) -> bool:
-        """Whether its connectors say how often it syncs topic configs."""
+        """Return whether its connectors report the interval of the topic
+        config sync.
+        """
         return self.on_connect and not self.in_connect
 
     @property
     def has_heartbeats(self) -> bool:
-        """Whether it writes heartbeats, and so treats topics of that name
-        unlike others.
+        """Return whether it writes heartbeats, and so treats topics of that
+        name unlike others.
         """
         return "heartbeats" not in self.off
 
     @property
     def copies(self) -> CopyProfile:
-        """What an audit compares of its copies."""
+        """Profile of its copies: what an audit compares of them."""
         return CopyProfile(
             partitions=self.keeps_partitions,
             offsets=self.keeps_offsets,
