@@ -16,12 +16,12 @@ class CarriedTopics:
 
     names: Mapping[str, str] = field(default_factory=dict)
     unwanted: tuple[str, ...] = ()
-    """Those that the mirror's own filter leaves out, where nobody else said
+    """Topics that the mirror's own filter leaves out, where nothing else says
     what the flow carries."""
 
     internal: tuple[str, ...] = ()
-    """Those that MirrorMaker before Kafka 4.0 takes for internal ones, by the
-    end of their names, and that no task was given."""
+    """Topics that MirrorMaker before Kafka 4.0 treats as internal, by the
+    suffix of their names, and that no task was given."""
 
     by: str = ""
 

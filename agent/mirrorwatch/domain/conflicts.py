@@ -20,25 +20,23 @@ class FlowTopics:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Conflict:
-    """What a flow and another one do to the same topics."""
+    """Conflict of a flow with another one over the same topics."""
 
     other: str
     loop: bool
-    """Whether it copies them back under the names that they had, and does not
-    write to the same topics of the target."""
+    """Replication loop: the other flow copies topics back under the names that
+    they had, and does not write to the same topics of the target."""
 
     topics: tuple[str, ...]
 
     @property
     def cause(self) -> str:
-        """What happens to the topics."""
         if self.loop:
             return f"Flow {self.other} copies topics back, without end"
         return f"Flow {self.other} writes to the same topics of the target"
 
     @property
     def remedy(self) -> str:
-        """What to do about it."""
         if self.loop:
             return "Exclude them in one flow, or let the mirrors prefix names"
         return (

@@ -39,10 +39,10 @@ class _Own:
 
 @dataclass(slots=True)
 class _Counted:
-    """One counter of all topics of a flow."""
+    """Counter of all topics of a flow."""
 
     last: dict[Labels, int]
-    """What the counters were, in the report before."""
+    """Counter values in the report before."""
 
     rest: int = 0
 

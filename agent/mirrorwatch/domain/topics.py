@@ -59,12 +59,11 @@ class DefaultNaming:
 
     @property
     def prefix(self) -> str:
-        """What every target name starts with."""
         return f"{self.alias}{self.separator}"
 
     @property
     def keeps_names(self) -> bool:
-        """Whether a topic has the same name on both sides."""
+        """Return whether a topic has the same name on both sides."""
         return not self.prefix
 
     def remote(self, topic: str) -> str:
@@ -94,12 +93,11 @@ class IdentityNaming:
 
     @property
     def prefix(self) -> str:
-        """What every target name starts with."""
         return ""
 
     @property
     def keeps_names(self) -> bool:
-        """Whether a topic has the same name on both sides."""
+        """Return whether a topic has the same name on both sides."""
         return True
 
     def remote(self, topic: str) -> str:
@@ -135,17 +133,15 @@ class FormatNaming:
 
     @property
     def prefix(self) -> str:
-        """What every target name starts with."""
         return self.format.split(TOPIC_PLACEHOLDER)[0]
 
     @property
     def suffix(self) -> str:
-        """What every target name ends with."""
         return self.format.split(TOPIC_PLACEHOLDER)[1]
 
     @property
     def keeps_names(self) -> bool:
-        """Whether a topic has the same name on both sides."""
+        """Return whether a topic has the same name on both sides."""
         return self.format == TOPIC_PLACEHOLDER
 
     def remote(self, topic: str) -> str:
@@ -307,7 +303,7 @@ class Selection:
 _INTERNAL = re.compile(
     r"mm2.*internal|.*checkpoints.*internal|__.*|\..*", re.ASCII
 )
-"""What no mirror carries, whatever its filter says
+"""Internal topics that no mirror carries, whatever its filter says
 (``ReplicationPolicy.isInternalTopic``, KIP-1074)."""
 
 
@@ -431,7 +427,7 @@ class FilteredTopics:
 
     @cached_property
     def is_limited(self) -> bool:
-        """Whether any of them says how much may be missing."""
+        """Return whether any rule bounds how many records may be missing."""
         return any(rule.at_most is not None for rule in self.rules)
 
     @cached_property
