@@ -1,4 +1,4 @@
-"""What the agent must be allowed to do on each cluster."""
+"""ACLs that the agent needs on each cluster."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ ACL_WORDS: Mapping[str, str] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Right:
-    """One operation on one resource of one cluster, as Kafka's ACLs say."""
+    """Right to one operation on one resource of one cluster (Kafka ACL)."""
 
     side: Side
     operation: Operation

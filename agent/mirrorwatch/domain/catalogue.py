@@ -41,7 +41,8 @@ LABELS = {
     "part": "a source, check, worker or sink of the agent, or a table of its "
     "state file",
 }
-"""What each label says. All of them stay bounded: no run, offset or key."""
+"""Meaning of each metric label. All labels stay bounded: no run, offset or
+key."""
 
 CATALOGUE = (
     *HEALTH_METRICS,

@@ -31,7 +31,7 @@ GroupPartition = tuple[str, str, int]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GroupOffsets:
-    """One group on one partition, at one moment."""
+    """Consumer offsets of one group on one partition, at one moment."""
 
     place: GroupPartition
     """Which group, where."""
@@ -68,7 +68,8 @@ class CheckpointsObservation:
     flow: str
     at: datetime
     interval: timedelta | None = None
-    """How often the mirror emits checkpoints; `None` if it emits none."""
+    """Interval at which the mirror emits checkpoints; `None` if it emits
+    none."""
 
     groups: int = 0
     unasked: int = 0
@@ -96,20 +97,20 @@ class DueCheckpoint:
     checkpoint: int
     since: datetime
     committed: int
-    """Where the group was then."""
+    """Consumer offset of the group at that time."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CheckpointsState:
-    """What is kept over restarts of the agent."""
+    """State of due checkpoints that is kept over restarts of the agent."""
 
     due: tuple[DueCheckpoint, ...] = ()
     missing_since: datetime | None = None
 
 
 KEPT_AFTER = timedelta(minutes=2)
-"""How long a checkpoint is due before that is kept: with the next emissions,
-once a minute, most have come."""
+"""Time for which a checkpoint is due before it is persisted: with the next
+emissions, once a minute, most have come."""
 
 
 class CheckpointTracker:

@@ -100,13 +100,13 @@ its own limits."""
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Check:
-    """One check, and all that the agent and its alerts know of it."""
+    """Check, with all that the agent and its alerts know of it."""
 
     name: str
     """Stable name, as it leaves the process."""
 
     observation: type
-    """What it judges."""
+    """Type of observation that it judges."""
 
     judge: Callable[..., Verdict]
     """Takes the flow, the newest observation (`None` if there is none), the
@@ -116,10 +116,11 @@ class Check:
     """Its limits, with their defaults; `None` if it has none."""
 
     beside: Mapping[str, type] = field(default_factory=dict)
-    """What it reads of other checks, by the name of the parameter."""
+    """Observations of other checks that it reads, by the name of the
+    parameter."""
 
     metrics: tuple[Metric, ...] = ()
-    """What is exported of its observation."""
+    """Metrics exported from its observation."""
 
     samples: Callable[[Any, datetime], Iterator[Sample]] | None = None
     """Makes the samples of these metrics."""

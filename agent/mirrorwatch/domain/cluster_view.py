@@ -38,14 +38,14 @@ TopicPartition = tuple[str, int]
 
 
 STALE_END = timedelta(seconds=30)
-"""How long a log must be shorter than it was, or than was committed, before
-that is believed. A new leader tells an old end for some seconds, until its
-followers have asked it for records."""
+"""Time for which a log end must be lower than before, or than a committed
+position, until that is believed. A new leader reports an old end for some
+seconds, until its followers have fetched from it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TopicFacts:
-    """One topic as its cluster describes it."""
+    """Topic as its cluster describes it."""
 
     id: str
     """Topic id (KIP-516): another one is another topic of the same name."""
@@ -57,7 +57,7 @@ class TopicFacts:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ClusterView:
-    """What one cluster answered in one survey."""
+    """Snapshot of one cluster, as it answered in one survey."""
 
     alias: str
     id: str
@@ -77,29 +77,29 @@ class ClusterView:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ClusterAnswer:
-    """Whether a cluster answers the agent, and how fast."""
+    """Reachability of a cluster from the agent, and its response time."""
 
     alias: str
     answered_at: datetime | None = None
-    """When it last answered; `None` if it never did."""
+    """Time of its last response; `None` if it never responded."""
 
     answering_since: datetime | None = None
     """Since when it has answered every question; `None` if it did not answer
     the last one."""
 
     silent_since: datetime | None = None
-    """When it was first asked in vain since; `None` if the last question was
-    answered. A refusal is no answer, and no silence."""
+    """Time of the first request without a response since then; `None` if the
+    last request was answered. A refusal is no response, and no silence."""
 
     took: timedelta | None = None
-    """How long the list of its topics took, the faster of the last two."""
+    """Response time of its topic listing, the faster of the last two."""
 
     usual: timedelta | None = None
-    """How long that takes usually; `None` if it is not known yet."""
+    """Usual response time of that listing; `None` if it is not known yet."""
 
 
 class PositionSource(StrEnum):
-    """What a position is known from."""
+    """Source from which a position is known."""
 
     COMMITTED = "committed"
 
@@ -115,7 +115,7 @@ class PositionSource(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """How far a mirror has come in one partition."""
+    """Position of a mirror in one partition."""
 
     offset: int
     """Next source offset to copy."""
@@ -135,7 +135,7 @@ def prove(committed: Committed | None, sync: Sync | None) -> Position | None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PartitionView:
-    """One source partition and its copy, as one survey saw them.
+    """Source partition and its copy, as one survey saw them.
 
     The source has a leader for it: without one its end is not known, and
     there is no view of it.
@@ -180,7 +180,7 @@ class PartitionView:
 
     @property
     def has_no_copies(self) -> bool:
-        """Whether the target answered and holds nothing of it."""
+        """Return whether the target answered and holds no copies of it."""
         return self.uncopied or self.target_end == 0
 
     @property
@@ -190,7 +190,9 @@ class PartitionView:
 
     @property
     def proved_at(self) -> datetime | None:
-        """When the mirror last wrote where it is, `None` if it never did."""
+        """Time at which the mirror last wrote its position, `None` if it never
+        did.
+        """
         written = [f.written_at for f in (self.committed, self.sync) if f]
         return max(written, default=None)
 
@@ -211,7 +213,7 @@ class PartitionView:
 
 @dataclass(frozen=True, kw_only=True)
 class FlowView:
-    """What one survey saw of one flow, in the order of these fields.
+    """Snapshot of one flow in one survey, in the order of these fields.
 
     Notes
     -----
@@ -222,7 +224,7 @@ class FlowView:
 
     flow: str
     at: datetime
-    """When the survey began, just before the positions were read."""
+    """Start of the survey, just before the positions were read."""
 
     committed: Mapping[TopicPartition, Committed]
     syncs: Mapping[TopicPartition, Sync]
@@ -255,7 +257,7 @@ class FlowView:
 
     @property
     def comparison_problems(self) -> tuple[str, ...]:
-        """What keeps both sides from being compared, in sentences."""
+        """Problems that prevent a comparison of both sides, in sentences."""
         if self.problems or self.caught_up:
             return self.problems
         return (
@@ -387,7 +389,7 @@ class SyncBuffer:
 
 
 FOR_EVER = -1
-"""What Kafka says where nothing is deleted by time, or by size."""
+"""Value of an unlimited retention time or size in Kafka."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -418,15 +420,15 @@ class TopicConfigs:
 
     @property
     def compacted(self) -> bool:
-        """Whether records may go because a later one has the same key."""
+        """Return whether compaction may delete records of the topic."""
         return self.cleanup_policy is not None and (
             "compact" in self.cleanup_policy
         )
 
     @property
     def deletes(self) -> bool:
-        """Whether records may go by time or size; so it is assumed where the
-        broker does not say.
+        """Return whether retention by time or size may delete records; this is
+        assumed where the broker does not report it.
         """
         return self.cleanup_policy is None or "delete" in self.cleanup_policy
 

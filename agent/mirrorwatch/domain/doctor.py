@@ -1,4 +1,4 @@
-"""What `mirrorwatch doctor` finds, and the known traps of MirrorMaker 2.
+"""Findings of `mirrorwatch doctor`, and the known traps of MirrorMaker 2.
 
 Each trap is a row of `TRAPS`: a rule that reads how a mirror is set up, with
 the reference that explains it.
@@ -30,7 +30,7 @@ __all__ = [
 
 
 class FindingSeverity(IntEnum):
-    """How bad a finding is."""
+    """Severity of a finding."""
 
     WARNING = 1
 
@@ -45,7 +45,7 @@ class FindingSeverity(IntEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DoctorFinding:
-    """One cause, and its remedy."""
+    """Finding of the doctor: one cause, and its remedy."""
 
     severity: FindingSeverity
     subject: str
@@ -53,7 +53,7 @@ class DoctorFinding:
     cause: str
     remedy: str
     reference: str = ""
-    """Where more is said about it."""
+    """Reference to further documentation."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,7 +76,7 @@ class SetupConnector:
 
 @dataclass(frozen=True, kw_only=True)
 class MirrorSetup:
-    """How the mirror of one flow is set up, as far as it could be read."""
+    """Setup of the mirror of one flow, as far as it could be read."""
 
     flow: str
     source: str

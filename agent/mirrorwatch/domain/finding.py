@@ -16,7 +16,7 @@ __all__ += ["duration", "render"]
 
 
 class Health(IntEnum):
-    """How well one aspect of a flow is doing, ordered by severity."""
+    """Health of one aspect of a flow, ordered by severity."""
 
     OFF = -1
     """Not configured, or known to be absent there. Outside flow health."""
@@ -50,7 +50,7 @@ Numbers = Mapping[str, Scalar]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One condition that a check found, identified by code and subject."""
+    """Condition that a check found, identified by code and subject."""
 
     code: str
     health: Health

@@ -30,7 +30,7 @@ class LastHeartbeat:
 
     beat_at: datetime
     seen_at: datetime
-    """When it was first seen, by our clock."""
+    """Time at which the heartbeat was first seen, by the agent's clock."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,15 +45,15 @@ class HeartbeatLatency:
     """The newest one that was copied."""
 
     waits_since: datetime | None = None
-    """When the oldest one that is not copied was first seen, by our clock;
-    `None` if all that were seen are."""
+    """Time at which the oldest heartbeat that is not copied was first seen, by
+    the agent's clock; `None` if all that were seen are copied."""
 
     waited_unseen: bool = False
     """Lower bound only: nothing was read before it, so it may have waited."""
 
     @property
     def behind(self) -> timedelta:
-        """How much older the newest copy is."""
+        """Lag of the newest copied heartbeat, by the times of emission."""
         return self.source.beat_at - self.target.beat_at
 
     def late(self, now: datetime) -> timedelta:
@@ -68,8 +68,8 @@ class HeartbeatsObservation:
     flow: str
     at: datetime
     interval: timedelta | None = None
-    """How often a worker of this mirror writes one at the target; `None` if
-    it writes none."""
+    """Interval at which a worker of this mirror writes heartbeats at the
+    target; `None` if it writes none."""
 
     worker: LastHeartbeat | None = None
     """The newest one that it wrote."""

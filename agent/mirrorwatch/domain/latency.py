@@ -16,7 +16,7 @@ WINDOW = timedelta(minutes=5)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LatencyObservation:
-    """How long the probes of one flow took, and what is usual."""
+    """Latency of the probes of one flow, and the usual latency."""
 
     flow: str
     at: datetime
@@ -25,13 +25,13 @@ class LatencyObservation:
     """99th percentile of the last five minutes, `None` without arrivals."""
 
     usual: timedelta | None
-    """What it usually is; `None` if that is not known yet."""
+    """Usual latency; `None` if it is not known yet."""
 
     measured: int
     """Arrivals in the last five minutes."""
 
     watched: timedelta | None = None
-    """How long probes have been looked for, if that is less."""
+    """Time for which probes have been observed, if that is less."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

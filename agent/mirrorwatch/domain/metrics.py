@@ -1,4 +1,4 @@
-"""What a metric is, what its values are, and its name in each sink."""
+"""Metrics: definition, values, and the name in each sink."""
 
 from bisect import bisect_left
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ PREFIX = "mirrorwatch_"
 
 
 class MetricType(StrEnum):
-    """How a metric behaves over time, in the words of Prometheus."""
+    """Metric type, in the words of Prometheus."""
 
     COUNTER = "counter"
     """Only grows."""
@@ -35,19 +35,17 @@ class MetricType(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Metric:
-    """One metric: what it means and what it is called in each sink."""
+    """Metric: its meaning and its name in each sink."""
 
     name: str
     """Name in Prometheus."""
 
     unit: str
-    """What is counted or measured."""
+    """Unit that is counted or measured."""
 
     type: MetricType
-    """How it behaves over time."""
-
     help: str
-    """What it means, in one sentence."""
+    """Help text: the meaning of the metric, in one sentence."""
 
     labels: tuple[str, ...]
     """Labels in Prometheus, tags in InfluxDB."""
@@ -152,7 +150,7 @@ class Histogram:
 
 
 class Sample(NamedTuple):
-    """One value of one series.
+    """Sample: one value of one series.
 
     Notes
     -----

@@ -37,7 +37,7 @@ Evidence = Mapping[str, str | int | float | bool | None]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Flow:
-    """One-way replication of a set of topics by one mirror."""
+    """Flow: one-way replication of a set of topics by one mirror."""
 
     name: str
     source: str
@@ -53,7 +53,7 @@ class Verdict:
     health: Health
     reason: str
     since: datetime
-    """When the check first had this health without a break (UTC)."""
+    """Start of this health of the check, without a break (UTC)."""
 
     evidence: Evidence = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
@@ -125,14 +125,14 @@ class Cause:
     """The reason, and how long it has been so."""
 
     since: datetime
-    """When the first sign of it was seen (UTC)."""
+    """Time of the first sign of it (UTC)."""
 
     evidence: tuple[str, ...]
     symptoms: tuple[str, ...]
     """Checks that are bad because of it, in the order of the checks."""
 
     stops: bool
-    """Whether nothing is replicated because of it."""
+    """Cause stops all replication of the flow."""
 
     subject: Subject = field(default_factory=dict)
 
@@ -161,13 +161,13 @@ class Observation(Protocol):
 
     @property
     def at(self) -> datetime:
-        """When it was seen (UTC)."""
+        """Time of the observation (UTC)."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AgentState:
-    """How the agent itself is doing."""
+    """State of the agent itself."""
 
     sources_up: Mapping[str, bool] = field(default_factory=dict)
     """By name: whether the source's last fact is fresh."""
@@ -179,19 +179,19 @@ class AgentState:
     spooled_points: Mapping[str, int] = field(default_factory=dict)
     lost_points: Mapping[str, int] = field(default_factory=dict)
     last_tick: timedelta | None = None
-    """How long the tick before this one took; `None` on the first."""
+    """Duration of the tick before this one; `None` on the first."""
 
     tick_late: timedelta = timedelta()
-    """How much later than due a tick began, the latest of the last three."""
+    """Delay with which a tick began, the largest of the last three."""
 
     clock_offset: timedelta = timedelta()
-    """How far the wall clock, which labels the report, is ahead of the
-    agent's own time: zero unless it was stepped."""
+    """Offset of the wall clock, which labels the report, from the agent's own
+    time, positive if ahead: zero unless it was stepped."""
 
     clock_steps: int = 0
     internal_errors: Mapping[str, int] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
-    """Why what it knows may not outlast it: problems of its state file."""
+    """Problems of the state file: what the agent knows may not outlast it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -219,7 +219,7 @@ class Report:
 
     @property
     def own_at(self) -> datetime:
-        """When the tick started, by the agent's own time: it never jumps."""
+        """Start of the tick by the agent's own time, which never jumps."""
         return self.at - self.agent.clock_offset
 
     def cause_of(self, flow: str) -> Cause | None:
