@@ -1,4 +1,4 @@
-"""What is compared of a topic whose mirror does not keep partitions.
+"""Audit ranges of topics whose mirror does not preserve partitions.
 
 The copies of one source partition are in all partitions of the target. So one
 sum of the topic is compared, of the records whose timestamps lie in whole

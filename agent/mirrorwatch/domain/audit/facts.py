@@ -1,4 +1,4 @@
-"""What planning an audit knows of both logs, and what it asks of Kafka."""
+"""Log facts for planning an audit, and the lookups it asks of Kafka."""
 
 from collections.abc import (
     Callable,
@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Retention:
-    """When records of a topic expire."""
+    """Retention of a topic, by time and by size."""
 
     by_time: timedelta | None = None
     """Age before which none does; `None` if that is not known."""
@@ -104,8 +104,8 @@ class SourceLog:
     flow: str
     log: Log
     steady: bool = False
-    """Whether the end was the same after the target's end was read: then the
-    target's end covers no record above it."""
+    """Log end was unchanged after the target's end was read: then the target's
+    end covers no record above it."""
 
     position: int | None = None
     """Next offset proved copied or passed, read before the target's end."""
@@ -125,7 +125,7 @@ class SourceLog:
 
     @property
     def at_rest(self) -> bool:
-        """Whether all that it holds was copied, and nothing since."""
+        """Log is idle: all its records were copied, and none added since."""
         retained = self.log.retained
         copied = len(retained) == 0 or (self.position or 0) >= retained.end
         return self.steady and copied
@@ -133,7 +133,7 @@ class SourceLog:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PairedLogs:
-    """One target partition, and the source logs that feed it."""
+    """Target partition with the source logs that feed it."""
 
     flow: str
     """Name of the first flow that writes the target topic."""
@@ -142,16 +142,16 @@ class PairedLogs:
     cluster: str
     topic_partition: TopicPartition
     sources: tuple[SourceLog, ...]
-    """What feeds it; none if the partition exists at the target only."""
+    """Source logs; empty if the partition exists at the target only."""
 
     target: Log | None
-    """What is there; `None` if it does not exist."""
+    """Target log; `None` if the partition does not exist there."""
 
     timestamps: bool = True
     compacted: bool = False
     starts_at_end: bool | None = False
-    """Whether the mirror skips what a partition held when it found it; `None`
-    if that is not known."""
+    """Mirror skips records that a partition held before it was discovered;
+    `None` if that is not known."""
 
     copies: CopyProfile = AS_THEY_ARE
     absent: tuple[tuple[str, str], ...] = ()
@@ -164,8 +164,6 @@ class FirstSince:
     """Asks for the first record that is not older than a time."""
 
     log: Log
-    """Where to look."""
-
     time: datetime
 
 
@@ -174,7 +172,7 @@ class RecordAt:
     """Asks for the first data record at or after an offset."""
 
     log: Log
-    """Where to look: at the source."""
+    """Source log to search."""
 
     offset: int
     read_committed: bool
@@ -191,7 +189,7 @@ class AuditFound:
     """Its timestamp; `None` if it has none."""
 
     failed: bool = False
-    """Whether it could not be looked for."""
+    """Lookup failed, rather than found no record."""
 
     def within(self, span: AuditSpan) -> int:
         """Return its offset, or the end of what is looked at."""
@@ -201,7 +199,7 @@ class AuditFound:
 
 
 Question = FirstSince | RecordAt
-"""What only a cluster can answer."""
+"""Lookup that only a cluster can answer."""
 
 Lookup = Callable[[Question], AuditFound]
 """Returns the answer to a question."""
@@ -356,8 +354,8 @@ class IsolationHistory:
 
     @property
     def read_committed(self) -> bool | None:
-        """Whether aborted records are left out; `None` if that is not known,
-        or was not always so.
+        """Isolation level is `read_committed`: aborted records are left out;
+        `None` if that is not known, or was not always so.
         """
         return next(iter(self._levels)) if len(self._levels) == 1 else None
 

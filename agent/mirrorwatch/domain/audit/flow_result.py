@@ -1,4 +1,4 @@
-"""One flow's part of an audit, small enough for the state file."""
+"""Audit result of one flow, small enough for the state file."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -49,7 +49,7 @@ MOST_RANGES = 20
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TopicTally:
-    """What the audit found in one topic."""
+    """Record counts of one topic, as an audit found them."""
 
     topic: str
     source_records: int = 0
@@ -62,7 +62,7 @@ class TopicTally:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FlowResult:
-    """What the last audit, in one run or in several, found in one flow."""
+    """Result of the last audit of one flow, in one run or in several."""
 
     runs: tuple[str, ...]
     """Names of the runs, the newest last."""
@@ -70,18 +70,18 @@ class FlowResult:
     start: datetime
     end: datetime
     began_at: datetime
-    """When the newest run began."""
+    """Start of the newest run."""
 
     ended_at: datetime
     topics: tuple[TopicTally, ...] = ()
     findings: tuple[AuditFinding, ...] = ()
-    """What is wrong, the worst first; see `MOST_FINDINGS`."""
+    """Findings, the worst first; limited by `MOST_FINDINGS`."""
 
     stated: dict[str, int] = field(default_factory=dict)
     """Records that differ and are not wrong, by kind."""
 
     gaps: tuple[Unverifiable, ...] = ()
-    """What could not be judged; see `MOST_FINDINGS`."""
+    """Unverifiable partitions or topics; limited by `MOST_FINDINGS`."""
 
     gaps_total: int = 0
     more: bool = False
@@ -89,11 +89,11 @@ class FlowResult:
     """The run whose report is worth reading first."""
 
     partial: bool = False
-    """Whether it is of named topics only: no audit of the flow."""
+    """Audit of named topics only, which does not count as one of the flow."""
 
     @property
     def wrong(self) -> bool:
-        """Whether anything is wrong, beside what filters drop."""
+        """Audit found errors, apart from records that filters drop."""
         return any(f.kind in ERRORS for f in self.findings)
 
     def found(self, kind: FindingKind) -> int:
@@ -287,9 +287,9 @@ Outcome = Literal[
     "stopped",
     "abandoned",
 ]
-"""How an attempt went. It is refused while another audit is running on the
-same folder, stopped in good order with the agent, and abandoned when the agent
-was killed."""
+"""Outcome of an audit attempt. It is refused while another audit is running on
+the same folder, stopped in good order with the agent, and abandoned when the
+agent was killed."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -300,7 +300,8 @@ class Attempt:
     began_at: datetime
     outcome: Outcome = "running"
     ended_at: datetime | None = None
-    """When it was over, or was found to be; `None` while it runs."""
+    """End of the attempt, or the time when it was found to have ended; `None`
+    while it runs."""
 
     error: str = ""
     output: tuple[str, ...] = ()
@@ -313,10 +314,10 @@ class AuditObservation:
 
     flow: str
     at: datetime
-    """When the folder of the results was last looked into."""
+    """Time of the last read of the results folder."""
 
     since: datetime
-    """When the agent was first asked to watch the audits of the flow."""
+    """Time at which the agent was first asked to watch audits of the flow."""
 
     night: FlowResult | None = None
     """The last audit that came to its end, no matter who started it."""
@@ -325,11 +326,9 @@ class AuditObservation:
     """The last one that this agent started."""
 
     overdue: datetime | None = None
-    """When the newest audit was due that should be over by now, with the
-    grace that it has; `None` if the agent did not watch then."""
+    """Due time of the newest audit that should have finished by now, its grace
+    period included; `None` if the agent did not watch then."""
 
     next_due: datetime | None = None
-    """When the next one is due."""
-
     report: str | None = None
     problems: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What a nightly audit compares of one pair."""
+"""Ranges that a nightly audit compares in one pair."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -128,7 +128,7 @@ STUCK = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NightlyInputs:
-    """What is the same for all pairs of a night."""
+    """Planning inputs shared by all pairs of a nightly audit."""
 
     now: datetime
     settle: timedelta

@@ -1,4 +1,4 @@
-"""What one audit compares: ranges of offsets, frozen before reading."""
+"""Audit plan: ranges of offsets to compare, frozen before reading."""
 
 import hashlib
 import re
@@ -38,11 +38,12 @@ __all__ = [
 Side = Literal["source", "target"]
 
 Cut = Literal["idle", "sync", "offset", "timestamp", "window"]
-"""How ends of both sides are made to agree: nothing more was written, the last
-pair of offsets, the same offset, by time, or the window of an ad hoc audit."""
+"""Method of aligning the end offsets of both sides: nothing more was written,
+the last pair of offsets, the same offset, by time, or the window of an ad hoc
+audit."""
 
 StatedKind = Literal["in_flight", "expired", "compacted", "carried"]
-"""What is different on both sides and not wrong."""
+"""Kind of difference between both sides that is not an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,20 +62,19 @@ class AuditSpan:
 
 @dataclass(frozen=True, kw_only=True, slots=True, order=True)
 class CopyProfile:
-    """What the copies of a mirror have in common with their records.
+    """Record properties that the copies of a mirror preserve.
 
     The defaults are MirrorMaker 2's.
     """
 
     partitions: bool = True
-    """Whether a copy is in the partition of its record. If not, whole topics
-    are compared."""
+    """Partitions are preserved. If not, whole topics are compared."""
 
     offsets: bool = False
     timestamps: bool = True
     tombstones: bool = True
-    """Whether it has no value where the record has none; if not it has an
-    empty one, and both are taken for equal."""
+    """Tombstones are preserved; if not, the copy has an empty value, and both
+    are taken for equal."""
 
     added_headers: tuple[str, ...] = ()
     """Headers that the mirror adds; they are not compared."""
@@ -142,10 +142,11 @@ class SourceRange:
 
     topic_id: str = ""
     read_committed: bool = False
-    """Whether the mirror leaves out aborted records: it is read as the mirror
-    reads. Of the target, only committed records are read in any case: the
-    rest are no copies that anybody could rely on, such as those that an
-    exactly-once mirror aborted and copied again."""
+    """Isolation level of the mirror is `read_committed`: it leaves out aborted
+    records, and the source is read likewise. Of the target, only committed
+    records are read in any case: the rest are no copies that anybody could
+    rely on, such as those that an exactly-once mirror aborted and copied
+    again."""
 
     asked_from: int = 0
     """Offset from which the mirror is known to have been asked for records.
@@ -155,7 +156,7 @@ class SourceRange:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PartitionPair:
-    """One target partition, and all that feeds it: what is compared."""
+    """Target partition with the source ranges to compare it with."""
 
     flow: str
     """Name of the flow, of the first one for a merged topic."""
@@ -167,13 +168,13 @@ class PartitionPair:
     span: AuditSpan
     retained: AuditSpan
     timestamps: bool = True
-    """Whether the target keeps the records' timestamps; where it does not
+    """Timestamps of records are preserved at the target; where they are not
     (`LogAppendTime` there) they are left out of buckets and checksums, and of
     an ad hoc audit all records of the spans are compared. The timestamps that
     a source puts on records itself are copied like any others."""
 
     compacted: bool = False
-    """Whether either side removes all but the newest record of a key: then
+    """Compaction on either side keeps only the newest record of a key: then
     the newest value of each key is compared."""
 
     cut: Cut = "window"
@@ -183,18 +184,18 @@ class PartitionPair:
 
     cut_at: datetime | None = None
     exact_start: bool = False
-    """Whether the spans of both sides begin at the same record, with what the
-    audit before left: then no copy of a record lies before them. An audit
-    sets it when it begins."""
+    """Spans of both sides begin at the same record, the carry of the previous
+    audit included: then no copy of a record lies before them. An audit sets it
+    when it begins."""
 
     passed_over: bool = False
     """Ranges could not be read: nothing was compared, and the next night goes
     on after them."""
 
     copies: CopyProfile = AS_THEY_ARE
-    """What is compared of each record. Where partitions are not kept, all
-    pairs of a topic are compared as one sum; one of them whose partition does
-    not exist at the source has a source without offsets."""
+    """Record properties to compare. Where partitions are not kept, all pairs
+    of a topic are compared as one sum; one of them whose partition does not
+    exist at the source has a source without offsets."""
 
     hours: TimeWindow | None = None
     """Timestamps that a night compares where partitions are not kept."""
@@ -206,8 +207,8 @@ class PartitionPair:
 
     @property
     def topic(self) -> str:
-        """What the pair is called in results: the source topic if it is one,
-        else the target's.
+        """Topic name of the pair in results: the source topic if there is
+        exactly one, else the target's.
         """
         topics = {source.topic for source in self.sources}
         return topics.pop() if len(topics) == 1 else self.target_topic
@@ -215,7 +216,7 @@ class PartitionPair:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Unverifiable:
-    """What could not be judged."""
+    """Partition or topic that could not be verified."""
 
     flow: str
     topic: str
@@ -224,7 +225,7 @@ class Unverifiable:
 
     reason: str
     records: int | None = None
-    """How many source offsets that is, where it is known."""
+    """Number of source offsets, where it is known."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -261,7 +262,7 @@ class FilteredTopic:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Plan:
-    """What one audit compares."""
+    """Plan of one audit: pairs of ranges to compare."""
 
     id: str
     """Name of the run: `nightly-2026-11-21`, or `adhoc-` and its window."""
@@ -274,16 +275,16 @@ class Plan:
     pairs: tuple[PartitionPair, ...]
     unverifiable: tuple[Unverifiable, ...] = ()
     stated: tuple[Stated, ...] = ()
-    """What is left to the next night, such as records in flight."""
+    """Records left to the next night, such as those in flight."""
 
     more: bool = False
-    """Whether settled records are left: a night that was missed is made up
-    in pieces, of which this is one."""
+    """Settled records remain: a night that was missed is made up in pieces, of
+    which this is one."""
 
     filtered: tuple[FilteredTopic, ...] = ()
     gone: tuple[tuple[str, str], ...] = ()
     partial: bool = False
-    """Whether it is of named topics only."""
+    """Audit covers named topics only."""
 
     shared: tuple[SharedTopic, ...] = ()
     of_flow: str | None = None
@@ -341,7 +342,7 @@ class AuditedEnds:
 
 
 REMEMBERED = timedelta(days=90)
-"""How long the ends of a deleted topic are kept."""
+"""Time for which the ends of a deleted topic are kept."""
 
 
 def ends_after(plan: Plan, before: AuditedEnds) -> AuditedEnds:
@@ -388,7 +389,7 @@ def ends_after(plan: Plan, before: AuditedEnds) -> AuditedEnds:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Request:
-    """What kind of audit is asked for.
+    """Audit request, nightly or ad hoc.
 
     Notes
     -----

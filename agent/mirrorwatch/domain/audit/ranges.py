@@ -1,4 +1,4 @@
-"""Where the ranges of a pair begin and end."""
+"""Start and end offsets of the ranges of a pair."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -173,10 +173,10 @@ def later(time: datetime, by: timedelta) -> datetime:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlanningOutcome:
-    """What comes of planning one pair."""
+    """Planning result of one pair: its ranges, or why it is unverifiable."""
 
     pair: PartitionPair | None = None
-    """What is compared, if anything is."""
+    """Ranges to compare; `None` if there are none."""
 
     unverifiable: tuple[Unverifiable, ...] = ()
     stated: tuple[Stated, ...] = ()
@@ -309,7 +309,7 @@ SKIPPED = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RangeStarts:
-    """Where the ranges of a pair begin."""
+    """Start offsets of the ranges of a pair."""
 
     aligned: AlignedOffsets | None
     """Offsets that belong together; `None` if none are known."""
@@ -556,8 +556,8 @@ NIGHT = timedelta(hours=36)
 """From when a stretch is taken for more than one night."""
 
 PIECES = 7
-"""Where more than a week is left, a piece is this part of it: a record with a
-timestamp of years ago must not make thousands of nights."""
+"""Divisor of a backlog of more than a week, which gives the length of a piece:
+a record with a timestamp of years ago must not make thousands of nights."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -668,7 +668,7 @@ def settled_of(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RangeEnds:
-    """Where the ranges of a pair end."""
+    """End offsets of the ranges of a pair."""
 
     aligned: AlignedOffsets
     """Offsets after the last ones."""

@@ -1,4 +1,4 @@
-"""What an audit found, and how its numbers are written for people."""
+"""Audit result, and its numbers formatted for people."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,7 +34,7 @@ __all__ = [
 FindingKind = Literal[
     "dropped", "duplicated", "extra", "corrupted", "filtered"
 ]
-"""What is wrong with records; `filtered` is as configured and not wrong."""
+"""Kind of finding about records; `filtered` is as configured and no error."""
 
 OffsetRanges = tuple[tuple[int, int], ...]
 """Pairs of first and last offset, inclusive, in order."""
@@ -46,7 +46,7 @@ every second record of a day there would be millions. Its count is exact."""
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AuditFinding:
-    """One kind of discrepancy on one partition."""
+    """Discrepancy of one kind in one partition."""
 
     flow: str
     topic: str
@@ -56,10 +56,8 @@ class AuditFinding:
     kind: FindingKind
     count: int
     source_offsets: OffsetRanges = ()
-    """Where they are at the source."""
-
     target_offsets: OffsetRanges = ()
-    """Where they are at the target: `extra`, `duplicated`, `corrupted`."""
+    """Offset ranges at the target: `extra`, `duplicated`, `corrupted`."""
 
     start: datetime | None = None
     """Earliest timestamp of these records; `None` if they have none."""
@@ -69,7 +67,7 @@ class AuditFinding:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TopicCount:
-    """How many records of a topic were compared."""
+    """Number of records and bytes compared in a topic."""
 
     flow: str
     topic: str
@@ -83,7 +81,7 @@ class TopicCount:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AuditResult:
-    """What one audit found."""
+    """Result of one audit: counts, findings and unverifiable partitions."""
 
     id: str
     nightly: bool
@@ -94,14 +92,12 @@ class AuditResult:
     topics: tuple[TopicCount, ...]
     findings: tuple[AuditFinding, ...] = ()
     stated: tuple[Stated, ...] = ()
-    """What differs and is not wrong."""
+    """Differences with a known reason, which are no errors."""
 
     unverifiable: tuple[Unverifiable, ...] = ()
-    """What could not be judged."""
-
     more: bool = False
     partial: bool = False
-    """Whether it is of named topics only."""
+    """Audit covered named topics only."""
 
     shared: tuple[SharedTopic, ...] = ()
     of_flow: str | None = None
@@ -110,7 +106,7 @@ class AuditResult:
 
     @property
     def errors(self) -> tuple[AuditFinding, ...]:
-        """What is wrong: all findings but those of filtered topics."""
+        """Errors: all findings but those of filtered topics."""
         return tuple(f for f in self.findings if f.kind != "filtered")
 
     @property
@@ -124,7 +120,7 @@ class AuditResult:
 
     @property
     def clean(self) -> bool:
-        """Whether everything was verified and nothing is wrong."""
+        """Audit verified everything and found no errors."""
         return not self.errors and not self.unverifiable
 
 
@@ -181,7 +177,7 @@ WORDS = {
     "corrupted": "altered",
     "extra": "at the target but not at the source",
 }
-"""What a summary calls records, the worst first."""
+"""Summary wording of each kind of finding, the worst first."""
 
 
 def answer(result: AuditResult) -> str:
@@ -360,7 +356,7 @@ DAY = timedelta(days=1)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Speed:
-    """What an audit cost."""
+    """Cost of an audit: records, bytes and duration."""
 
     records: int
     bytes: int
@@ -382,8 +378,8 @@ class Speed:
 
     @property
     def forecast(self) -> timedelta | None:
-        """How long a day of the same traffic would take; `None` if too little
-        time was covered to say.
+        """Expected duration for a day of the same traffic; `None` if too
+        little time was covered to say.
         """
         if self.covered < LEAST_SPAN:
             return None
@@ -404,7 +400,7 @@ class FinishedAudit:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Crossing:
-    """What a digest saves on the way to the other site."""
+    """Size of a digest sent to the other site, against what it replaces."""
 
     side: Side
     records: int

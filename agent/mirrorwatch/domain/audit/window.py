@@ -1,4 +1,4 @@
-"""What an ad hoc audit compares of one pair."""
+"""Ranges that an ad hoc audit compares in one pair."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ UNTIMED = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AdHoc:
-    """What is the same for all pairs of an ad hoc audit."""
+    """Planning inputs shared by all pairs of an ad hoc audit."""
 
     now: datetime
     window: TimeWindow

@@ -1,1 +1,1 @@
-"""Whether consumer groups could go on at the target."""
+"""Failover readiness of consumer groups, and the recovery point of a flow."""

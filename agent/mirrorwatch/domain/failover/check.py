@@ -64,7 +64,7 @@ class OldStart:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GroupStart:
-    """Where a group would start in one partition."""
+    """Start position of a group in one partition of the target."""
 
     group: str
     remote: str
@@ -106,18 +106,18 @@ def _rank(each: GroupStart) -> tuple[bool, bool, int, str, str, int]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FailoverObservation:
-    """Where the groups of one flow would start."""
+    """Start positions of the groups of one flow at the target."""
 
     flow: str
     at: datetime
-    """When they were last judged."""
+    """Time at which the groups were last judged."""
 
     read_at: datetime | None = None
-    """When their offsets were last read at the source; `None` for never."""
+    """Time of the last read of offsets at the source; `None` for never."""
 
     compared_at: datetime | None = None
-    """When their starts were last held to the target; `None` if that was when
-    they were judged."""
+    """Time of the last comparison of their starts with the target; `None` if
+    that was when they were judged."""
 
     groups: int = 0
     repeated: int = 0
@@ -138,11 +138,11 @@ class FailoverObservation:
     """Groups whose start does not move."""
 
     starts: tuple[GroupStart, ...] = ()
-    """Where groups would start, the worst of them: see `select_starts`."""
+    """Start positions, the worst of them: see `select_starts`."""
 
     starts_total: int = 0
     recovery: RecoveryPoint | None = None
-    """What would be lost with the source; `None` if not known yet."""
+    """Recovery point of the flow; `None` if not known yet."""
 
     problems: tuple[str, ...] = ()
 
@@ -154,10 +154,10 @@ class _Due:
     offset: int
     since: datetime
     committed: int | None = None
-    """Where the group was when it was first seen."""
+    """Committed offset of the group when it was first seen."""
 
     moved: bool = False
-    """Whether it had read on before a restart."""
+    """Group had read on before a restart."""
 
 
 _MOVED = " moved"
@@ -167,7 +167,7 @@ _STANDS = re.compile(r"(.*\]) start (\d+)", re.DOTALL)
 """The condition that a group read on while its start did not move."""
 
 KEPT_AFTER = timedelta(minutes=2)
-"""How long a start stands before that is kept: with MirrorMaker's next
+"""Age from which a start that does not move is kept: with MirrorMaker's next
 checkpoints, once a minute, most have moved."""
 
 

@@ -25,8 +25,8 @@ class UncopiedRange:
     """Last source offset."""
 
     doubt: str | None = None
-    """Why some of them may have been copied, in a sentence; `None` if none
-    was."""
+    """Reason why some of them may have been copied, in a sentence; `None` if
+    none was."""
 
     @property
     def count(self) -> int:
@@ -72,8 +72,8 @@ class ReplicatedLog:
     where they do not."""
 
     uncounted: str | None = None
-    """Why the end of the target does not show how far the mirror came, in a
-    sentence; `None` if it does."""
+    """Reason why the end of the target does not show the mirror's position, in
+    a sentence; `None` if it does."""
 
 
 def list_uncopied(log: ReplicatedLog) -> Iterator[UncopiedRange]:

@@ -25,8 +25,8 @@ FRESH = timedelta(seconds=30)
 than between two surveys."""
 
 GONE_FOR = timedelta(hours=1)
-"""How long a partition is remembered that is not carried any more: a broker
-that has just started may not list its topic."""
+"""Time for which a partition is remembered that is no longer replicated: a
+broker that has just started may not list its topic."""
 
 LEFT_OUT = frozenset(
     {
@@ -45,10 +45,10 @@ more, every other one goes: then less is proved, never more."""
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RecoveryPoint:
-    """What would be lost if the source were lost now."""
+    """Recovery point: records that would be lost with the source now."""
 
     at: datetime
-    """When the ends of the source were last asked for."""
+    """Time at which the end offsets of the source were last asked for."""
 
     records: int
     """Source records that are not proved to be at the target, by then."""
@@ -110,17 +110,17 @@ class RecreatedTopic:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RecoveryState:
-    """What must outlive the agent."""
+    """Recovery state that must survive a restart of the agent."""
 
     complete_until: datetime | None = None
     """Until when the flow was complete, as last proved."""
 
     topics: tuple[str, ...] = ()
     holes: tuple[Hole, ...] = ()
-    """Where copies are gone."""
+    """Ranges of records whose copies are gone."""
 
     recreated: tuple[RecreatedTopic, ...] = ()
-    """Where what was said before does not count."""
+    """Recreated topics: reports from before that time do not count."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,12 +153,12 @@ class _SourceEnd:
 
     offset: int
     at: datetime
-    """When it was last seen to be there."""
+    """Time of the last observation of this end offset."""
 
 
 @dataclass(slots=True)
 class _PartitionRecovery:
-    """What is known of one partition."""
+    """Recovery state of one partition."""
 
     source_id: str
     floor: datetime | None
@@ -167,7 +167,7 @@ class _PartitionRecovery:
     target_id: str | None = None
 
     since: datetime | None = None
-    """When a topic was recreated: what was said before is of another."""
+    """Time at which a topic was recreated: earlier reports are of another."""
 
     synced: bool = False
     """Offset sync of the topic as it is now seen."""
@@ -184,8 +184,8 @@ class _PartitionRecovery:
     """Until when it is complete; `None` if that is not known."""
 
     whole: PartitionView | None = None
-    """How it was seen when all of it was proved to be copied: as long as it
-    looks so, it is. `None` if anything else has to be looked at, too."""
+    """Partition view in which everything was proved to be copied: as long as
+    it looks so, it is. `None` if anything else has to be looked at, too."""
 
     def __post_init__(self) -> None:
         self.complete = self.floor
@@ -319,7 +319,7 @@ class RecoveryTracker:
         before: topics that were not visible are among them."""
 
         self.point: RecoveryPoint | None = None
-        """What is known; `None` before the first survey."""
+        """Latest recovery point; `None` before the first survey."""
 
     def take(self, view: FlowView, facts: CopyFacts) -> None:
         """Learn from a survey; one that lacks a side changes nothing."""

@@ -59,7 +59,7 @@ class GroupState:
 
     group: str
     read_at: datetime | None = None
-    """When its offsets were last read at the source; `None` for never."""
+    """Time of the last read of its offsets at the source; `None` for never."""
 
     offsets: tuple[GroupOffset, ...] = ()
 
