@@ -23,7 +23,8 @@ SLEW = 0.01
 until it is the wall clock's again: too little to matter to any limit."""
 
 SETTLE = timedelta(minutes=1)
-"""How slowly the last bit is taken, so that it ends where it should."""
+"""Time constant at the end of a correction, which slows down so that it does
+not overshoot."""
 
 MOST_KEPT = timedelta(days=2)
 """A clock that was more wrong than this is believed at the next start: the

@@ -35,10 +35,10 @@ STDERR = 2
 """Descriptors up to this one outlive a new start."""
 
 OPEN_FILES = Path("/dev/fd")
-"""Those of this process, on Linux and on macOS."""
+"""Open file descriptors of this process, on Linux and on macOS."""
 
 PAUSE = timedelta(seconds=1)
-"""How long a worker that failed waits before it tries again."""
+"""Retry delay of a worker that failed."""
 
 STOP_WITHIN = 2.0
 """Seconds that all workers together have to stop; the sinks have the rest of
@@ -67,8 +67,8 @@ class Agent:
     interval: timedelta
 
     is_busy: Callable[[], bool] = lambda: False
-    """Whether something runs that would be lost if the agent started again:
-    an audit."""
+    """Predicate for running work that a restart of the agent would lose: an
+    audit."""
 
 
 class Daemon(AbstractContextManager["Daemon"]):

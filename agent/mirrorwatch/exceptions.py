@@ -53,7 +53,7 @@ class MirrorwatchError(Exception):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlacedProblem:
-    """One thing that is wrong in a configuration file."""
+    """Problem in a configuration file, with its location."""
 
     file: str
     line: int | None
@@ -144,7 +144,7 @@ class MavenError(MirrorwatchError):
 
 
 Layer = Literal["tcp", "tls"]
-"""Where a connection failed."""
+"""Connection layer that failed."""
 
 
 class LayerError(MirrorwatchError):

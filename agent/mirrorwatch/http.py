@@ -50,13 +50,13 @@ class UnusableAnswerError(httpx.RemoteProtocolError):
 
 @dataclass(frozen=True, kw_only=True, slots=True, repr=False)
 class HttpAddress:
-    """Where a server is, and how to log in: never shown, wherever it goes."""
+    """Address and credentials of a server: never shown, wherever they go."""
 
     url: str
     username: str | None = None
     password: str | None = None
     ca: Path | None = None
-    """Who signs its certificate, if no public authority does."""
+    """CA file, if no public authority signs the server's certificate."""
 
 
 def open_client(
@@ -193,7 +193,7 @@ def read_retry_after(answer: httpx.Response) -> timedelta | None:
 
 
 _deadline: ContextVar[float] = ContextVar("deadline")
-"""When the request of this thread must have ended."""
+"""Deadline of this thread's request, in monotonic seconds."""
 
 
 class _BoundedBody(httpx.SyncByteStream):

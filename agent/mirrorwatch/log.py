@@ -1,4 +1,4 @@
-"""How the agent logs: structured lines on stderr, without secrets."""
+"""Logging of the agent: structured lines on stderr, without secrets."""
 
 import io
 import logging
@@ -24,7 +24,7 @@ MOST_WAITING = 10_000
 """Lines that wait for whoever reads stderr: more are dropped, and counted."""
 
 FLUSH_SECONDS = 0.5
-"""How long the end waits for that reader."""
+"""Timeout of the final flush, in case nobody reads stderr."""
 
 
 class UnblockedStream(io.TextIOBase):

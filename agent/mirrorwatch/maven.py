@@ -26,7 +26,7 @@ __all__ = ["Artifact", "cache_folder", "fetch", "parse_artifacts"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Artifact:
-    """One file of a Maven repository, nearly always a jar."""
+    """File of a Maven repository, nearly always a jar."""
 
     group: str
     name: str
@@ -39,7 +39,7 @@ class Artifact:
     extension: str = "jar"
 
     sha256: str
-    """What the downloaded bytes must hash to."""
+    """Expected checksum of the downloaded bytes."""
 
     @property
     def file_name(self) -> str:
@@ -52,7 +52,7 @@ class Artifact:
 
     @property
     def path(self) -> str:
-        """Where it is in a Maven repository, relative to its address."""
+        """Path in a Maven repository, relative to its address."""
         group = self.group.replace(".", "/")
         return f"{group}/{self.name}/{self.version}/{self._jar}"
 
@@ -87,7 +87,7 @@ def _parse(line: str) -> Artifact:
 
 
 MAVEN_CENTRAL = "https://repo1.maven.org/maven2"
-"""Where the jars come from unless MIRRORWATCH_MAVEN_URL names a mirror."""
+"""Repository of the jars, unless MIRRORWATCH_MAVEN_URL names a mirror."""
 
 _CONNECTIONS = 6
 """Jars fetched at once: enough to fill a link with many small files, few

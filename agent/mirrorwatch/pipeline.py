@@ -1,4 +1,4 @@
-"""One tick: observe, judge, publish."""
+"""Pipeline of a tick: observe, judge, publish."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

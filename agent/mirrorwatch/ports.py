@@ -21,20 +21,20 @@ class InternalTopic:
     """A topic in which a mirror keeps what it knows."""
 
     kind: str
-    """What its records are: ``offsets``, ``syncs``, ``configs``, ``status``,
-    ``checkpoints``; ``heartbeats`` written at the target, ``carried`` there
-    by the mirror, or waiting to be carried (``beats``)."""
+    """Kind of its records: ``offsets``, ``syncs``, ``configs``, ``status``,
+    ``checkpoints``; ``heartbeats`` written at the target, ``carried`` there by
+    the mirror, or waiting to be carried (``beats``)."""
 
     side: Literal["source", "target"]
     name: str
     optional: bool = False
-    """Whether a mirror may do without it: only the check that lives on it
+    """Topic that a mirror may do without: only the check that lives on it
     suffers where it is absent or refused."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MirrorSettings:
-    """How the mirror of one flow is configured, whatever program it is."""
+    """Settings of the mirror of one flow, whatever program it is."""
 
     source_alias: str
     target_alias: str
@@ -140,7 +140,7 @@ class WatchedSource(Source, Protocol):
 
     @property
     def up(self) -> bool:
-        """Whether what it last returned is fresh."""
+        """Observation that it last returned is fresh."""
         ...
 
 
@@ -173,7 +173,7 @@ class QueueingSink(Sink, Protocol):
 
     @property
     def up(self) -> bool | None:
-        """Whether the last try to send succeeded; `None` before the first."""
+        """Last attempt to send succeeded; `None` before the first."""
         ...
 
     @property
@@ -203,7 +203,7 @@ class Worker(Protocol):
     name: str
 
     interval: timedelta
-    """How long to wait between steps; zero if a step waits by itself."""
+    """Delay between steps; zero if a step waits by itself."""
 
     def step(self) -> None:
         """Do a short piece of work (at most about a second), then return.

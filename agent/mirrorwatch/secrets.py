@@ -1,4 +1,4 @@
-"""What may be shown of all that leaves the agent: decided in one place.
+"""Redaction of secrets in all that leaves the agent, in one place.
 
 One list of names that speak of secrets, because a word that one place knows
 and another does not is a leak; and the values that the configuration keeps

@@ -1,4 +1,4 @@
-"""What one thread hands to another: the latest value, or every value."""
+"""Hand-over between threads: of the latest value, or of every value."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -59,7 +59,7 @@ class Mailbox(Generic[T]):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to take."""
+        """Mailbox holds no values."""
         return not self._values
 
     def take_all(self) -> tuple[T, ...]:

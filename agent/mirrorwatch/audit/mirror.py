@@ -1,4 +1,4 @@
-"""What a mirror's internal topics hold, read once."""
+"""Mirror state from its internal topics, read once."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
@@ -65,8 +65,8 @@ class MirrorReader:
 
     @property
     def read_committed(self) -> bool | None:
-        """Whether it leaves out aborted records; `None` if that is not known,
-        or was not always so.
+        """Isolation level is `read_committed`: aborted records are left out;
+        `None` if that is not known, or was not always so.
         """
         if self._traits.keeps_offsets:
             # The logs are alike, aborted records and markers included.
@@ -78,8 +78,8 @@ class MirrorReader:
 
     @property
     def starts_at_end(self) -> bool | None:
-        """Whether it skips what a partition held when it found it; `None` if
-        that is not known.
+        """Mirror skips records that a partition held before it was discovered;
+        `None` if that is not known.
         """
         traits = self._traits
         if traits.keeps_offsets or (

@@ -89,7 +89,7 @@ class OffsetsReader(Protocol):
 
 
 class MirrorFacts(Protocol):
-    """What the mirror of one flow reports: `MirrorReader`.
+    """Positions, syncs and settings of the mirror of one flow: `MirrorReader`.
 
     A fake of the tests is the other one, for the reason of `OffsetsReader`.
     """
@@ -246,7 +246,7 @@ def _by_site(keys: set[Key]) -> Iterator[tuple[str, set[TopicPartition]]]:
 
 
 class AuditedSite:
-    """One cluster.
+    """Cluster whose topics and offsets an audit reads.
 
     Parameters
     ----------
@@ -347,7 +347,7 @@ AT_ONCE = 500
 """Partitions of which a record is read at once: at most 8 MiB of fetches."""
 
 ATTEMPTS = 3
-"""How often a record is asked for that did not come within a second."""
+"""Attempts to read a record that does not come within a second."""
 
 
 class Answers:

@@ -288,7 +288,7 @@ def _whole(flow: str, topic: str, reason: str) -> Unverifiable:
 
 
 FOR_EVER = Retention.of(-1, -1)
-"""Where nothing is deleted by age or size, but only by compaction."""
+"""Retention without deletion by age or size, only by compaction."""
 
 APPENDED = "LogAppendTime"
 """Timestamps are those of the broker, and not of the records."""
@@ -665,9 +665,9 @@ LOST_LEADER = "a partition at the {side} lost its leader during the audit"
 
 
 PATIENCE = timedelta(minutes=1)
-"""How long a topic or a leader that is missing is asked for: a broker is taken
-for dead after 9 s, or after 18 s with ZooKeeper, and only then do its
-partitions get other leaders."""
+"""Timeout for a missing topic or leader to come back: a broker is taken for
+dead after 9 s, or after 18 s with ZooKeeper, and only then do its partitions
+get other leaders."""
 
 PAUSE = timedelta(seconds=5)
 
@@ -885,11 +885,11 @@ def _read_logs(
 
 @dataclass(frozen=True, slots=True)
 class _Loss:
-    """Why a log cannot be judged any more."""
+    """Reason why a log can no longer be verified."""
 
     reason: str
     missing: Literal["topic", "leader"] | None = None
-    """What was not there, and may come back."""
+    """Missing topic or leader, which may come back."""
 
 
 def _find_losses(pair: PartitionPair, now: _LogsNow) -> Iterator[_Loss]:

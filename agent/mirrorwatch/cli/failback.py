@@ -100,7 +100,7 @@ def command(
 
 @dataclass(frozen=True, kw_only=True)
 class _Kept:
-    """What the state file says of one flow."""
+    """Saved state of one flow, from the state file."""
 
     ends: SourceEnds
     tracker: CopyTracker
@@ -123,7 +123,7 @@ class _Flow:
     source: str
     target: str
     ends_at: datetime | None
-    """When the ends of the source were read; `None` for never."""
+    """Time of the last read of the source's ends; `None` for never."""
 
     known: bool
     ranges: Sequence[UncopiedRange]
@@ -132,10 +132,10 @@ class _Flow:
 
 @dataclass(kw_only=True)
 class _Logs:
-    """What the clusters answered, by source partition."""
+    """Log offsets from both clusters, by source partition."""
 
     at: datetime | None = None
-    """When the source answered; `None` if it did not."""
+    """Time of the source's answer; `None` without one."""
 
     places: Collection[TopicPartition] = ()
     starts: Mapping[TopicPartition, int] = field(default_factory=dict)
@@ -144,8 +144,7 @@ class _Logs:
     """Ends of the target, 0 without a partition; `None` without an answer."""
 
     may_be_newer: bool = False
-    """Whether the source may have topics of which it is not known whether
-    they are copied."""
+    """Source may have topics whose replication state is unknown."""
 
     problems: list[str] = field(default_factory=list)
 
@@ -317,7 +316,7 @@ def _leave_out_empty(
 
 @dataclass(frozen=True, kw_only=True)
 class _Topics:
-    """What is configured of the topics of one flow."""
+    """Topic configuration of one flow."""
 
     filtered: FilteredTopics
     merged: Selection

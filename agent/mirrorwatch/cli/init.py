@@ -41,7 +41,7 @@ TOO_LARGE = (
 )
 
 SECRETS = "/run/secrets/mirrorwatch"
-"""Where containers get theirs."""
+"""Folder of mounted secrets in containers."""
 
 HEAD = (
     "Configuration of mirrorwatch, made by mirrorwatch init.",

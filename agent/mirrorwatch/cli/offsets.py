@@ -168,7 +168,7 @@ def _write(file: Path, text: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Kept:
-    """What the state file says of one flow."""
+    """Saved state of one flow, from the state file."""
 
     groups: Sequence[GroupState]
     copies: Mapping[TopicPartition, CopiedPartition]
@@ -293,7 +293,7 @@ def _translate(
 
 @dataclass(frozen=True, kw_only=True)
 class _Ends:
-    """What the clusters answered, by source partition."""
+    """Log offsets from both clusters, by source partition."""
 
     source: Mapping[TopicPartition, int] = field(default_factory=dict)
     target: Mapping[TopicPartition, int] = field(default_factory=dict)

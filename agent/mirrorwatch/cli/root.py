@@ -16,7 +16,7 @@ __all__ = ["main"]
 
 
 class _Command(NamedTuple):
-    """Where the click command is."""
+    """Location of a click command."""
 
     module: str
     attribute: str = "command"
@@ -52,8 +52,9 @@ COMMANDS = {
 }
 
 PRIVATE = 0o077
-"""What nobody but the owner may: nothing. Files are made with mode 0600 and
-folders with 0700, those of Spark too, which runs as a child."""
+"""File mode mask (umask) that denies all access but the owner's: files are
+made with mode 0600 and folders with 0700, those of Spark too, which runs as a
+child."""
 
 EXIT_FAILED = 1
 
