@@ -1,4 +1,4 @@
-"""What an alert is: when it is raised, whom it wakes, what it says."""
+"""Alerts: conditions that raise them, severities and messages."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -55,8 +55,8 @@ class WhenHealth:
     check: str
     health: Health
     or_worse: bool = False
-    """Whether worse counts too, and `unknown` between, so that an alert goes
-    on where a check goes to and fro between them."""
+    """Health that is worse counts too, and `unknown` between, so that an alert
+    goes on where a check is flapping between them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -111,22 +111,23 @@ Condition = WhenHealth | AtFault | Silent | Vanished | Old | Above | Grows
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Alert:
-    """One alert, the same in every system that raises it."""
+    """Alert definition, the same in every system that raises it."""
 
     name: str
     when: Condition
     hold: timedelta
-    """How long that must be so without a break. Never a single sample."""
+    """Time for which `when` must hold without a break. Never one sample."""
 
     severity: Severity
     summary: str
-    """What a person understands at 3 a.m.; the flow's name goes before."""
+    """Message that a person understands at 3 a.m.; the flow's name goes
+    before."""
 
     section: str
 
     @property
     def is_symptom(self) -> bool:
-        """Whether it may follow from what the alert on the cause says."""
+        """Alert may follow from the cause that another alert names."""
         match self.when:
             case WhenHealth(check=check, health=health):
                 return may_follow(check, health)
@@ -135,7 +136,7 @@ class Alert:
 
     @property
     def gap(self) -> timedelta:
-        """How long data may be missing without a break.
+        """Longest gap in the data that does not break `hold`.
 
         Shorter than `hold`, or the last sample alone would make an alert.
         """
@@ -143,12 +144,12 @@ class Alert:
 
     @property
     def recovery(self) -> timedelta:
-        """How long it must be better before it ends."""
+        """Time for which it must be better before the alert ends."""
         return min(self.hold / 2, RECOVERY)
 
     @property
     def recent(self) -> timedelta:
-        """How long bad and `unknown` may take turns to count as bad.
+        """Longest flapping between bad and `unknown` that counts as bad.
 
         Shorter than `hold` for the same reason.
         """

@@ -344,7 +344,7 @@ ABOUT = {
     "unwatched": "A flow is no longer monitored.",
     "sinks": "Metrics or notifications of the agent do not reach a sink.",
 }
-"""What each script of the agent's own alerts is about."""
+"""Subject of each script for the agent's own alerts."""
 
 LEVELS = {Severity.PAGE: "crit", Severity.TICKET: "warn"}
 

@@ -119,7 +119,7 @@ def _recorded() -> Iterable[dict[str, str]]:
 
 
 SLOW_INTERVAL = timedelta(minutes=4)
-"""How often the share is recorded: a series is stale after five."""
+"""Recording interval of the share: a series is stale after five minutes."""
 
 RATIO = "mirrorwatch:level:ratio_rate30d"
 """Share of probes that arrived within the bound."""
@@ -224,9 +224,9 @@ def _expression(alert: Alert, when: Condition) -> str:
 
 
 UNSEEN = 3 * SILENCE
-"""How long an agent that dies is still said to be stuck: until its silence has
-an alert for certain, `SILENCE` after its series ends. That may take another
-five minutes, where Prometheus does not see the end itself."""
+"""Time for which an agent that dies is still said to be stuck: until its
+silence has an alert for certain, `SILENCE` after its series ends. That may
+take another five minutes, where Prometheus does not see the end itself."""
 
 
 def _too_old(alert: Alert, when: Old) -> str:

@@ -9,10 +9,10 @@ __all__ = ["bundled_folder"]
 PACKAGE = Path(__file__).parent
 
 INSTALLED = PACKAGE / "share"
-"""Where the wheel puts them (``force-include`` in pyproject.toml)."""
+"""Parent folder in the wheel (``force-include`` in pyproject.toml)."""
 
 CHECKOUT = PACKAGE.parent.parent
-"""Where they are kept in git, at the top, for people to find them."""
+"""Parent folder in a git checkout: the top, for people to find them."""
 
 
 def bundled_folder(

@@ -39,7 +39,7 @@ class ServerConfig(HttpServer):
 
 
 class SiteConfig(Model):
-    """One site."""
+    """Servers of a site, and values that differ between sites."""
 
     chronograf: ServerConfig | None = Field(None, title="Chronograf")
     kapacitor: ServerConfig | None = Field(None, title="Kapacitor")

@@ -27,7 +27,7 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Item:
-    """One dashboard, rule, template or topic handler."""
+    """Item at a server: a dashboard, rule, template or topic handler."""
 
     kind: str
     name: str

@@ -13,7 +13,7 @@ __all__ = ["PlannedChange", "make_plan", "render_change"]
 
 @dataclass(frozen=True, slots=True)
 class PlannedChange:
-    """One item to be created or changed."""
+    """Change to a site: an item to be created or changed."""
 
     wanted: Item
     there: Item | None
