@@ -43,7 +43,7 @@ PLACE = PartitionBookmark(
     status=f"{GROUP}-status",
     configs=f"{GROUP}-configs",
 )
-"""Where it keeps what it knows."""
+"""Connector and internal topics that hold its state."""
 
 NEIGHBOUR = "neighbour"
 """A connector on the same workers that is of no concern to the flow."""
@@ -244,7 +244,7 @@ Configs = Mapping[str, Mapping[str, str]]
 
 
 class LabConnect(LabMirror):
-    """One worker of a Connect cluster, and MirrorMaker 2's connectors on it.
+    """Connect worker that runs MirrorMaker 2's connectors.
 
     Parameters
     ----------
@@ -281,7 +281,7 @@ class LabConnect(LabMirror):
 
     @property
     def agent_config(self) -> dict[str, Any]:
-        """What an agent must be told of it: ``mirror`` of a flow."""
+        """Agent configuration of this mirror: ``mirror`` of a flow."""
         return {
             "mode": "connect",
             "topics": {

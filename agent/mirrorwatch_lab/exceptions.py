@@ -1,4 +1,4 @@
-"""What the lab raises on purpose."""
+"""Exceptions of the lab."""
 
 from mirrorwatch.exceptions import MirrorwatchError
 

@@ -196,7 +196,7 @@ def _on_marked(header: str, transform: Mapping[str, str]) -> dict[str, str]:
 
 
 Quota = Literal["producer_byte_rate", "consumer_byte_rate"]
-"""What is limited, in bytes a second and broker."""
+"""Kafka quota, in bytes a second and broker."""
 
 _LIMIT_SECONDS = 180
 """Longest run of the tool, which is a JVM of its own."""

@@ -75,7 +75,7 @@ topic=(.+), partition=([0-9]+)><>([a-z-_]+)
     name: kafka_connect_mirror_$1_$6
     labels: {{source: "$2", target: "$3", topic: "$4", partition: "$5"}}
 """
-"""What Strimzi's example for MirrorMaker 2 exports, and nothing more: no
+"""Exporter rules of Strimzi's example for MirrorMaker 2, and nothing more: no
 rates and no highest values of the clients, no figures without a source."""
 
 
@@ -110,14 +110,15 @@ _SCOPES = (
     "{source}->{target}.",
     "{source}->{target}.source.consumer.",
 )
-"""Who reports: the worker, the producers, the connectors, and the consumers
-that copy. Not the worker for the other direction: it runs in the same process
-and has metrics of the same names, on which the reporter fails (0.3.0). Beside
-the JMX exporter, which is in the same registry, it fails as well."""
+"""Property prefixes of the clients that report: the worker, the producers, the
+connectors, and the consumers that copy. Not the worker for the other
+direction: it runs in the same process and has metrics of the same names, on
+which the reporter fails (0.3.0). Beside the JMX exporter, which is in the same
+registry, it fails as well."""
 
 
 class JmxDoors:
-    """What opens a mirror's figures, beside Jolokia.
+    """Metric endpoints of a mirror, beside Jolokia.
 
     Parameters
     ----------

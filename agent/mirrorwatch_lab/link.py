@@ -34,11 +34,11 @@ _CHUNK_SECONDS = 0.01
 share it take turns instead of waiting for each other's lumps."""
 
 _BACKLOG_SECONDS = 0.05
-"""How much may wait for a slow link before senders are held back. A deeper
+"""Backlog of a slow link, in seconds, before senders are held back. A deeper
 queue would turn bandwidth into delay."""
 
 _SLACK_BYTES = 256 * 1024
-"""What one direction of a connection may always hold."""
+"""Bytes that one direction of a connection may always have in flight."""
 
 _FASTEST_BYTES_PER_SECOND = 128 * 1024 * 1024
 """Speed that a delayed connection must be able to keep in flight; two
@@ -46,7 +46,7 @@ brokers on one machine stay below it."""
 
 
 class _Mark(Enum):
-    """What can follow the last byte."""
+    """End marker of a connection, after its last byte."""
 
     EOF = "eof"
     RESET = "reset"
@@ -64,8 +64,8 @@ class LinkConnection:
 
     stalled: bool = False
     clear_at: float = 0.0
-    """When all that was taken will have been sent, in loop time: a token
-    bucket without a burst, kept as a time."""
+    """Time at which all that was taken will have been sent, in loop time: a
+    token bucket without a burst, kept as a time."""
 
     @property
     def chunk_bytes(self) -> int:
@@ -95,7 +95,7 @@ class LinkConnection:
 
 
 class LinkEnd(asyncio.BufferedProtocol):
-    """One end of a connection; carries what it reads to its peer.
+    """Endpoint of a proxied connection; forwards what it reads to its peer.
 
     Parameters
     ----------
@@ -252,8 +252,8 @@ def reset(transport: asyncio.Transport) -> None:
 _LOOPBACK = "127.0.0.1"
 
 _PATIENCE_SECONDS = 60.0
-"""How long the link's own thread may take to carry out an order. It only
-ever does short work, so more means that it is dead."""
+"""Timeout of an order to the link's own thread. It only ever does short work,
+so more means that it is dead."""
 
 
 class Link(StartStop):

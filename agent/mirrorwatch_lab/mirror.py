@@ -36,7 +36,7 @@ configuration of each task: so one can see which properties a task runs."""
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PartitionBookmark:
-    """Where a mirror writes of itself at the target."""
+    """Connector and internal topics of a mirror's state at the target."""
 
     connector: str
     status: str
@@ -221,7 +221,7 @@ class LabMirror(Part):
 
     @property
     def agent_config(self) -> dict[str, Any]:
-        """What an agent must be told of it: ``mirror`` of a flow."""
+        """Agent configuration of this mirror: ``mirror`` of a flow."""
         return {}
 
     def start(self, properties: Mapping[str, str] | None = None) -> None:

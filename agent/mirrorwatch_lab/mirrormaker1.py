@@ -26,7 +26,7 @@ ARGUMENTS = {
     # It drops what cannot be sent, and does not end, as it does by default.
     "abort.on.send.failure": "false",
 }
-"""What are no properties of its clients, but arguments of its own."""
+"""Arguments of MirrorMaker 1 itself, not properties of its clients."""
 
 
 class LabMirrorMaker1(LabMirror):

@@ -20,7 +20,7 @@ PLACE = PartitionBookmark(
     status=f"{GROUP}-status",
     configs=f"{GROUP}-configs",
 )
-"""Where it keeps what it knows."""
+"""Connector and internal topics that hold its state."""
 
 WORKER = "worker."
 """Prefix of properties of the worker; all others are its connector's."""

@@ -1,4 +1,4 @@
-"""One part of the lab: a JVM with its log."""
+"""Process of a lab part: a JVM with its log."""
 
 import hashlib
 import os
@@ -37,7 +37,7 @@ __all__ = [
 
 
 _GRACE = timedelta(seconds=8)
-"""How long a part may take to stop when asked, before it is killed."""
+"""Grace period of a part that was asked to stop, before it is killed."""
 
 _TAIL_LINES = 25
 """Lines of the log that go into an error: a Java stack trace and what led
@@ -85,7 +85,7 @@ class LabProcess:
 
     @property
     def running(self) -> bool:
-        """Whether the process is alive, frozen or not."""
+        """Process is alive, frozen or not."""
         return self._process is not None and self._process.poll() is None
 
     def start(self, *arguments: str) -> None:
@@ -200,7 +200,7 @@ class JavaRuntime:
 
     path: Path
     version: str
-    """What it says of itself, as ``17.0.15``."""
+    """Version that Java reports, as ``17.0.15``."""
 
 
 def find_java() -> JavaRuntime:
@@ -557,7 +557,7 @@ class Part(ABC):
 
     @property
     def name(self) -> str:
-        """What the lab calls it."""
+        """Name of the part in the lab."""
         return self._process.name
 
     @property
@@ -567,12 +567,12 @@ class Part(ABC):
 
     @property
     def running(self) -> bool:
-        """Whether it is alive, frozen or not."""
+        """Process is alive, frozen or not."""
         return self._process.running
 
     @property
     def frozen(self) -> bool:
-        """Whether its clock is stopped."""
+        """Process is suspended: its clock is stopped."""
         return self._process.frozen
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""What kind of lab is wanted."""
+"""Settings of a lab."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -20,7 +20,7 @@ CANARY_TOPIC = "mirrorwatch.canary"
 
 @dataclass(frozen=True, kw_only=True)
 class LabSettings:
-    """What kind of lab is wanted; equal settings make equal labs."""
+    """Settings of a lab; equal settings make equal labs."""
 
     kafka: str = KAFKA_VERSIONS[0]
     """Version of the brokers, and of MirrorMaker 2."""

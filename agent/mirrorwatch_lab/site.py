@@ -1,4 +1,4 @@
-"""One site: a single broker that is its own controller (KRaft)."""
+"""Site of the lab: a single broker that is its own controller (KRaft)."""
 
 import base64
 import socket
@@ -96,7 +96,7 @@ _START_LIMIT = timedelta(seconds=240)
 
 
 class LabSite(Part):
-    """One site: a single broker with its data.
+    """Site of the lab: a single broker with its data.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ class LabSite(Part):
 
     @property
     def grants(self) -> Grants:
-        """What the agent may do here, if this site is secured."""
+        """Grants of the agent at this site, if it is secured."""
         return Grants(self.topics.admin, AGENT_USER)
 
     def launch(self) -> None:

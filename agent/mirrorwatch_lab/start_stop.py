@@ -1,4 +1,4 @@
-"""What runs for as long as a ``with`` block."""
+"""Parts that run for as long as a ``with`` block."""
 
 from abc import ABC, abstractmethod
 from types import TracebackType

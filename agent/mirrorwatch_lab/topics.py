@@ -267,7 +267,7 @@ class LabTopics:
             _result(future, f"delete records of the topic {name}")
 
     def served(self) -> bool:
-        """Whether a broker answers, takes part, and leads all partitions."""
+        """Return whether a broker is serving and leads all partitions."""
         try:
             found = self.admin.list_topics(timeout=1)
         except KafkaException:

@@ -94,14 +94,12 @@ _VALUES = (3, 22)
 
 @dataclass(frozen=True, order=True, slots=True)
 class Signal:
-    """One record to be written."""
+    """Record to be written at a given time."""
 
     at: float
-    """When, in seconds since the start."""
+    """Time of writing, in seconds since the start."""
 
     topic: str
-    """Where to."""
-
     values: tuple[float, ...]
 
     def to_json(self, sequence: int, sent: float) -> bytes:
@@ -191,7 +189,7 @@ _BEHIND_SECONDS = 2.0
 make up for what it did not measure."""
 
 _FLUSH_SECONDS = 30.0
-"""How long the last records may take to be acknowledged at the end."""
+"""Timeout for the last records to be acknowledged at the end."""
 
 
 class Traffic(StartStop):

@@ -24,7 +24,7 @@ _START_LIMIT = timedelta(seconds=240)
 
 
 class ZooKeeper(Part):
-    """One server, with its data in a folder.
+    """ZooKeeper server, with its data in a folder.
 
     Parameters
     ----------
