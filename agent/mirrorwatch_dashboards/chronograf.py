@@ -76,7 +76,7 @@ class _Stored(BaseModel):
 
 
 class Axis(_Stored):
-    """One axis; that of `y` gives a single number its suffix."""
+    """Axis of a chart; that of `y` gives a single number its suffix."""
 
     bounds: tuple[str, str] = ("", "")
     label: str = ""
@@ -105,7 +105,7 @@ class ChronografQuery(_Stored):
 
 
 class FieldOption(_Stored):
-    """How a column of a table is called, and whether it is there."""
+    """Display name and visibility of a table column."""
 
     internal_name: str
     display_name: str = ""
@@ -113,7 +113,7 @@ class FieldOption(_Stored):
 
 
 class TableOptions(_Stored):
-    """How a table is drawn."""
+    """Layout options of a table."""
 
     vertical_time_axis: bool = True
     sort_by: FieldOption = FieldOption(internal_name="time")
@@ -122,7 +122,7 @@ class TableOptions(_Stored):
 
 
 class DecimalPlaces(_Stored):
-    """How exactly a number is written."""
+    """Decimal places of a number."""
 
     is_enforced: bool = True
     digits: int = 2
@@ -164,7 +164,7 @@ class TemplateValue(_Stored):
 
 
 class TemplateQuery(_Stored):
-    """Where the values of a variable come from."""
+    """Query for the values of a variable."""
 
     influxql: str
     db: str
@@ -202,7 +202,7 @@ DATABASE, POLICY = "mirrorwatch", "autogen"
 """Until a site's map says otherwise: Chronograf's queries name both."""
 
 BEGINNING = "-1000000000000000000"
-"""What Chronograf calls the value from which the first colour holds."""
+"""Lowest threshold in Chronograf, from which the first colour holds."""
 
 
 def _fresh(reading: Reading) -> str:
@@ -327,7 +327,7 @@ WORDS = {
     Unit.FAULT: " (0 not named, 2 warning, 3 critical)",
     Unit.FLAG: " (0 no, 1 yes)",
 }
-"""What values mean: Chronograf has numbers only."""
+"""Legends of enumerated values: Chronograf has numbers only."""
 
 
 def _colours(panel: Panel, kind: str) -> Iterator[Colour]:
@@ -381,7 +381,7 @@ that are posted itself). Those are small numbers, so this is none of them."""
 NOTE_HEIGHT = 2
 
 PAGE = "http://127.0.0.1:8080"
-"""Where the agent's page is, until a site's map says otherwise."""
+"""Address of the agent's page, until a site's map says otherwise."""
 
 
 def render(number: int, board: Board) -> Dashboard:

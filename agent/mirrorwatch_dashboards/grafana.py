@@ -623,7 +623,7 @@ STORES: tuple[DataSource, ...] = (Prometheus(), InfluxQl())
 """Kinds of data sources that dashboards are made for."""
 
 PAGE = "http://127.0.0.1:8080"
-"""Where the agent's page is, until the reader says otherwise."""
+"""Address of the agent's page, until the reader says otherwise."""
 
 
 def render(board: Board, store: DataSource) -> Dashboard:

@@ -26,7 +26,7 @@ VALUE = "value"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Dialect:
-    """What the program fills in that draws the answer."""
+    """Dialect of InfluxQL: expressions that the drawing program fills in."""
 
     during: str
     fresh: Callable[[Reading], str]

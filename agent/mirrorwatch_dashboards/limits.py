@@ -1,4 +1,4 @@
-"""Where colours change: at the defaults of the checks, and nowhere else."""
+"""Colour thresholds: the defaults of the checks, and nothing else."""
 
 from datetime import timedelta
 
@@ -34,10 +34,10 @@ def _seconds(duration: timedelta) -> float:
 
 
 ANY = Limits(critical=1)
-"""One is critical: the verdict of its check is."""
+"""Limit of one, which is critical: the verdict of its check is."""
 
 SOME = Limits(warning=1)
-"""One is a warning: nothing is lost by it."""
+"""Limit of one, which is a warning: nothing is lost by it."""
 
 NONE = Limits(critical=1, below=True)
 

@@ -1,4 +1,4 @@
-"""What a dashboard is, whatever renders it: panels, variables, layout."""
+"""Dashboard model, whatever renders it: panels, variables, layout."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -55,7 +55,7 @@ COLUMNS = 24
 
 
 class Function(StrEnum):
-    """What makes one value of many: a word of all three query languages."""
+    """Aggregate function: a word of all three query languages."""
 
     MAX = "max"
     MEAN = "mean"
@@ -86,14 +86,14 @@ class _Reading:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Gauge(_Reading):
-    """What is true now, or how it went."""
+    """Gauge reading: its current value, or its history."""
 
     over: Function = Function.MAX
-    """What stands for the ticks between two points of a picture. The worst
-    of them: what lasted for one tick is seen in a picture of a month."""
+    """Aggregation of the ticks between two points of a picture. The worst of
+    them: what lasted for one tick is seen in a picture of a month."""
 
     across: Function = Function.MAX
-    """What stands for the series that are not distinguished."""
+    """Aggregation of the series that are not distinguished."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -125,7 +125,7 @@ class Quantile(_Reading):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Age(_Reading):
-    """How long ago the newest of some moments is."""
+    """Age of the newest of some timestamps."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -145,13 +145,13 @@ Reading = Gauge | Increase | Share | Quantile | Age
 MONTH = "30d"
 
 FRESH = timedelta(minutes=2)
-"""How old a figure may be that is shown as today's: longer than three ticks
-of any usual agent, and short enough that a dead one is seen. Older ones are
-shown as no data."""
+"""Maximum age of a figure that is shown as current: longer than three ticks of
+any usual agent, and short enough that a dead one is seen. Older ones are shown
+as no data."""
 
 
 class Unit(StrEnum):
-    """What is counted, in words that follow a number."""
+    """Unit of a value, in words that follow a number."""
 
     BYTES = "bytes"
     BYTES_PER_SECOND = "bytes/s"
@@ -166,7 +166,7 @@ class Unit(StrEnum):
 
 
 class Picture(Enum):
-    """How it is drawn."""
+    """Chart type of a panel."""
 
     BARS = auto()
     """Events: nothing joins one stretch of time to the next."""
@@ -211,7 +211,7 @@ class Limits:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Query:
-    """One reading of a panel."""
+    """Query of a panel: a reading and its label."""
 
     reading: Reading
 
@@ -220,11 +220,11 @@ class Query:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Panel:
-    """One question, and the picture that answers it."""
+    """Panel of a dashboard: a question, and the picture that answers it."""
 
     title: str
     description: str
-    """How to read it, for someone who sees it for the first time."""
+    """Explanation for someone who sees the panel for the first time."""
 
     picture: Picture
     queries: tuple[Query, ...]
@@ -296,14 +296,13 @@ class Board:
     """Panels that are seen at first."""
 
     rows: tuple[PanelRow, ...] = ()
-    """What is below, each folded until it is wanted."""
+    """Rows below, each folded until it is wanted."""
 
     hours: int = 6
-    """How far back it looks at first."""
+    """Time range at first, in hours."""
 
     refresh: str = "30s"
-    """How often it asks again: no sooner than there is something new for most
-    agents."""
+    """Refresh interval: no shorter than the tick of most agents."""
 
     @property
     def panels(self) -> tuple[Panel, ...]:

@@ -15,7 +15,7 @@ MEANINGS = {
     "extra": "Target records that are missing at the source.",
     "duplicated": "Copies beyond the first.",
 }
-"""What each kind of finding is, for a reader."""
+"""Meaning of each kind of finding, for a reader."""
 
 
 def _sum(kind: str, label: str = "") -> Query:
