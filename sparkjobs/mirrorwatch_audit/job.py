@@ -48,18 +48,18 @@ __all__ = ["AuditJob", "SideDigest", "digest_readable"]
 
 
 ATTEMPTS = 3
-"""How often a digest or a comparison is tried."""
+"""Attempts at a digest or a comparison."""
 
 NONE_GIVEN: Mapping[Side, DataFrame] = MappingProxyType({})
-"""Where both sides are read here."""
+"""Digests given from elsewhere: none, where both sides are read here."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SideDigest:
-    """What was summed up of one side of a frozen run."""
+    """Digest of one side of a frozen run."""
 
     plan: Plan
-    """What was read: the plan without what could not be."""
+    """Plan without the pairs that could not be read."""
 
     table: DataFrame
 

@@ -27,7 +27,7 @@ WENT_ON = (
 )
 
 ZONES = timedelta(days=1)
-"""How far a date that is named elsewhere may be ahead of the audit's zone."""
+"""Tolerance for a date that is named elsewhere, ahead of the audit's zone."""
 
 CLOCKS = timedelta(minutes=1)
 """By how much a night may be frozen before it is due: what starts it has a
@@ -42,8 +42,8 @@ _NIGHT = re.compile(r"nightly-(\d{4}-\d{2}-\d{2})(?:T(\d{4}))?")
 
 
 class Runs(Protocol):
-    """What is kept of runs: `RunStore`, or a list where tests chain nights
-    without Spark.
+    """Store of runs: `RunStore`, or a list where tests chain nights without
+    Spark.
     """
 
     def plan(self, run: str) -> FrozenRun | None:

@@ -177,7 +177,7 @@ def translated(doing: str) -> Iterator[None]:
 
 
 def is_missing_path(error: PySparkException) -> bool:
-    """Whether Spark says that a file or folder is not there."""
+    """Return whether Spark reports that a file or folder does not exist."""
     # By its name in Spark 4, or in 3.5.
     condition = getattr(error, "getCondition", None) or error.getErrorClass
     return bool(condition() == "PATH_NOT_FOUND")

@@ -22,7 +22,7 @@ __all__ = ["Split"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Digested:
-    """What was summed up on one side."""
+    """Digest totals of one side."""
 
     side: Side
     plan: Plan

@@ -1,4 +1,4 @@
-"""What every run works with."""
+"""Tools of every run: reader, planner, settings, progress, clock."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -39,7 +39,7 @@ __all__ = [
 
 
 _LOOK_SECONDS = 0.5
-"""How often Spark is asked: often enough to look alive."""
+"""Polling interval of Spark's state: often enough to look alive."""
 
 
 class Progress(Protocol):
@@ -154,7 +154,7 @@ class SitePlanner:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Settings:
-    """How records are compared."""
+    """Settings of the comparison of records."""
 
     bucket: timedelta
     timezone: tzinfo
@@ -187,7 +187,7 @@ class Settings:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tools:
-    """What every run works with."""
+    """Tools that every run works with."""
 
     read: Read
     planner: Planner

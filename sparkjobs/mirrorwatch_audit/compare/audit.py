@@ -92,7 +92,7 @@ class Sides:
     source: DataFrame
     target: DataFrame
     carry: DataFrame
-    """What the night before left."""
+    """Records carried over from the night before."""
 
     bucket: timedelta
 
@@ -418,12 +418,13 @@ def compare(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JudgedAudit:
-    """What two digests say."""
+    """Audit result from the comparison of two digests."""
 
     plan: Plan
     audit: FinishedAudit
     carry: DataFrame
-    """What the next night compares in place of this one."""
+    """Records carried over, which the next night compares in place of this
+    one."""
 
 
 def judge(

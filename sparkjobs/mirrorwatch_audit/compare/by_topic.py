@@ -1,4 +1,4 @@
-"""One sum of each topic whose mirror does not keep partitions."""
+"""Topic sums of mirrors that do not preserve partitions, compared."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ UNTIMED = (
 )
 
 _AHEAD = timedelta(hours=1)
-"""How far a timestamp may be ahead of the audit: a later night compares it."""
+"""Tolerance for a timestamp ahead of the audit: a later night compares it."""
 
 _TOPIC = ("flow", "target_topic")
 

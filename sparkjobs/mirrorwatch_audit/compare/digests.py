@@ -43,7 +43,7 @@ __all__ = [
 _TOLD = ("records", "bytes", *SUMS)
 
 _ANY_LENGTH = timedelta(hours=1)
-"""Where nothing was read on either side."""
+"""Bucket length where nothing was read on either side."""
 
 
 def compared(source: DataFrame, target: DataFrame) -> DataFrame:
@@ -305,7 +305,7 @@ def as_digested(plan: Plan, source: Plan, target: Plan) -> Plan:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DigestComparison:
-    """What comparing both sides gave."""
+    """Comparison result of the digests of both sides."""
 
     topics: tuple[TopicCount, ...]
     fed: Mapping[tuple[str, str], int]
@@ -314,7 +314,7 @@ class DigestComparison:
 
     findings: tuple[AuditFinding, ...]
     stated: tuple[Stated, ...]
-    """What differs and is not wrong."""
+    """Differences with a known reason, which are no errors."""
 
     unverifiable: tuple[Unverifiable, ...]
     carry: DataFrame

@@ -50,7 +50,8 @@ _TOKEN = f"{_SECURITY}.oauthbearer.OAuthBearerLoginModule"
 _TOKEN_HANDLER = (
     f"{_SECURITY}.oauthbearer.secured.OAuthBearerLoginCallbackHandler"
 )
-"""Where it is in Kafka 3.1 to 3.9, of which Spark 3.5 and 4.0 have clients."""
+"""Login callback class in Kafka 3.1 to 3.9, of which Spark 3.5 and 4.0 have
+clients."""
 
 JAAS = "sasl.jaas.config"
 """Java's property for all that a login needs."""
@@ -201,7 +202,7 @@ def _by_kerberos(
 
 
 _TOKENS = ("client.id", "client.secret", "token.endpoint.url")
-"""What librdkafka needs to get a token, below `sasl.oauthbearer`."""
+"""Properties that librdkafka needs for a token, below `sasl.oauthbearer`."""
 
 
 def _by_token(

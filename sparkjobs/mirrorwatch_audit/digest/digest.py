@@ -28,7 +28,7 @@ __all__ = [
 
 
 PAIR = ("flow", "target_topic", "partition")
-"""What a pair is called in every table."""
+"""Columns that identify a pair in every table."""
 
 SUMS = ("s1", "s2", "s3", "s4")
 """Sums of the four 32-bit parts of the checksums."""
@@ -205,8 +205,8 @@ HASHED += ("topic", "offset", "timestamp", "bytes", "h1", "h2", "k1", "k2")
 checksum `h1`, `h2`, and that of its key alone, `k1`, `k2`."""
 
 _SEEDS = (1, 2)
-"""What the two halves of a checksum begin with; numbers, as a word would be
-hashed anew for each record."""
+"""Seeds of the two halves of a checksum; numbers, as a word would be hashed
+anew for each record."""
 
 _NULLS = "headers_with_nulls"
 
@@ -356,7 +356,7 @@ def to_time(milliseconds: int) -> datetime:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DigestSummary:
-    """What was read to make a digest."""
+    """Totals of the records that were read to make a digest."""
 
     records: int
     bytes: int

@@ -53,10 +53,10 @@ RECORDS = (
     "value binary, headers array<struct<key: string, value: binary>>, "
     "appended boolean, same_offset bigint"
 )
-"""What a record is: its pair (`flow`, `target_topic`, `partition`), the flow
+"""Schema of a record: its pair (`flow`, `target_topic`, `partition`), the flow
 that copies it (`origin`: the pair's but for merged topics), where it was read
-(`topic`, `offset`), milliseconds since 1970 (-1 where it has none), what
-is compared, whether the timestamp is the broker's (`LogAppendTime`), and the
+(`topic`, `offset`), milliseconds since 1970 (-1 where it has none), what is
+compared, whether the timestamp is the broker's (`LogAppendTime`), and the
 offset again where that of a copy must be the same."""
 
 

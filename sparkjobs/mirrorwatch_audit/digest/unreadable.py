@@ -28,8 +28,8 @@ RECORD_FAILED = "overflow"
 """Spark's word for a timestamp that it cannot convert."""
 
 MOST_FAILURES = 64
-"""How many readings may fail before what is left is not looked into: each may
-wait for a broker that is gone."""
+"""Maximum of failed reads, after which the rest is not bisected: each may wait
+for a broker that is gone."""
 
 
 def without_unreadable(

@@ -51,7 +51,7 @@ __all__ = [
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SuspectBuckets:
-    """What is to be looked into, of pairs that are hashed alike."""
+    """Buckets to look into, of pairs that are hashed alike."""
 
     pairs: tuple[PartitionPair, ...]
     narrowed: tuple[PartitionPair, ...]
@@ -61,7 +61,7 @@ class SuspectBuckets:
     buckets: DataFrame
     ends: DataFrame
     carry: DataFrame
-    """What the night before left."""
+    """Records carried over from the night before."""
 
     timestamps: bool
     window: TimeWindow | None

@@ -1,4 +1,4 @@
-"""Why a record has no counterpart, as functions from table to table."""
+"""Reasons why records lack a counterpart, as functions between tables."""
 
 from collections.abc import Sequence
 
@@ -33,7 +33,7 @@ __all__ = [
 
 
 HASH = (*PAIR, "h1", "h2")
-"""What two copies of a record have in common."""
+"""Columns that two copies of a record have in common."""
 
 _SIDE_COLUMNS = (
     *("origin", "topic", "offset", "timestamp", "bytes"),
@@ -79,7 +79,7 @@ def _numbered(records: DataFrame, side: str) -> DataFrame:
 
 
 SOURCE = (*PAIR, "origin", "topic")
-"""One of the source partitions that feed a pair."""
+"""Columns that identify a source partition that feeds a pair."""
 
 _POSITIONS = f"{NAMES}, origin string, topic string, position bigint, "
 _POSITIONS += "exact_start boolean, asked_from bigint"

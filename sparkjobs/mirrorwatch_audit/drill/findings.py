@@ -46,11 +46,9 @@ OutcomeKey = tuple[PairName, str | None, str | None, str]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OutcomeCounts:
-    """How many records had one outcome."""
+    """Number of records with one outcome."""
 
     key: OutcomeKey
-    """Where, and what."""
-
     side: Side
     count: int
     bytes: int
@@ -168,7 +166,7 @@ _STATED: Mapping[str, StatedKind] = {
     "in_flight": "in_flight",
     "compacted": "compacted",
 }
-"""What outcomes are called that are not wrong."""
+"""Stated kind of each outcome that is not an error."""
 
 _REASONS = {
     "unknown": (

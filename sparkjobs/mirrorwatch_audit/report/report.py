@@ -27,7 +27,7 @@ STATED: dict[StatedKind, str] = {
     "compacted": "removed by compaction on one side",
     "expired": "expired on one side before they could be compared",
 }
-"""What differs and is not wrong, in words."""
+"""Wording of differences with a known reason, which are no errors."""
 
 KINDS = {
     "dropped": "at the source and not at the target",

@@ -1,1 +1,1 @@
-"""What is kept from run to run."""
+"""Store of runs: their plans, digests and carries."""

@@ -47,15 +47,15 @@ __all__ = ["FrozenRun", "HadoopFolder", "RunStore"]
 
 
 KEEP_DIGESTS = timedelta(days=14)
-"""How long digests are kept after their run: they are nearly all that it
-keeps, and two weeks are time to look at one again by hand. A run that has not
-ended keeps its own."""
+"""Retention of digests after their run: they are nearly all that it keeps, and
+two weeks are time to look at one again by hand. A run that has not ended keeps
+its own."""
 
 _WHOLE = "_SUCCESS"
-"""What Spark's committer puts beside a table that is whole."""
+"""Marker file of Spark's committer beside a complete table."""
 
 _PATTERN, _ESCAPED = re.compile(r"[\\{}\[\]*?]"), r"\\\g<0>"
-"""What Hadoop takes for a part of a pattern, and how it does not."""
+"""Characters of a Hadoop path pattern, and their escape."""
 
 
 class HadoopFolder:
@@ -217,7 +217,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FrozenRun:
-    """What one run compares, and from where it goes on."""
+    """Frozen run: the plan to compare, and the ends from which it goes on."""
 
     plan: Plan
     before: AuditedEnds
