@@ -196,8 +196,8 @@ CONSUMER_OWNED = {
 
 
 NAME = re.compile(r"[\w./-]+", re.ASCII)
-"""What the name of a property is made of: an address, say, is none, and could
-hold a secret."""
+"""Pattern of a property name. An address, say, does not match, and could hold
+a secret."""
 
 
 class SparkProperties(Properties):
@@ -259,10 +259,10 @@ class AuditConfig(Model):
     schedule: Annotated[str, AfterValidator(_check_schedule)] = Field(
         "0 2 * * *", title="Schedule"
     )
-    """When the audit runs, as a cron expression with five fields. At night by
-    default, when load is low. Weekdays are names, or numbers with 0 for
-    Sunday. At most once an hour, as in `0 * * * *`: then a loss is known soon,
-    and runs are named by time as well as by day."""
+    """Cron schedule of the audit, with five fields. At night by default, when
+    load is low. Weekdays are names, or numbers with 0 for Sunday. At most once
+    an hour, as in `0 * * * *`: then a loss is detected soon, and runs are
+    named by time as well as by day."""
 
     timezone: Annotated[str, AfterValidator(_check_timezone)] = Field(
         "UTC", title="Time zone of the schedule"
@@ -284,8 +284,8 @@ class AuditConfig(Model):
         ge=timedelta(),
         le=timedelta(days=30),
     )
-    """How far records of a partition may be out of timestamp order. An audit
-    of a time window reads this much more at its end; one of a log whose oldest
+    """Tolerance for records out of timestamp order in a partition. An audit of
+    a time window reads this much more at its end; one of a log whose oldest
     records have expired begins this much after the oldest remaining record. A
     few hours cover producers that buffer records during an outage."""
 
@@ -317,7 +317,7 @@ class AuditConfig(Model):
     needs is always kept."""
 
     start: bool = Field(default=True, title="Start audits")
-    """Whether the agent starts the audits. Set to false if a scheduler such as
+    """Let the agent start audits. Set to false if a scheduler such as
     Kubernetes or Airflow starts them at the same schedule; the agent then only
     reads the results in `out`."""
 
@@ -361,5 +361,5 @@ class AuditConfig(Model):
 
     @property
     def several_a_day(self) -> bool:
-        """Whether runs are named by time as well as by day."""
+        """Return whether runs are named by day and time."""
         return fires_several_a_day(self.schedule)

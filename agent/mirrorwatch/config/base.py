@@ -93,7 +93,7 @@ class Referenced(str):
     text
         The text.
     parts
-        What its references stand for.
+        Resolved values of its references.
     """
 
     __slots__ = ("parts",)
@@ -416,17 +416,17 @@ PLAIN_KEY = re.compile(r"[\w-]+")
 
 @dataclass(frozen=True, slots=True)
 class ConfigProblem:
-    """One thing that is wrong."""
+    """Configuration problem."""
 
     path: YamlPath
-    """Where; relative to the block that raised it, until it is loaded."""
+    """Path; relative to the block that raised it, until it is loaded."""
 
     message: str
-    """What is wrong, and what is allowed. Never the value: whether that may
-    be shown is decided in one place."""
+    """Cause and allowed values. Never the value itself: one place decides
+    whether that may be shown."""
 
     shows_value: bool = True
-    """Whether the value may be shown, unless its key says otherwise."""
+    """The value may be shown, unless its key says otherwise."""
 
 
 class ProblemsError(ValueError):
@@ -464,7 +464,7 @@ tokens stays, such as ``'<stream end>'``."""
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Document:
-    """What a file holds."""
+    """Content of a file."""
 
     name: str
     """Name of the file, for messages."""
@@ -476,7 +476,7 @@ class Document:
     """Line of each key and list item, counted from 1."""
 
     problems: Sequence[ConfigProblem] = ()
-    """What is wrong with it as a document."""
+    """Problems of the document itself."""
 
     def to_error(self, problems: Sequence[ConfigProblem]) -> ConfigError:
         """Make the error that shows all problems, in the file's order."""
@@ -603,7 +603,7 @@ def _to_error(name: str, line: int | None, message: str) -> ConfigError:
 
 
 UNUSABLE = re.compile("[\ud800-\udfff\0-\x08\x0b\x0c\x0e-\x1f\x7f]")
-"""What no name, path or password has: halves of surrogate pairs, controls."""
+"""Characters in no name, path or password: surrogate halves, controls."""
 
 KNOWN_TAGS = frozenset(
     f"tag:yaml.org,2002:{name}"
@@ -926,9 +926,9 @@ def translate(
     Parameters
     ----------
     error
-        What pydantic found.
+        Error of pydantic.
     data
-        What it was given, for the values and to know which keys exist.
+        Data that it was given, for the values and to know which keys exist.
     model
         Model of the whole.
     """
@@ -1059,7 +1059,7 @@ def load(
     model
         Model of the whole.
     document
-        What was read.
+        Document that was read.
     check_parts
         Checks the rules between those parts that are right, where others
         are wrong, so that nobody has to fix one problem to see the next.

@@ -28,8 +28,8 @@ class SizedConfig(Model):
         ge=timedelta(hours=1),
         le=timedelta(days=30),
     )
-    """How often a large probe is sent. At most hourly, because one costs as
-    much bandwidth as thousands of probes."""
+    """Interval between large probes, at least an hour: one costs as much
+    bandwidth as thousands of probes."""
 
 
 def _default_warmup(data: dict[str, Any]) -> timedelta:
@@ -41,7 +41,7 @@ class CanaryConfig(Model):
     """Probes that prove that records arrive."""
 
     enabled: bool = Field(default=True, title="Enabled")
-    """Whether probes are sent."""
+    """Send probes."""
 
     topic: str = Field(
         "mirrorwatch.canary",
@@ -51,8 +51,8 @@ class CanaryConfig(Model):
     """Canary topic at the source. MirrorMaker's topic filter must match it."""
 
     create: bool = Field(default=True, title="Create the topic")
-    """Whether the agent may create the topic at the source. MirrorMaker
-    creates it at the target."""
+    """Allow the agent to create the topic at the source. MirrorMaker creates
+    it at the target."""
 
     partitions: int | None = Field(None, title="Partitions", ge=1, le=10_000)
     """Number of partitions that are probed. Default: all partitions of the
@@ -64,8 +64,8 @@ class CanaryConfig(Model):
         ge=timedelta(milliseconds=100),
         le=timedelta(hours=1),
     )
-    """How often a probe of 256 bytes is sent to each partition. A stop of
-    replication is detected within `interval` and `deadline`."""
+    """Interval between probes of 256 bytes to each partition. A stop of
+    replication is detected within `interval` plus `deadline`."""
 
     deadline: Duration = Field(
         CanaryLimits().deadline,
@@ -93,7 +93,7 @@ class CanaryConfig(Model):
         ge=timedelta(),
         le=timedelta(days=7),
     )
-    """How long a new partition may have no arrivals. The default is one topic
+    """Grace period for arrivals in a new partition. The default is one topic
     refresh of MirrorMaker (10 minutes by default) and the deadline."""
 
     format: Literal["json", "avro"] = Field("json", title="Format")

@@ -75,7 +75,7 @@ def hidden_values(value: Any, *, hidden: bool = False) -> Iterator[str]:
     value
         The configuration, or any part of it.
     hidden
-        Whether all of it is.
+        All of it is hidden.
     """
     match value:
         case SecretStr():

@@ -171,7 +171,7 @@ class SchemaRegistryConfig(HttpServer):
 
 
 class ClusterConfig(Model):
-    """One Kafka cluster."""
+    """Kafka cluster."""
 
     kafka: KafkaProperties = Field(title="Kafka properties")
     """librdkafka properties of all clients of this cluster.

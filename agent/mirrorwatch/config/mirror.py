@@ -89,12 +89,11 @@ class JmxConfig(Model):
     """
 
     format: Literal["jolokia", "prometheus", "rmi"] = Field(title="Format")
-    """How the metrics are read: from a Jolokia agent, from a Prometheus
-    exporter (the JMX exporter, or Strimzi's metrics reporter), or from a JMX
-    port by RMI."""
+    """Source of the metrics: a Jolokia agent, a Prometheus exporter (the JMX
+    exporter, or Strimzi's metrics reporter), or a JMX port by RMI."""
 
     urls: tuple[str, ...] = Field(title="URLs", min_length=1)
-    """One URL for each MirrorMaker process."""
+    """URL of each MirrorMaker process."""
 
     user: str | None = Field(None, title="User name")
     """User name, if the Jolokia agent, the exporter or the JMX port requires a
@@ -199,7 +198,7 @@ class MirrorConfig(Model):
     `consumer`."""
 
     zookeeper: ZooKeeperConfig | None = Field(None, title="ZooKeeper")
-    """Where `ureplicator` keeps its positions."""
+    """ZooKeeper with `ureplicator`'s positions."""
 
     mode: Literal["dedicated", "connect"] = Field("dedicated", title="Mode")
     """`dedicated` for `connect-mirror-maker.sh`, `connect` for connectors on a
@@ -254,8 +253,8 @@ class MirrorConfig(Model):
     sooner. Default: read from the connector's configuration."""
 
     exactly_once: bool | None = Field(None, title="Exactly once")
-    """Whether MirrorMaker writes in transactions, whose markers occupy offsets
-    at the target. Default: read from MirrorMaker's configuration."""
+    """MirrorMaker writes in transactions, whose markers occupy offsets at the
+    target. Default: read from MirrorMaker's configuration."""
 
     isolation_level: Literal["read_committed", "read_uncommitted"] | None = (
         Field(None, title="Isolation level")
@@ -273,10 +272,10 @@ class MirrorConfig(Model):
             "[mirrors.md](mirrors.md#kept-partitions)"
         },
     )
-    """Whether the mirror copies each record to the partition that it has at
-    the source: `mirus` with `enable.partition.matching`, `ureplicator` with
-    its destination observer, `replicator` unless `topic.preserve.partitions`
-    is `false`. Then `canary` and the audit go by partition."""
+    """Records keep their partition at the target: `mirus` with
+    `enable.partition.matching`, `ureplicator` with its destination observer,
+    `replicator` unless `topic.preserve.partitions` is `false`. Then `canary`
+    and the audit work by partition."""
 
     added_headers: tuple[str, ...] = Field((), title="Added headers")
     """Headers that the mirror, or a transform of it, adds to copies. The audit
@@ -301,7 +300,7 @@ class MirrorConfig(Model):
 
     @property
     def traits(self) -> MirrorTraits:
-        """What may be taken for granted of the mirror."""
+        """Traits that the mirror is known to have."""
         traits = KINDS[self.kind]
         if self.keeps_partitions is None:
             return traits
@@ -380,7 +379,7 @@ class MirrorConfig(Model):
 
 
 class NamingConfig(Model):
-    """How source topics are named at the target."""
+    """Naming of source topics at the target."""
 
     policy: Literal["identity", "default", "format"] = Field(title="Policy")
     """`identity` keeps the name (but MirrorMaker 2 adds the source alias to
@@ -423,7 +422,7 @@ class NamingConfig(Model):
         alias
             The alias.
         has_heartbeats
-            Whether the mirror names topics of heartbeats as MirrorMaker 2's
+            The mirror names topics of heartbeats as MirrorMaker 2's
             ``IdentityReplicationPolicy`` does.
         """
         match self.policy:
@@ -519,7 +518,7 @@ class ReadersConfig(Model):
 
     @property
     def enabled(self) -> bool:
-        """Whether any group is configured."""
+        """Return whether it has any group."""
         return bool(self.groups or self.connectors)
 
     @property

@@ -1,4 +1,4 @@
-"""What is checked of a configuration that was read, before it is used.
+"""Checks of a configuration that was read, before it is used.
 
 librdkafka checks its own properties, without connecting; what is allowed and
 yet worth a remark is noted, where somebody asks: `mirrorwatch check-config`.
@@ -31,7 +31,7 @@ MENTIONED = re.compile(r"\b(?:ssl|sasl|security|https)(?:\.[a-z]+)+\b")
 """Names in its messages about several."""
 
 VALUE = re.compile(r'value "(?P<value>[^"]*)"')
-"""Where its messages quote a value."""
+"""Quoted value in its messages."""
 
 NOT_USED = (*SERVERS, "debug")
 """Left out: without servers the client connects to nothing, and `debug` would
@@ -64,10 +64,10 @@ REMEDIES = (
     ),
     ("", f"correct it: {DOCUMENTED}"),
 )
-"""What to do, by a part of the message; the first that fits."""
+"""Remedies by a part of the message; the first that fits."""
 
 CREDENTIALS = ("id", "secret")
-"""What a client shows for a token, unless it signs a JWT or its machine is
+"""Client credentials for a token, unless it signs a JWT or its machine is
 known: ``sasl.oauthbearer.client.id``, also
 ``sasl.oauthbearer.client.credentials.client.id``."""
 

@@ -32,7 +32,7 @@ class Properties(Mapping[str, str]):
     """
 
     kind: ClassVar[str] = "properties"
-    """What they are, as people call them."""
+    """Kind of properties, for messages."""
 
     def __init__(self, properties: Mapping[str, str]) -> None:
         self._values = {k: str(v) for k, v in properties.items()}

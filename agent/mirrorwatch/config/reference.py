@@ -162,7 +162,7 @@ errors, and so is all that loads code, runs a program or replaces the cluster:
 
 
 CONTAINERS = {tuple: ("list", 0), dict: ("mapping", 1)}
-"""What a container is called, and which of its types is shown."""
+"""Name of each container, and index of the type it shows."""
 
 
 def render_reference() -> str:

@@ -161,7 +161,7 @@ class LimitsConfig(Model):
 
 
 class FlowConfig(Model):
-    """One-way replication of a set of topics by one MirrorMaker."""
+    """Flow: one-way replication of topics by one MirrorMaker."""
 
     shown_to_all = frozenset({"name"})
 
@@ -209,8 +209,7 @@ class FlowConfig(Model):
     is configured, the check `readers` is off."""
 
     limits: LimitsConfig = Field(default_factory=LimitsConfig, title="Limits")
-    """When a check becomes a warning or critical. Every limit has a
-    default."""
+    """Warning and critical limits of the checks. All have defaults."""
 
     @model_validator(mode="before")
     @classmethod
@@ -286,7 +285,7 @@ class FlowConfig(Model):
 
     @property
     def copies(self) -> CopyProfile:
-        """What an audit compares of the mirror's copies."""
+        """Parts of a copied record that audits compare."""
         return self.mirror.traits.copies.ignoring(self.mirror.added_headers)
 
     @property
@@ -388,9 +387,9 @@ class Config(Model):
         ge=timedelta(milliseconds=100),
         le=timedelta(minutes=10),
     )
-    """How often all checks are evaluated and reports are published. Short
-    enough to alert within seconds, at a negligible cost. Clusters are asked
-    as often, but every 30 s at least."""
+    """Interval for evaluating all checks and publishing reports. Short enough
+    to alert within seconds, at a negligible cost. Clusters are read as often,
+    but at least every 30 s."""
 
     clusters: dict[str, ClusterConfig] = Field(title="Clusters", min_length=1)
     """Kafka clusters by alias. The aliases may differ from those of
@@ -403,11 +402,11 @@ class Config(Model):
     """The status page, the API and `/metrics`."""
 
     sinks: SinksConfig = Field(default_factory=SinksConfig, title="Sinks")
-    """Where reports are sent in addition to the status page and `/metrics`.
+    """Sinks that get reports, in addition to the status page and `/metrics`.
     All optional."""
 
     state: StateConfig = Field(default_factory=StateConfig, title="State")
-    """Where the agent keeps its state across restarts."""
+    """Storage of the agent's state across restarts."""
 
     audit: AuditConfig | None = Field(None, title="Nightly audit")
     """The nightly comparison of both clusters. If not configured, the check
@@ -484,7 +483,7 @@ class Config(Model):
         data
             Nested mappings, as YAML would give them.
         name
-            What to call it in errors.
+            Name of the mapping in errors.
 
         Raises
         ------
@@ -495,7 +494,7 @@ class Config(Model):
 
     @property
     def document(self) -> Document:
-        """Where each key stands in the file, for problems found later."""
+        """Document that has the line of each key, for later problems."""
         return self._document
 
     @property

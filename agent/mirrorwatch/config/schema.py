@@ -27,7 +27,7 @@ REFERENCE = {
 """Stands for any value that is no block."""
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-"""What pydantic writes."""
+"""JSON Schema dialect of pydantic."""
 
 ONE_OR_LIST = ("include", "exclude", "merged", "filtered", "groups")
 """Lists of regexes, which may be one text with commas as well."""

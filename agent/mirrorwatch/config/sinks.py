@@ -234,15 +234,15 @@ class NotifyConfig(Model):
         ge=timedelta(),
         le=timedelta(days=1),
     )
-    """How long a flow must be worse than last notified, or ok again, before
-    that is notified. Long enough to ignore a problem that resolves by itself,
-    short compared with the time until somebody responds."""
+    """Hold time of a status (worse than last notified, or ok again) before it
+    is notified. Long enough to ignore a problem that resolves by itself, short
+    compared with the time until somebody responds."""
 
     remind: Duration = Field(
         timedelta(hours=4), title="Reminder interval", ge=timedelta()
     )
-    """How often a notification is repeated while a flow is critical. The
-    default is twice in a shift. `0s` disables reminders."""
+    """Interval between reminders while a flow is critical. The default is
+    twice in a shift. `0s` disables reminders."""
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
@@ -339,16 +339,16 @@ class WebConfig(Model):
         le=100_000,
         json_schema_extra={"default_text": "all"},
     )
-    """How many topics of each flow have series of their own in `/metrics`. Lag
-    is then that of the topics that are furthest behind, and of the one that is
-    next to lose records; counters are those of the topics that were first to
-    count anything. What the others count is in the series with an empty
-    `topic`, so no increase is missed; counters begin at zero with the agent
-    then. The page, the API and other sinks have all topics anyway."""
+    """Number of topics per flow with their own series in `/metrics`. Lag is
+    then shown for the topics with the highest lag, and for the one that is
+    next to lose records; counters for those that were first to count anything.
+    The others are counted in the series with an empty `topic`, so no increase
+    is missed; counters then begin at zero with the agent. The page, the API
+    and other sinks always have all topics."""
 
     @property
     def has_login(self) -> bool:
-        """Whether strangers are refused."""
+        """Return whether login is required."""
         clients = self.tls_server_config
         return bool(
             self.basic_auth_users
@@ -358,7 +358,7 @@ class WebConfig(Model):
 
     @property
     def scheme(self) -> str:
-        """How the page is served."""
+        """URL scheme of the page."""
         return "http" if self.tls_server_config is None else "https"
 
     @property
@@ -373,7 +373,7 @@ class WebConfig(Model):
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine reaches the page."""
+        """Return whether the page is on loopback."""
         try:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
@@ -401,7 +401,7 @@ class WebConfig(Model):
 
 
 class SinksConfig(Model):
-    """Where reports are sent, in addition to page, `/metrics` and log."""
+    """Sinks for reports, in addition to page, `/metrics` and log."""
 
     influxdb: InfluxDBConfig | None = Field(None, title="InfluxDB")
     """Points of every report, queued while the server is unavailable."""
@@ -426,7 +426,7 @@ def _check_state(path: Path) -> Path:
 
 
 class StateConfig(Model):
-    """Where the agent keeps its state across restarts."""
+    """Storage of the agent's state across restarts."""
 
     path: Annotated[FilePath, AfterValidator(_check_state)] = Field(
         default_factory=default_state,

@@ -44,7 +44,7 @@ class LatencyLimits:
     """
 
     enabled: bool = True
-    """Whether probes are sent at all."""
+    """Probes are sent."""
 
     critical: timedelta = field(
         default=timedelta(seconds=5),

@@ -88,7 +88,7 @@ class AuditLimits:
     """Limits of the check `audit`, from the block of that name."""
 
     enabled: bool = True
-    """Whether there is a nightly audit."""
+    """A nightly audit is configured."""
 
     timeout: timedelta = timedelta(hours=6)
     """Longest run."""

@@ -61,11 +61,11 @@ class BottleneckLimits:
     """Limits of the check `bottleneck`, for MirrorMaker's JMX metrics."""
 
     enabled: bool = True
-    """Whether the mirror's JMX is configured."""
+    """JMX of the mirror is configured."""
 
     lost_window: ClassVar[timedelta] = timedelta(hours=1)
-    """How long records that a task dropped keep the check critical. The
-    default is that of lost probes. The counters keep the total."""
+    """Time the check stays critical after a task dropped records. The default
+    is that of lost probes. The counters keep the total."""
 
     throttle: ClassVar[timedelta] = timedelta(milliseconds=100)
     """Longest delay of a request of MirrorMaker by a quota. A tenth of the

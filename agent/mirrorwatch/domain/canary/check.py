@@ -23,20 +23,20 @@ class CanaryLimits:
     """Limits of the check `canary`."""
 
     enabled: bool = True
-    """Whether probes are sent at all."""
+    """Probes are sent."""
 
     deadline: timedelta = timedelta(seconds=30)
     """Age from which an outstanding probe is overdue."""
 
     lost_window: timedelta = CRITICAL_FOR
-    """How long a lost probe keeps the check critical."""
+    """Time the check stays critical after a lost probe."""
 
     warning_window: timedelta = field(
         default=timedelta(minutes=10),
         metadata={"title": "Warning for", "gt": timedelta()},
     )
-    """How long late, duplicated or failed probes keep the check at warning. No
-    record is lost, so one topic refresh of MirrorMaker is enough."""
+    """Time the check stays at warning after late, duplicated or failed probes.
+    No record is lost: one topic refresh of MirrorMaker is enough."""
 
 
 def judge_canary(

@@ -333,9 +333,9 @@ class FailoverLimits:
         default=timedelta(minutes=10),
         metadata={"title": "Recovery point of groups", "gt": timedelta()},
     )
-    """How long a group may be without a start at the target, or with one that
-    does not move while the group reads on. MirrorMaker emits checkpoints once
-    a minute, and a group that was created just now needs a first one."""
+    """RPO: time that a group may be without a start at the target, or with
+    one that does not move while the group reads on. MirrorMaker emits
+    checkpoints once a minute, and a new group needs a first one."""
 
     repeated: ClassVar[int] = 1000
     """Number of records that a group may read again where its start does not

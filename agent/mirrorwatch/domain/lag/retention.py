@@ -30,7 +30,7 @@ class RetentionLimits:
     """
 
     enabled: bool = True
-    """Whether topic configs are read."""
+    """Topic configs are read."""
 
     critical: timedelta = field(
         default=timedelta(hours=6),

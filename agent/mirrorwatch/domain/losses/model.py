@@ -20,7 +20,7 @@ class LossesLimits:
         default=CRITICAL_FOR,
         metadata={"title": "Critical after a loss for", "gt": timedelta()},
     )
-    """How long a proved loss keeps a flow critical, unless `mirrorwatch ack`
+    """Time a flow stays critical after a proved loss, unless `mirrorwatch ack`
     ends it. Totals of lost records never shrink."""
 
 

@@ -190,7 +190,7 @@ class NoticeMessage:
 
 
 class Severity(StrEnum):
-    """Whom an alert wakes; the value is what rules and handlers see."""
+    """Severity of an alert; the value is what rules and handlers see."""
 
     PAGE = "critical"
 

@@ -125,17 +125,17 @@ class ConfigsLimits:
     """Limits of the check `configs`."""
 
     enabled: bool = field(default=True, metadata={"title": "Enabled"})
-    """Whether topic configs are read and compared. Requires DESCRIBE_CONFIGS
-    on all replicated topics at both clusters. Without them the check
-    `retention` is off, too."""
+    """Read and compare topic configs. Requires DESCRIBE_CONFIGS on all
+    replicated topics at both clusters. If disabled, the check `retention` is
+    off, too."""
 
     every: timedelta = field(
         default=timedelta(minutes=5),
         metadata={"title": "Interval", "ge": timedelta(seconds=1)},
     )
-    """How often topic configs are read. A request for 100 topics takes about
-    20 ms, so a large site takes less than a second. MirrorMaker itself reads
-    them every ten minutes."""
+    """Read interval of topic configs. A request for 100 topics takes about 20
+    ms, so a large site takes less than a second. MirrorMaker itself reads them
+    every ten minutes."""
 
     slack: timedelta = field(
         default=timedelta(minutes=1),
@@ -145,8 +145,8 @@ class ConfigsLimits:
     reported. MirrorMaker needs a while for thousands of topics."""
 
     has_sync: bool = True
-    """Whether the mirror's connectors say how often it syncs topic configs:
-    those of MirrorMaker 2 alone do."""
+    """Connectors of the mirror state the interval of its topic config syncs:
+    only those of MirrorMaker 2 do."""
 
 
 def judge_configs(

@@ -46,16 +46,15 @@ class PositionLimits:
     """Limits of the check `position`."""
 
     lost_window: timedelta = CRITICAL_FOR
-    """How long a position reset that skipped records keeps the check critical
-    after MirrorMaker has resumed."""
+    """Time the check stays critical after MirrorMaker resumed from a position
+    reset that skipped records."""
 
     rewind_window: timedelta = field(
         default=timedelta(minutes=10),
         metadata={"title": "Warning after a rewind for", "gt": timedelta()},
     )
-    """How long a position reset that only duplicated records keeps the check
-    at warning. Every crash of MirrorMaker causes one, and no record is
-    lost."""
+    """Time the check stays at warning after a position reset that only
+    duplicated records. Every crash of MirrorMaker causes one, without loss."""
 
 
 def judge_position(

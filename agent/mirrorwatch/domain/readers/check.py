@@ -18,13 +18,13 @@ class ReadersLimits:
     """Limits of the check `readers`."""
 
     enabled: bool = True
-    """Whether groups are configured."""
+    """Groups are configured."""
 
     stopped: timedelta = field(
         default=timedelta(minutes=5),
         metadata={"title": "Stopped after", "gt": timedelta()},
     )
-    """How long a committed offset may stand while records wait for the group.
+    """Timeout for a committed offset that is stuck while the group lags.
     Consumers commit every 5 seconds and sink connectors once a minute, and
     Kafka gives a consumer 5 minutes between two polls
     (`max.poll.interval.ms`)."""

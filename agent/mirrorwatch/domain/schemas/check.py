@@ -17,32 +17,32 @@ class SchemasLimits:
     """Limits of the check `schemas`."""
 
     enabled: bool = True
-    """Whether both clusters have a schema registry."""
+    """Both clusters have a schema registry."""
 
     patience: timedelta = field(
         default=timedelta(seconds=30),
         metadata={"title": "Missing after", "ge": timedelta()},
     )
-    """How long a schema may be missing at the target while records use it
-    before that is critical; until then it is a warning. A schema is replicated
-    beside its first records and often arrives seconds after them, and
-    registries read their topic within a second."""
+    """Grace period for a schema that is missing at the target while records
+    use it: a warning at first, then critical. A schema is replicated beside
+    its first records and often arrives seconds after them, and registries
+    read their topic within a second."""
 
     late_window: timedelta = field(
         default=timedelta(hours=1),
         metadata={"title": "Late schemas are shown for", "ge": timedelta()},
     )
-    """How long a schema that was missing for longer than `patience` stays a
-    warning after it has arrived: consumers failed meanwhile, and some stop for
+    """Time a schema stays a warning after it has arrived, if it was missing
+    for longer than `patience`: consumers failed meanwhile, and some stop for
     good."""
 
     subjects: bool = field(
         default=True, metadata={"title": "Compare subjects"}
     )
-    """Whether a subject that the target lacks is a warning: the subject
-    `TOPIC-value` or `TOPIC-key` of the source, under the name that the topic
-    has at the target. Consumers resolve ids without it; producers, sink
-    connectors and SQL engines look it up after a failover."""
+    """Warn if the target lacks a subject: the subject `TOPIC-value` or
+    `TOPIC-key` of the source, under the name that the topic has at the target.
+    Consumers resolve ids without it; producers, sink connectors and SQL
+    engines look it up after a failover."""
 
 
 IMPORT, READONLY = "IMPORT", "READONLY"

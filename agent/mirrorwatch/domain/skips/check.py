@@ -42,14 +42,14 @@ class SkipsLimits:
     """Limits of the check `skips`."""
 
     lost_window: timedelta = CRITICAL_FOR
-    """How long skipped records keep the check critical, and ranges that cannot
-    be verified keep it at warning: they may be lost."""
+    """Time the check stays critical after skipped records, and at warning
+    after ranges that cannot be verified: they may be lost."""
 
     warning_window: timedelta = field(
         default=timedelta(minutes=10),
         metadata={"title": "Warning for", "gt": timedelta()},
     )
-    """How long duplicates keep the check at warning. The default is that of
+    """Time the check stays at warning after duplicates. The default is that of
     late probes."""
 
     read_rate: int = field(
@@ -66,8 +66,8 @@ class SkipsLimits:
     until the next audit."""
 
     unread_after: ClassVar[timedelta] = timedelta(minutes=2)
-    """How long a range may wait to be verified before the check is unknown. A
-    few seconds are normal, and a minute after a crash of a MirrorMaker with
+    """Timeout for verifying a range, after which the check is unknown. A few
+    seconds are normal, and a minute after a crash of a MirrorMaker with
     thousands of partitions."""
 
 

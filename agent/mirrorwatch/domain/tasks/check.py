@@ -21,8 +21,8 @@ class TasksLimits:
         default=timedelta(seconds=30),
         metadata={"title": "Grace period", "gt": timedelta()},
     )
-    """How long tasks may be neither running nor failed. A rebalance stops them
-    for some seconds; a longer stop is a stop of the flow."""
+    """Grace period for tasks neither running nor failed. A rebalance stops
+    them for some seconds; a longer stop stops the flow."""
 
     failures: int = field(
         default=2, metadata={"title": "Failures per hour", "ge": 1}
