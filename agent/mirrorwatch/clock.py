@@ -61,10 +61,10 @@ class Clock:
     Attributes
     ----------
     offset
-        How far the wall clock is ahead of the agent's own time: zero unless
-        it was stepped.
+        Lead of the wall clock over the agent's own time: zero unless it was
+        stepped.
     steps
-        How often it was stepped.
+        Number of steps.
     """
 
     def __init__(
@@ -98,9 +98,9 @@ class Clock:
         Parameters
         ----------
         labelled
-            When it last ran, by the wall clock of then.
+            Time of its last run, by the wall clock of then.
         offset
-            How far its wall clock was ahead of its own time.
+            Lead of its wall clock over its own time.
         """
         wall, seconds = self._wall(), self._monotonic()
         begin = max(wall, labelled) - offset
@@ -116,7 +116,7 @@ class Clock:
         Returns
         -------
         datetime.timedelta
-            How far the wall clock was stepped since; zero if it was not.
+            Step of the wall clock since; zero if there was none.
         """
         seconds, wall = self._monotonic(), self._wall()
         begin, began = self._expected

@@ -77,9 +77,9 @@ class Daemon(AbstractContextManager["Daemon"]):
     Parameters
     ----------
     agent
-        What to run.
+        Agent to run.
     logger
-        Where lifecycle and crashes are logged.
+        Logger of lifecycle and crashes.
     """
 
     def __init__(

@@ -35,8 +35,8 @@ class MirrorwatchError(Exception):
     Parameters
     ----------
     message
-        What went wrong. It may quote libraries and servers: what the
-        configuration hides is hidden.
+        Cause of the error. It may quote libraries and servers: what the
+        configuration hides is redacted.
     """
 
     def __init__(self, message: str = "") -> None:
@@ -75,7 +75,7 @@ class ConfigError(MirrorwatchError):
     Parameters
     ----------
     message
-        What is wrong; a line for each problem.
+        Problems, one a line.
     problems
         The same one by one, where they have a place in a file.
     """
@@ -122,7 +122,7 @@ class InternalError(MirrorwatchError):
     Parameters
     ----------
     part
-        What crashed: a source, a check, a sink, a worker.
+        Part that crashed: a source, a check, a sink, a worker.
     what
         Class and place of the exception. Not its words, which may quote
         anything.
@@ -155,9 +155,9 @@ class LayerError(MirrorwatchError):
     layer
         Where.
     cause
-        What went wrong.
+        Cause of the failure.
     remedy
-        What to do.
+        Remedy.
     """
 
     def __init__(self, layer: Layer, cause: str, remedy: str) -> None:
@@ -172,7 +172,7 @@ class SourceError(MirrorwatchError):
     Parameters
     ----------
     message
-        What went wrong, and what would fix it.
+        Cause of the failure, and its remedy.
     source
         Name of the source.
     cluster
@@ -195,13 +195,13 @@ class SourceDeniedError(SourceError):
     Parameters
     ----------
     message
-        What was refused.
+        Request that was refused.
     source
         Name of the source.
     cluster
         Alias of the cluster.
     right
-        What is missing, as Kafka's ACLs name it.
+        Missing right, as Kafka's ACLs name it.
     """
 
     def __init__(
@@ -224,14 +224,14 @@ class SinkError(MirrorwatchError):
     Parameters
     ----------
     message
-        What went wrong.
+        Cause of the failure.
     sink
         Name of the sink.
     retry_after
-        How long the server asks to be left alone, if it does.
+        Pause that the server asks for, if it does.
     busy
-        Whether the server gives a reason of its own, whatever it was sent. It
-        does if it asks to be left alone.
+        The server refuses for a reason of its own, whatever it was sent. True
+        also if it asks for a pause.
     """
 
     def __init__(
@@ -257,12 +257,12 @@ class SinkRejectedError(SinkError):
     Parameters
     ----------
     message
-        What went wrong.
+        Cause of the failure.
     sink
         Name of the sink.
     points
-        How many points were refused, where the server says so; `None` means
-        all that were sent.
+        Number of refused points, where the server says so; `None` means all
+        that were sent.
     """
 
     def __init__(

@@ -62,11 +62,11 @@ def build_agent(
     clock
         Gives the time. It carries on that of the state file.
     logger
-        Where everything is logged.
+        Logger of everything.
     serve
-        Whether to serve the page.
+        Serve the page.
     audits
-        Whether to start the nightly audit; its results are read anyway.
+        Start the nightly audit; its results are read anyway.
     headers
         Headers of each probe: how a test marks those it wants dropped.
 

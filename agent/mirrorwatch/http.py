@@ -71,11 +71,11 @@ def open_client(
     Parameters
     ----------
     address
-        Whom it asks.
+        Address of the server.
     key
-        Where that is configured.
+        Key that configures it.
     timeout_seconds
-        How long a request may take.
+        Timeout of a request.
     accept
         Media types that are understood.
 
@@ -111,12 +111,12 @@ def bounded_client(
     Parameters
     ----------
     timeout_seconds
-        How long a request may take, and each step of it; the ``timeout`` of
-        one request goes before it.
+        Timeout of a request, and of each step of it; the ``timeout`` of one
+        request goes before it.
     deadline_seconds
-        How long a request may take, if more than one step of it may.
+        Deadline of a request, if it may take more than one step.
     most_bytes
-        How long an answer may be, decompressed.
+        Size limit of an answer, decompressed.
     options
         Of `httpx.Client`. No redirect is followed unless they say so.
 

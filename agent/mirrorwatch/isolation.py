@@ -24,12 +24,12 @@ class Isolation:
     Parameters
     ----------
     logger
-        Where a crash is logged, with its stack.
+        Logger of crashes, with their stack.
 
     Attributes
     ----------
     errors
-        How often each part crashed since the start.
+        Number of crashes of each part since the start.
     """
 
     def __init__(self, logger: FilteringBoundLogger) -> None:

@@ -36,8 +36,8 @@ class UnblockedStream(io.TextIOBase):
     Parameters
     ----------
     descriptor
-        Where lines go. Not a stream of Python's: the interpreter would wait
-        for its lock at the end.
+        File descriptor for lines. Not a stream of Python's: the interpreter
+        would wait for its lock at the end.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -96,11 +96,11 @@ def configure_logging(
     Parameters
     ----------
     json
-        Whether to write JSON lines; else lines for a person at a terminal.
+        Write JSON lines; else lines for a person at a terminal.
     level
         Least level that is written: ``debug``, ``info``, ``warning``, ...
     stream
-        Where to; stderr by default.
+        Stream; stderr by default.
 
     Notes
     -----

@@ -123,7 +123,7 @@ def fetch(
     cache
         Folder that keeps them, for all programs of this user.
     what
-        What they are, for the line that shows the progress.
+        Name of the jars, for the progress bar.
 
     Returns
     -------

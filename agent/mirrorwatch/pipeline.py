@@ -112,9 +112,9 @@ class Pipeline:
     limits
         Limits of each flow, by its name.
     sources
-        What is observed. None of them waits.
+        Sources to observe. None of them waits.
     sinks
-        Where reports go.
+        Sinks of reports.
     verdicts
         Keeps verdicts over a restart.
     windows
@@ -129,7 +129,7 @@ class Pipeline:
     isolation
         Lets sources, checks, sinks and workers fail each alone.
     logger
-        Where failures are logged, each of them once.
+        Logger of failures, each of them once.
     """
 
     def __init__(
@@ -194,7 +194,7 @@ class Pipeline:
         Returns
         -------
         Report
-            What every sink was given.
+            Report that every sink was given.
         """
         step = self._clock.watch()
         now, offset = self._clock(), self._clock.offset

@@ -42,7 +42,7 @@ class MirrorSettings:
     selection: Selection
     separator: str = "."
     dedicated: bool = True
-    """Whether it runs on its own and not on a Connect cluster."""
+    """Dedicated process, not on a Connect cluster."""
 
     connectors: tuple[str, ...] = ()
     syncs_location: Literal["source", "target"] = "source"

@@ -64,7 +64,7 @@ class Rotation:
     config
         The configuration in use.
     logger
-        Where changes are logged, by the names of files only.
+        Logger of changes, by the names of files only.
     check
         Raises a `MirrorwatchError` if an agent cannot be made of a
         configuration.
@@ -88,9 +88,9 @@ class Rotation:
         Parameters
         ----------
         asked
-            Whether somebody asks for it, whatever the files hold.
+            Restart was asked for, whatever the files hold.
         busy
-            Whether it has to wait.
+            Restart has to wait.
 
         Notes
         -----

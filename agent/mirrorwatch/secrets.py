@@ -156,9 +156,9 @@ def looks_secret(name: str, *, in_data: bool = False) -> bool:
     name
         Name of a setting, a header or a field.
     in_data
-        Whether it names a part of data, such as a log line or a dashboard,
-        where `key` alone is a record's or a tag's. In a configuration it
-        hides its value like any other word.
+        The name is of a part of data, such as a log line or a dashboard, where
+        `key` alone is a record's or a tag's. In a configuration it hides its
+        value like any other word.
     """
     if in_data and DATA_KEY.fullmatch(name):
         return False

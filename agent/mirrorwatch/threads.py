@@ -39,9 +39,9 @@ class Mailbox(Generic[T]):
     Parameters
     ----------
     values
-        What is in it at first.
+        Values in it at first.
     limit
-        How many are kept if nobody takes them; the oldest go first.
+        Number of values kept if nobody takes them; the oldest go first.
     """
 
     __slots__ = ("_lock", "_values")

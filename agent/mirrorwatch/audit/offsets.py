@@ -122,7 +122,7 @@ def freeze_offsets(
     Parameters
     ----------
     pairs
-        What the audit is about.
+        Pairs of logs to audit.
     mirrors
         Mirrors by flow, whose configuration was read.
     sites
@@ -130,7 +130,7 @@ def freeze_offsets(
     ends
         Up to where partitions were audited.
     markers
-        How long to wait for the markers of a mirror's transactions.
+        Timeout for the markers of a mirror's transactions.
 
     Raises
     ------

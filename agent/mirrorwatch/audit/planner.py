@@ -94,7 +94,7 @@ def find_topics(
     config
         The configuration.
     request
-        What is asked for.
+        Request for the audit.
     ends
         Up to where partitions were audited.
     sites
@@ -314,18 +314,18 @@ def join_offsets(
     Parameters
     ----------
     topics
-        What the audit is about.
+        Topics to audit.
     offsets
         Offsets of both sides.
     mirrors
-        What the mirrors report, by flow.
+        Mirrors' reports, by flow.
     ends
         Up to where partitions were audited.
 
     Returns
     -------
     tuple of lists
-        What can be compared, and what cannot be.
+        Pairs that can be compared, and those that cannot.
 
     Notes
     -----
@@ -512,7 +512,7 @@ def freeze(
     config
         The whole configuration.
     request
-        What is asked for.
+        Request for the audit.
     ends
         Up to where partitions were audited; of no concern to an ad hoc audit.
     clock
@@ -521,9 +521,10 @@ def freeze(
     Returns
     -------
     Plan
-        Where a night was missed, only the first piece of what is left, of a
-        day or a seventh of it: its `more` is true, and the same is to be
-        asked for again with `ends_after` it and the number of the next piece.
+        Plan of the audit. If a night was missed, only the first piece of what
+        is left, of a day or a seventh of it: its `more` is true, and the same
+        is to be asked for again with `ends_after` it and the number of the
+        next piece.
 
     Raises
     ------
@@ -686,7 +687,7 @@ def recheck(
     config
         The whole configuration.
     plan
-        What was compared.
+        Plan that was compared.
     clock
         Gives the time.
     sleep

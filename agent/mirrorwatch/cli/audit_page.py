@@ -42,11 +42,11 @@ def print_result(
     Parameters
     ----------
     result
-        What was found.
+        Result to print.
     finished
         The runs that found it.
     console
-        Where to print it.
+        Console to print it on.
     """
     style = "green" if result.clean else "bold red"
     if not result.clean and not result.errors:

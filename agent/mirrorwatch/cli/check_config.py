@@ -43,9 +43,9 @@ def print_page(summary: Mapping[str, Any], console: Console) -> None:
     Parameters
     ----------
     summary
-        What `summarize` made; secrets are hidden already.
+        Summary by `summarize`; secrets are redacted already.
     console
-        Where to print it.
+        Console to print it on.
     """
     config, left = summary["config"], summary.get("not_followed", ())
     if left:

@@ -216,7 +216,7 @@ def _find_places(
     flow
         The flow.
     kept
-        Those that the agent knew.
+        End offsets that the agent knew.
     listed
         Number of partitions by topic, as the source has it now.
 

@@ -38,7 +38,7 @@ def print_status(status: Mapping[str, Any], console: Console) -> None:
     status
         The document.
     console
-        Where to print it.
+        Console to print it on.
     """
     agent = status.get("agent", {})
     if status.get("at") is None:

@@ -4,7 +4,7 @@
     ``{"schema_version": 3, "value": {...}}``, where the value is a
     `FinishedAudit` as `to_json` writes it. It is what makes a run count.
 ``<out>/runs/<id>/plan.json``
-    What the run compared, in the same form.
+    Plan that the run compared, in the same form.
 ``<out>/runs/<id>/report.html``
     The report for a person.
 """
