@@ -80,7 +80,7 @@ def worker(
     Parameters
     ----------
     settings
-        What kind of lab it is.
+        Settings of the lab.
     target
         Address of the target, where it writes.
     port
@@ -105,7 +105,7 @@ def worker_of(
     group
         Its ``group.id``, and begin of the names of its topics.
     settings
-        What kind of lab it is.
+        Settings of the lab.
     target
         Address of the target, where it writes.
     port
@@ -141,7 +141,7 @@ def without_prefix(
     prefix
         The prefix.
     settings
-        What kind of lab it is.
+        Settings of the lab.
     more
         Properties that go over those of the settings.
     """
@@ -165,7 +165,7 @@ def connectors(
     Parameters
     ----------
     settings
-        What kind of lab it is.
+        Settings of the lab.
     source, target
         Addresses of the sites.
     digest

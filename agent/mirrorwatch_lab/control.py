@@ -139,7 +139,7 @@ class Control:
     lab
         The lab, started.
     name
-        What it is called there; `reserve` it before the lab starts.
+        Name of the lab there; `reserve` it before the lab starts.
 
     """
 

@@ -35,15 +35,15 @@ class Assembly:
     Parameters
     ----------
     settings
-        What kind of lab is wanted.
+        Settings of the lab.
     folder
         The lab's folder.
     logs
         Folder for the logs of the parts.
     lifeline
-        What starts the parts.
+        Lifeline that starts the parts.
     resources
-        What gives back links and ports in the end.
+        Exit stack that gives back links and ports in the end.
 
     Raises
     ------
@@ -236,7 +236,7 @@ class Lab(StartStop):
     Parameters
     ----------
     settings
-        What kind of lab is wanted.
+        Settings of the lab.
     folder
         Folder for configuration, data and logs, which must be new or empty
         and is kept; by default a temporary one, which is not.

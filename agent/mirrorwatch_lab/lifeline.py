@@ -80,7 +80,7 @@ class Lifeline:
         command
             Program and arguments; no secrets, everyone can read them.
         output
-            Where its standard output and error go.
+            File for its standard output and error.
         folder
             Its working directory.
         environment

@@ -264,7 +264,7 @@ class Link(StartStop):
     listen_port
         Port to listen on, on loopback; 0 takes a free one.
     upstream
-        Where connections lead to.
+        Host and port that connections lead to.
 
     Notes
     -----

@@ -51,12 +51,12 @@ def inject(
     arguments
         Its arguments, as typed.
     to_be_undone
-        Whether it shall be ended later.
+        The fault is undone later.
 
     Returns
     -------
     callable or None
-        What ends the fault, where that is possible.
+        Function that ends the fault, where that is possible.
 
     Raises
     ------

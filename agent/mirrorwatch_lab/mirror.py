@@ -77,11 +77,11 @@ def is_settled(
     target
         Topics of the target.
     since
-        What `bookmark` returned before the mirror was started.
+        Bookmark from before the mirror was started.
     digest
         Digest of the properties it was started with.
     place
-        Where it writes.
+        Connector and internal topics of the mirror.
 
     Notes
     -----
@@ -148,7 +148,7 @@ class LabMirror(Part):
     Parameters
     ----------
     name
-        What the lab calls it.
+        Name of the mirror in the lab.
     configure
         Gives all of its properties, from those that one start adds.
     target
@@ -166,7 +166,7 @@ class LabMirror(Part):
     log
         File for its log.
     lifeline
-        What starts it.
+        Lifeline that starts it.
     """
 
     main = "org.apache.kafka.connect.mirror.MirrorMaker"
@@ -260,7 +260,7 @@ class LabMirror(Part):
         Parameters
         ----------
         since
-            Where the mirror's internal topics ended before it was started,
+            End offsets of the mirror's internal topics before it was started,
             by `bookmark`; nothing if it is the first start.
         """
         wait_until(
@@ -314,7 +314,7 @@ def mirror_properties(
     Parameters
     ----------
     settings
-        What kind of lab it is.
+        Settings of the lab.
     source
         Address of the source, as the mirror sees it.
     target

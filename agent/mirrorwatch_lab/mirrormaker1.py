@@ -92,7 +92,7 @@ def mirrormaker1_properties(
     Parameters
     ----------
     settings
-        What kind of lab it is.
+        Settings of the lab.
     source
         Address of the source, as the mirror sees it.
     target

@@ -84,7 +84,7 @@ def mirus_worker(
     Parameters
     ----------
     settings
-        What kind of lab it is.
+        Settings of the lab.
     target
         Address of the target, where it writes.
     port
@@ -115,7 +115,7 @@ def mirus_connector(
     Parameters
     ----------
     settings
-        What kind of lab it is.
+        Settings of the lab.
     source, target
         Addresses of the sites.
     digest

@@ -50,7 +50,7 @@ class LabProcess:
     Parameters
     ----------
     name
-        What the lab calls it.
+        Name of the program in the lab.
     command
         Program and arguments.
     folder
@@ -58,7 +58,7 @@ class LabProcess:
     log
         File to which its output is appended.
     lifeline
-        What starts it, so that it cannot outlive the lab.
+        Lifeline that starts it, so that it cannot outlive the lab.
     """
 
     def __init__(
@@ -261,7 +261,7 @@ class Archive:
     folder
         Folder of the program, where a new archive is written first.
     beside_agent
-        Whether the program runs with Jolokia in it.
+        The program runs with Jolokia in it.
 
     Notes
     -----
@@ -482,7 +482,7 @@ class JvmSettings:
         folder
             Its folder.
         beside_agent
-            Whether it runs with Jolokia in it.
+            The program runs with Jolokia in it.
         """
         made_of = [name, str(self.java.path), self.java.version]
         return Archive(

@@ -41,7 +41,7 @@ class SchemaRegistry(Part):
     Parameters
     ----------
     name
-        What the lab calls it.
+        Name of the registry in the lab.
     port
         Its port.
     runtime
@@ -51,7 +51,7 @@ class SchemaRegistry(Part):
     log
         File for its log.
     lifeline
-        What starts it.
+        Lifeline that starts it.
 
     Raises
     ------

@@ -124,9 +124,9 @@ class SiteSecurity:
     Parameters
     ----------
     alias
-        What the site is called.
+        Alias of the site.
     authority
-        What issues certificates, the same for both sites.
+        Authority that issues certificates, the same for both sites.
     folder
         Folder for certificates and passwords.
 

@@ -31,8 +31,8 @@ class LabSettings:
     mirror: Literal["dedicated", "connect", "mirrormaker1", "mirus"] = (
         "dedicated"
     )
-    """Whether MirrorMaker 2 runs on its own or on a Connect cluster, which it
-    shares with another connector there; or MirrorMaker 1 or Mirus in its
+    """Kind of mirror: MirrorMaker 2 on its own or on a Connect cluster, which
+    it shares with another connector there; or MirrorMaker 1 or Mirus in its
     place."""
 
     aliases: tuple[str, str] = (SOURCE, TARGET)
@@ -61,7 +61,7 @@ class LabSettings:
     partitions; ten thousand need a gigabyte."""
 
     start_mirror: bool = True
-    """Whether MirrorMaker 2 is started with the brokers."""
+    """Start MirrorMaker 2 with the brokers."""
 
     secured: bool = False
     target_links: bool = False

@@ -101,7 +101,7 @@ class LabSite(Part):
     Parameters
     ----------
     alias
-        What the site is called.
+        Alias of the site.
     listeners
         Port and advertised port of each listener; the first one is for the
         tests, and the broker itself.
@@ -114,7 +114,7 @@ class LabSite(Part):
     log
         File for its log.
     lifeline
-        What starts it.
+        Lifeline that starts it.
     properties
         More properties for the broker, over those of the lab.
     heap_mib
@@ -204,7 +204,7 @@ class LabSite(Part):
         Parameters
         ----------
         user
-            Who comes; of no account where everybody may do everything.
+            User to log in; ignored where everybody may do everything.
         """
         return {
             "bootstrap.servers": self.agent_bootstrap,

@@ -48,8 +48,7 @@ class PlainReader:
     client
         Properties of librdkafka to reach the cluster with.
     isolation_level
-        Whether records of open or aborted transactions count, as Kafka names
-        it.
+        Isolation level, as Kafka names it.
     """
 
     def __init__(
@@ -311,8 +310,7 @@ class LabTopics:
         name
             Topic; one that does not exist holds nothing.
         isolation_level
-            Whether records of open or aborted transactions count, as
-            Kafka names it.
+            Isolation level, as Kafka names it.
         start
             First offset to read of some partitions.
         """

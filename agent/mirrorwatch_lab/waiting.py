@@ -27,9 +27,9 @@ def wait_until(
     ready
         The condition; it may raise to give up at once.
     limit
-        How long to wait.
+        Timeout.
     what
-        What did not happen, for the error.
+        Condition that did not hold, for the error.
     pause
         Time between two looks.
 

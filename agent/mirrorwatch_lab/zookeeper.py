@@ -35,7 +35,7 @@ class ZooKeeper(Part):
     log
         File for its log.
     lifeline
-        What starts it.
+        Lifeline that starts it.
 
     Raises
     ------
