@@ -357,7 +357,7 @@ def scripts(
     Parameters
     ----------
     alerts
-        What to raise.
+        Alerts to raise.
     page
         Address of the agent's page, without a slash at its end.
     database

@@ -65,7 +65,7 @@ def rules(alerts: Iterable[Alert], *, page: str | None = None) -> str:
     Parameters
     ----------
     alerts
-        What to raise.
+        Alerts to raise.
     page
         Address of the agent's page, without a slash at its end; `None` for
         the one that each agent says it has.
@@ -185,7 +185,7 @@ def _ask(expression: str, labels: str) -> str:
     Parameters
     ----------
     expression
-        What is asked, with ``{}`` where the labels go.
+        Expression of the query, with ``{}`` where the labels go.
     labels
         Labels of the alert that what is asked for has too.
     """

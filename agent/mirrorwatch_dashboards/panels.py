@@ -188,7 +188,7 @@ class Limits:
     critical: float | None = None
 
     below: bool = False
-    """Whether small values are the bad ones."""
+    """Small values are the bad ones."""
 
     @property
     def steps(self) -> tuple[tuple[float | None, Health], ...]:

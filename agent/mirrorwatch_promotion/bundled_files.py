@@ -25,9 +25,9 @@ def bundled_folder(
     kind
         ``dashboards`` or ``alerts``.
     installed
-        Where an installed package has it.
+        Folder in an installed package.
     checkout
-        Where a checkout has it.
+        Folder in a checkout.
 
     Raises
     ------

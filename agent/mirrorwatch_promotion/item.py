@@ -173,7 +173,7 @@ def hide_in(node: Any, *, secret: bool = False) -> Any:
     node
         Part of an item's content, as JSON has it.
     secret
-        Whether the name that holds it is a secret's.
+        The name that holds it is a secret's.
 
     Notes
     -----
