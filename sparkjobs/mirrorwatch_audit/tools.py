@@ -158,11 +158,11 @@ class Settings:
 
     bucket: timedelta
     timezone: tzinfo
-    """Where nights are named."""
+    """Time zone for naming nights."""
 
     several_a_day: bool = False
     schedule: Schedule | None = None
-    """When nights are due; `None` if that is not configured."""
+    """Schedule of nights; `None` if not configured."""
 
     @classmethod
     def of(cls, audit: AuditConfig | None) -> "Settings":
