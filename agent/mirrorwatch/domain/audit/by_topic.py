@@ -70,7 +70,7 @@ def plan_topic_night(
     parts
         Its partitions, at the source, at the target, or at both.
     night
-        What is the same for all topics.
+        Planning inputs shared by all topics.
 
     Notes
     -----
@@ -125,7 +125,7 @@ def plan_topic_window(
     parts
         As in `plan_topic_night`.
     adhoc
-        What is the same for all topics.
+        Planning inputs shared by all topics.
     """
     refused = _refused(parts)
     if refused is not None:

@@ -107,7 +107,7 @@ def judge_audit(
     flow
         Name of the flow.
     seen
-        What is known of it.
+        Audit observation of the flow.
     limits
         Limits of the check.
     now

@@ -476,7 +476,7 @@ def plan_batched(
     Parameters
     ----------
     things
-        What is planned: pairs, say.
+        Items to plan, such as pairs.
     plan
         Plans one. It is called anew whenever an answer was missing.
     answer
@@ -486,7 +486,7 @@ def plan_batched(
     Returns
     -------
     list
-        What came of each, in their order.
+        Result of `plan` for each item, in the order of the items.
     """
     known: dict[Question, AuditFound] = {}
 

@@ -107,7 +107,7 @@ def flow_result_of(result: AuditResult, flow: str) -> FlowResult | None:
     Parameters
     ----------
     result
-        What was found.
+        Audit result.
     flow
         Name of the flow. A topic that others feed as well is counted whole.
     """
@@ -177,11 +177,11 @@ def add_flow_result(
     Parameters
     ----------
     known
-        Those that were so far.
+        Runs known so far.
     new
         One that was read now; it replaces one of its name.
     since
-        When the last audit was due. Older runs are of audits before it.
+        Due time of the last audit. Older runs are of audits before it.
 
     Notes
     -----

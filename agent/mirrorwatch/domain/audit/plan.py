@@ -351,7 +351,7 @@ def ends_after(plan: Plan, before: AuditedEnds) -> AuditedEnds:
     Parameters
     ----------
     plan
-        What was audited. One of an ad hoc audit moves nothing.
+        Audited plan. The plan of an ad hoc audit moves no ends.
     before
         The ends that it was made from. Those of partitions that are not in
         the plan stay.

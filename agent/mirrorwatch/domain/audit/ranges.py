@@ -88,7 +88,7 @@ def align(
     floor
         Offsets not to go below.
     use_syncs
-        Whether syncs are of these topics as they are now.
+        Offset syncs are of these topics as they are now.
 
     Returns
     -------
@@ -206,7 +206,7 @@ def to_pair(
     positions
         Proved next data offset to copy of each source.
     cut
-        How the ends were made to agree.
+        Method by which the end offsets were aligned.
     cut_at
         Time of what comes after.
     asked_from
@@ -269,9 +269,9 @@ def to_gap(
     source
         The partition.
     reason
-        Why, in words for a person.
+        Reason, in words for a person.
     records
-        How many offsets that is, where it is known.
+        Number of offsets in the gap, if known.
     """
     topic, partition = source.log.topic_partition
     return Unverifiable(
@@ -429,7 +429,7 @@ def asked_from_of(
     sources
         The sources.
     targets
-        What holds their copies, if there is anything.
+        Logs that hold their copies, if there are any.
     ends
         Up to where partitions were audited.
     slack
@@ -698,7 +698,7 @@ def cut_of(
     target
         Its target partition.
     start
-        Where the ranges begin.
+        Offsets at which the ranges begin.
     settled
         Up to where each source is settled and copied.
     limit

@@ -138,9 +138,9 @@ def tell_filtered(
     Parameters
     ----------
     findings
-        What was found.
+        Audit findings.
     topics
-        How many records of each topic were compared.
+        Number of records compared of each topic.
     filtered
         Topics of which a transform drops records on purpose. Where more is
         missing of one than may be, all of it stays an error.
