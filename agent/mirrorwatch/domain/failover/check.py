@@ -177,7 +177,7 @@ class FailoverTracker:
     Parameters
     ----------
     since
-        What is remembered from before a restart.
+        First-seen time of each condition, remembered from before a restart.
 
     Notes
     -----

@@ -82,7 +82,7 @@ def list_uncopied(log: ReplicatedLog) -> Iterator[UncopiedRange]:
     Parameters
     ----------
     log
-        What is known of it.
+        State of the partition and its copy.
     """
     found: list[tuple[int, int, str | None]] = []
     for low, high, doubt in _find_uncopied(log):

@@ -287,7 +287,7 @@ class RecoveryTracker:
     Parameters
     ----------
     kept
-        What is known from before a restart.
+        Recovery state kept from before a restart.
 
     Notes
     -----

@@ -118,7 +118,7 @@ class CopiedPartition:
         pair
             Its state.
         is_transactional
-            Whether the mirror writes in transactions.
+            The mirror writes in transactions.
         """
         cursor = pair.cursor
         return cls(
@@ -220,7 +220,7 @@ def translate(place: GroupOffset, copied: CopiedPartition) -> Start:
     place
         The group's offset at the source, and its checkpoint.
     copied
-        What is known of the partition.
+        State of the partition and its copy.
 
     Notes
     -----
@@ -284,7 +284,7 @@ class _Costs:
     committed
         Source offset of the next record that the group has to read.
     copied
-        What is known of the partition.
+        State of the partition and its copy.
 
     Notes
     -----
