@@ -133,7 +133,7 @@ def internal_rights(
     carried_heartbeats
         Name at the target of the source's heartbeats topic.
     syncs_side
-        Where the mirror keeps its offset syncs.
+        Side that holds the mirror's offset syncs.
     """
     rights = [
         Right(
@@ -190,11 +190,11 @@ def minimal_rights(
     internal
         Rights on where the mirror keeps what it knows.
     create
-        Whether the agent shall create the canary topic.
+        The agent creates the canary topic.
     create_remote
-        Whether it shall do so at the target, too.
+        The agent creates it at the target, too.
     sized
-        Whether large probes are sent.
+        Large probes are sent.
     """
     rights = list(internal)
     if canary is not None:
@@ -277,11 +277,11 @@ def topic_rights(
     remote
         Names a source topic at the target.
     configs
-        Whether the configs of topics are compared.
+        Topic configurations are compared.
     audit
-        Whether records are read and compared.
+        Records are read and compared.
     schemas
-        Whether the schemas of records are compared.
+        Schemas of records are compared.
     readers
         Regexes of the consumer groups that are watched at the target.
     """

@@ -34,8 +34,8 @@ class Carriage:
     topics
         The flow's filter and naming.
     chosen
-        Whether its topics were configured: if not, it carries what its
-        mirror wants.
+        The flow's topics were configured; if not, the flow carries the topics
+        that its mirror wants.
     """
 
     def __init__(

@@ -318,9 +318,9 @@ def find_cause(
     verdicts
         Verdicts on it.
     seen
-        What was seen of it.
+        Observations of the flow.
     agent
-        How the agent itself is doing.
+        State of the agent itself.
     now
         The time.
     """

@@ -130,7 +130,7 @@ class CheckpointTracker:
     Parameters
     ----------
     due
-        What is remembered from before a restart.
+        Due checkpoints remembered from before a restart.
     """
 
     def __init__(self, due: Iterable[DueCheckpoint] = ()) -> None:

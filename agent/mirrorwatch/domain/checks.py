@@ -465,7 +465,7 @@ def judge(
     limits
         Limits of every configured flow, by its name.
     observations
-        What was seen in this tick.
+        Observations of this tick.
     now
         The time.
     run

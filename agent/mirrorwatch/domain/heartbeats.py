@@ -202,7 +202,7 @@ def judge_heartbeats(
     flow
         Name of the flow.
     seen
-        Those that were read.
+        Observation of the heartbeats.
     limits
         Limits of the check.
     now

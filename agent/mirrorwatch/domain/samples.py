@@ -272,7 +272,7 @@ def samples(
     Parameters
     ----------
     report
-        What was learned in one tick.
+        Report of one tick.
     collect
         Returns the samples of each check, by its name: so that one may fail
         alone.
@@ -325,7 +325,7 @@ def bounded(sampler: Sampler, most: int | None) -> Sampler:
     sampler
         Gives all of them.
     most
-        How many of each flow; `None` for all.
+        Number of such topics of each flow; `None` for all.
     """
     if most is None:
         return sampler

@@ -53,7 +53,7 @@ class TopicBound:
     Parameters
     ----------
     most
-        How many topics have their own.
+        Number of topics with series of their own.
 
     Notes
     -----

@@ -172,9 +172,9 @@ class PatternError(ValueError):
     Parameters
     ----------
     reason
-        What is wrong.
+        Reason why the pattern cannot be used.
     position
-        Where in the pattern, counted from 0; `None` if that is not known.
+        Index in the pattern, counted from 0; `None` if unknown.
     """
 
     def __init__(self, reason: str, position: int | None = None) -> None:

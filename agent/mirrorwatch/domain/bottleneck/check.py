@@ -116,7 +116,7 @@ def judge_bottleneck(
     flow
         Name of the flow.
     seen
-        What its mirror says.
+        Observation of the flow's mirror, from the mirror's own metrics.
     limits
         Limits of the check.
     now

@@ -581,15 +581,15 @@ class ErrorCounters:
         Parameters
         ----------
         said
-            What each task says that was read anew, by address, connector and
-            task.
+            Error counters of each task that was read anew, by address,
+            connector and task.
         last_errors
-            When each of them last failed for good, if it says so; `None` for
-            never.
+            Time of the last permanent failure of each of them that reports it;
+            `None` for never.
         now
             The time.
         since
-            When the tasks were read before, by address.
+            Time of the previous read of the tasks, by address.
 
         Notes
         -----

@@ -182,7 +182,7 @@ def passed(
     proof
         Proof whose target end has been consumed.
     first_arrival
-        When the first probe of the present incarnation arrived.
+        Arrival time of the first probe of the present incarnation.
     """
     if first_arrival is None or proof.seen_at < first_arrival + FRESH_AFTER:
         return
@@ -227,11 +227,11 @@ def is_of_another(
     Parameters
     ----------
     sent
-        When the newest probes of the partition were sent, by sequence.
+        Send times of the newest probes of the partition, by sequence.
     sequence
         Number of the probe.
     sent_at
-        When it was sent, as it says itself.
+        Send time that the probe itself carries.
     """
     ours = sent.get(sequence)
     if ours is not None:

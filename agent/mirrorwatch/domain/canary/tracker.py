@@ -152,9 +152,10 @@ class Ledger:
         sequence
             Number of the probe.
         source_offset
-            Where it was stored.
+            Source offset at which the probe was stored.
         acked_at
-            When, `None` if it was found out by reading the source.
+            Time of the acknowledgement; `None` if it was found out by reading
+            the source.
 
         Returns
         -------
@@ -327,8 +328,9 @@ def settle(
     now
         The time.
     grace
-        How long an overtaken probe may still follow; `None` if the mirror is
-        not known to keep the order, so that being overtaken proves nothing.
+        Time within which an overtaken probe may still follow; `None` if the
+        mirror is not known to keep the order, so that being overtaken proves
+        nothing.
     """
     # Only an acknowledged probe can be lost; the others are settled first.
     known = [
@@ -493,8 +495,8 @@ class CanaryTracker:
         now
             The time.
         grace
-            How long an overtaken probe may still follow; `None` if that
-            proves nothing now.
+            Time within which an overtaken probe may still follow; `None` if
+            that proves nothing now.
         unread
             Partitions that are not read to their end at the target.
         """
@@ -671,8 +673,8 @@ def arrive(
     ledger
         Ledger of the partition.
     seen
-        What was read. Below ``ledger.next_offset`` it is ignored: it has been
-        accounted for.
+        Arrival that was read. Below ``ledger.next_offset`` it is ignored: it
+        has been accounted for.
     deadline
         Longest time from send to arrival that is not late.
     within

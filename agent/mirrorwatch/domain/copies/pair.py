@@ -164,8 +164,8 @@ class LogPair:
         source, target
             The pair.
         is_copy
-            Whether these offsets hold a record and its copy; otherwise both
-            logs begin after them.
+            The offsets hold a record and its copy; otherwise both logs begin
+            after them.
         """
         self.cursor = OffsetPair(target, source)
         self.judged = self.passed = source + 1

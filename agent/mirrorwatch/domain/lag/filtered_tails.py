@@ -47,7 +47,7 @@ class FilteredTails:
         tracks
             Lag of all partitions.
         filtered
-            Those of filtered topics.
+            Lag of the partitions of filtered topics.
         tasks
             Task of each partition, as far as known.
         at

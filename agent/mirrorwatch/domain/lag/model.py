@@ -276,7 +276,7 @@ class EstimateBounds:
         now
             The time.
         patience
-            How long a proof may take.
+            Longest time that a proof may take.
         """
         if estimate <= proved:
             self.offset = self.at = None

@@ -164,11 +164,11 @@ class PartitionLag:
         Parameters
         ----------
         position
-            Where the mirror is.
+            Position of the mirror.
         end
             End at the source.
         now
-            When both were asked for.
+            Time at which both were requested.
         moved_at
             After a time in which nobody could look: when the mirror last
             moved, if it did meanwhile. `None` if there was a look just before.
@@ -242,7 +242,7 @@ class PartitionLag:
         Parameters
         ----------
         at
-            When the position was last asked for.
+            Time at which the position was last requested.
         """
         return (
             self.records > 0

@@ -41,7 +41,7 @@ def find_headrooms(
     Parameters
     ----------
     configs
-        How the source topic is configured; `None` if that is not known.
+        Configuration of the source topic; `None` if unknown.
     age
         Age in seconds of the oldest record not yet copied, by which it
         expires; 0 if none waits.
@@ -327,7 +327,7 @@ def summarize(
     tracks
         Its partitions.
     around
-        What is known beside them.
+        Context of the summary, beside the partitions.
     """
     waiting = {p: t for p, t in tracks.items() if t.end > t.next_offset}
     records = sum(t.records for t in waiting.values())
@@ -578,15 +578,15 @@ class TopicSummaries:
         Parameters
         ----------
         view
-            What was seen.
+            Snapshot of the flow in this survey.
         source
             The source in it.
         tracks
             All partitions of which the lag can be said.
         configs
-            How source topics are configured, as far as that is known.
+            Configurations of source topics, as far as known.
         patience
-            How long positions stand of a mirror that goes on.
+            Time for which positions may be stalled under a running mirror.
         changed
             Topics of which anything was seen that was not so before.
         tails

@@ -64,7 +64,7 @@ class LagTracker:
     class_of
         Class of a source topic, empty if it has none.
     configs
-        How source topics are configured, as far as that is known.
+        Configurations of source topics, as far as known.
     refused
         Source topics of which that was asked in vain.
     filtered
@@ -139,11 +139,12 @@ class LagTracker:
         Parameters
         ----------
         view
-            What was seen.
+            Snapshot of the flow in this survey.
         connectors
             The mirror's connectors, for their intervals.
         cadence
-            How often it commits by what was seen, where they do not say it.
+            Observed commit interval of the mirror, used where the connectors
+            do not give it.
         assignments
             Partitions of its tasks, as far as known.
         """

@@ -35,7 +35,7 @@ class HourlyLimit:
     Parameters
     ----------
     state
-        When people were notified.
+        Notification state, with the times of recent notices.
     most_per_hour
         Most notices in any hour.
     now
@@ -123,9 +123,9 @@ class PendingChange:
         now
             Time of the tick.
         recovery
-            How long a flow must not be worse to have settled.
+            Time for which a flow must not be worse to have settled.
         firm
-            Whether more is known of it than that it cannot be verified.
+            More is known of the flow than that it cannot be verified.
         """
         worse = health > notified
         self.worse_since = _since(self.worse_since, now, worse)
@@ -215,7 +215,7 @@ class Notifier:
     Parameters
     ----------
     policy
-        When people are notified.
+        Policy for notifying people.
     """
 
     def __init__(self, policy: NotificationPolicy) -> None:
@@ -237,12 +237,12 @@ class Notifier:
         Parameters
         ----------
         state
-            What was notified. If it was not kept, the same notices may come
-            again: nothing is lost by that.
+            State as last notified. If it was not kept, the same notices may
+            come again: nothing is lost by that.
         flows
             Every flow.
         verdicts
-            What was found.
+            Verdicts of the report.
         silenced
             Flows of which nothing is notified now.
         now

@@ -163,13 +163,13 @@ def judge_configs(
     flow
         Name of the flow.
     seen
-        How the configurations of both sides compare.
+        Comparison of the configurations of both sides.
     limits
         Limits of the check.
     now
         The time.
     lag
-        What is known of its lag: which topics are hidden.
+        Lag observation; it tells which topics are hidden.
     """
     return conclude(
         _find(seen, limits, now, None if lag is None else lag.hidden),

@@ -272,11 +272,11 @@ def judge_topics(
     flow
         Name of the flow.
     seen
-        How the topics of both sides compare.
+        Comparison of the topics of both sides.
     now
         The time.
     lag
-        What is known of its lag: which topics are hidden.
+        Lag observation; it tells which topics are hidden.
     """
     return conclude(
         _find(seen, None if lag is None else lag.hidden),

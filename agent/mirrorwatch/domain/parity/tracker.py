@@ -26,7 +26,7 @@ class FirstSeen:
     Parameters
     ----------
     since
-        What is remembered from before a restart.
+        First-seen time of each condition, remembered from before a restart.
 
     Notes
     -----

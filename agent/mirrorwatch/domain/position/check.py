@@ -73,16 +73,16 @@ def judge_position(
     flow
         Name of the flow.
     seen
-        What is known of its positions.
+        Observation of the mirror's positions.
     limits
         Limits of the check.
     now
         The time.
     lag
-        What is known of its lag: which topics are hidden.
+        Lag observation; it tells which topics are hidden.
     skips
-        What is known of its skips: what a mirror left out of a truncated log,
-        they show, and a position does not.
+        Skips observation: it shows the records that a mirror left out of a
+        truncated log, and a position does not.
     """
     return conclude(
         _find(seen, limits, now, lag, skips),

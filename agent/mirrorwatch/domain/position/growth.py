@@ -58,7 +58,7 @@ class UnprovedGrowth:
         Returns
         -------
         bool
-            Whether the place has changed, and is to be written down.
+            `True` if the partition's state has changed and must be persisted.
         """
         if end is None or end == place.copies_end:
             return False  # nearly all of them, at every tick

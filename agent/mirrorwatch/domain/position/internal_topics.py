@@ -71,9 +71,9 @@ class InternalTopics:
         homes
             Ids of the topics that were looked for, by kind.
         view
-            What was seen.
+            Snapshot of the flow in this survey.
         from_end
-            Whether a mirror without a position begins at the end.
+            A mirror without a position begins at the log end.
 
         Notes
         -----

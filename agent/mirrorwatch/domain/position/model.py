@@ -425,11 +425,11 @@ class PositionState:
         Parameters
         ----------
         kind
-            What happened.
+            Kind of the reset.
         topic
-            Where.
+            Source topic, internal topic, or alias of the cluster.
         at
-            When.
+            Time of the reset.
         partition
             Partition, if one is concerned.
         counted

@@ -64,9 +64,9 @@ class UnexplainedGaps:
         end
             Offset behind them.
         at
-            When they were found.
+            Time at which they were found.
         at_most
-            Whether the mirror may have copied some of them before.
+            The mirror may have copied some of them before.
         """
         self.state.gaps.append(
             UnexplainedGap(
@@ -124,8 +124,8 @@ class PositionMoves:
     gaps
         Takes what was skipped.
     keeps_offsets
-        Whether commits are ends at the target, where records have the offsets
-        that they have at the source.
+        Commits are log ends at the target, where records have their source
+        offsets.
     first_copies
         Ids of recreated topics, and where the mirror began in them, as far as
         copies that were read show that.

@@ -66,8 +66,8 @@ class OutOfRangePositions:
     state
         The state.
     estimates
-        Whether the target's ends may be counted back to positions: not where
-        a mirror writes in transactions.
+        Log ends of the target may be counted back to positions: not where a
+        mirror writes in transactions.
     """
 
     state: PositionState
@@ -114,7 +114,7 @@ class OutOfRangePositions:
         Parameters
         ----------
         view
-            What was seen.
+            Snapshot of the flow in this survey.
         empty_until
             Up to where no data follows proved positions, by partition.
         dropped

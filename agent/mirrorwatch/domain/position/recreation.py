@@ -20,7 +20,7 @@ def check_clusters(
     state
         The state.
     view
-        What was seen.
+        Snapshot of the flow in this survey.
     accepted
         Ids that the configuration gives, by alias: they rule.
     """
@@ -79,9 +79,9 @@ def check_topics(
     state
         The state.
     view
-        What was seen; the source has answered.
+        Snapshot of the flow in this survey; the source has answered.
     before
-        What was seen one survey earlier, if anything.
+        Snapshot of one survey earlier, if there is one.
     newest
         Newest commit of each partition: of the topic that is no more.
     """
@@ -134,7 +134,7 @@ def _replace(
     state
         The state.
     view
-        What was seen.
+        Snapshot of the flow in this survey.
     newest
         Newest commit of each partition.
     topic

@@ -76,22 +76,22 @@ class PositionTracker:
     target
         Our alias of its target.
     state
-        What is known from before.
+        Position state known from before.
     accepted
         Cluster ids that the configuration gives, by alias.
     internal
         Names of the mirror's own topics, by kind.
     estimates
-        Whether the target's ends may be counted back to positions: not where
-        a mirror writes in transactions.
+        Log ends of the target may be counted back to positions: not where a
+        mirror writes in transactions.
     keeps_offsets
-        Whether commits are ends at the target, where records have the offsets
-        that they have at the source.
+        Commits are log ends at the target, where records have their source
+        offsets.
     merged
         Returns of a source topic whether others write to its target topic as
         well.
     memory
-        How long resets that are over are kept.
+        Time for which resets that are over are kept.
 
     Notes
     -----

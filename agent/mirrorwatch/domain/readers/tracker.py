@@ -50,7 +50,7 @@ class ReadersTracker:
     Parameters
     ----------
     state
-        What is remembered from before a restart.
+        State remembered from before a restart.
     """
 
     def __init__(self, state: ReadersState) -> None:
@@ -99,8 +99,8 @@ class ReadersTracker:
         topics
             Topics at the target that the flow copies.
         is_whole
-            Whether all groups were listed. Otherwise one without offsets may
-            be there all the same, and what is known of it is kept.
+            All groups were listed. Otherwise a group without offsets may be
+            there all the same, and its known state is kept.
         unread
             Groups whose offsets were not read; the same holds for them.
 

@@ -63,7 +63,7 @@ def judge_schemas(
     flow
         Name of the flow.
     seen
-        What was learned of the schemas.
+        Observation of the schemas.
     limits
         Limits of the check.
     now

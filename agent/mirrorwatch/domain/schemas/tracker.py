@@ -80,7 +80,7 @@ class SchemaTracker:
     Parameters
     ----------
     state
-        What a former agent kept.
+        State that a former agent kept.
     """
 
     def __init__(self, state: SchemasState) -> None:
@@ -147,7 +147,7 @@ class SchemaTracker:
         found
             Schema ids in it.
         at
-            When it was read.
+            Time at which the record was read.
         copy_id
             Id of the topic at the target, if it was read there.
         """

@@ -85,13 +85,13 @@ def judge_skips(
     flow
         Name of the flow.
     seen
-        What was counted.
+        Skips and repeats that were counted.
     limits
         Limits of the check.
     now
         The time.
     lag
-        What is known of its lag: which topics are hidden.
+        Lag observation; it tells which topics are hidden.
     """
     hidden = None if lag is None else lag.hidden
     return conclude(

@@ -149,7 +149,7 @@ def judge_tasks(
     flow
         Name of the flow.
     seen
-        What Connect says of them.
+        State of the connectors and tasks, as Connect reports it.
     limits
         Limits of the check.
     now

@@ -79,9 +79,9 @@ class SplitLoopDetector:
         Parameters
         ----------
         view
-            What was seen.
+            Snapshot of the flow in this survey.
         cadence
-            How often the mirror commits, if that is known.
+            Commit interval of the mirror, if known.
         """
         if view.source is None or view.target is None or not view.caught_up:
             self._since = None
@@ -171,7 +171,7 @@ def find_group(
     group
         The group.
     grace
-        How long it may have no members, or rebalance.
+        Time for which the group may have no members, or rebalance.
     now
         The time.
     """
