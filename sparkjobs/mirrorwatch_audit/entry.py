@@ -152,7 +152,7 @@ def opened(
     config
         The whole configuration.
     console
-        Where progress is shown, if it is a terminal.
+        Console that shows progress, if it is a terminal.
     out
         Folder of all runs, in place of the configured one.
     master

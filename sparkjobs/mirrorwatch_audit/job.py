@@ -70,7 +70,7 @@ class AuditJob:
     Parameters
     ----------
     tools
-        What to work with.
+        Tools of the runs.
     store
         Keeps runs.
 
@@ -125,7 +125,7 @@ class AuditJob:
         Parameters
         ----------
         digests
-            Those of both sides.
+            Digests of both sides.
 
         Raises
         ------
@@ -429,9 +429,9 @@ def digest_readable(
     Parameters
     ----------
     tools
-        What to work with.
+        Tools of the run.
     plan
-        What is compared.
+        Plan of the ranges to compare.
     side
         Which side.
     keep

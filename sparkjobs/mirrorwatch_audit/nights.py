@@ -73,8 +73,8 @@ class Nights:
     clock
         Time of day in that name, where a day has several runs.
     due
-        When the last night was due, in the zone that names it; `None` if no
-        schedule says so.
+        Due time of the last night, in the zone that names it; `None` if no
+        schedule gives it.
 
     Notes
     -----

@@ -163,7 +163,7 @@ def translated(doing: str) -> Iterator[None]:
     Parameters
     ----------
     doing
-        What failed if it fails, as in "Cannot read the topics".
+        Beginning of the error message, as in "Cannot read the topics".
 
     Raises
     ------

@@ -36,7 +36,7 @@ class Split:
     Parameters
     ----------
     tools
-        What to work with.
+        Tools of the runs.
     session
         Spark.
 

@@ -128,7 +128,7 @@ def look_into(read: Read, sides: Sides, plan: Plan) -> DataFrame | None:
     sides
         Digests of both sides.
     plan
-        What the digests were made of.
+        Plan from which the digests were made.
     """
     buckets = compared(sides.whole("source"), sides.whole("target"))
     buckets = buckets.transform(checkpointed)
@@ -210,10 +210,10 @@ def count_topics(
     cases
         Digests of all pairs.
     tallies
-        What became of records without a counterpart: those that another night
-        compares do not count.
+        Outcome counts of records without a counterpart: records that another
+        night compares do not count.
     pairs
-        What was compared; a topic with nothing in it counts 0.
+        Compared pairs; a topic with nothing in it counts 0.
     """
     columns = [
         (_of_digests(cases, side), _of_tallies(tallies, side))
@@ -282,11 +282,11 @@ def audit(
     read
         Reads records, as `KafkaReader` does.
     plan
-        What to compare.
+        Plan of the ranges to compare.
     bucket
         Length of time of one checksum.
     carry
-        What the audit of the night before left to this one.
+        Records carried over from the night before.
     """
     source = digest_side(read, plan, "source", bucket=bucket).transform(
         checkpointed
@@ -307,7 +307,7 @@ def digest_side(
     read
         Reads records.
     plan
-        What to read.
+        Plan of the ranges to read.
     side
         Which side.
     bucket
@@ -348,14 +348,14 @@ def compare(
     read
         Reads records of the buckets that differ, on both sides.
     plan
-        What the digests were made of.
+        Plan from which the digests were made.
     source
         Digest of the source; it is used more than once, so it should be
         stored or persisted.
     target
         Digest of the target.
     carry
-        What the audit of the night before left to this one.
+        Records carried over from the night before.
     before
         Up to where partitions were audited.
 
@@ -442,19 +442,19 @@ def judge(
     Parameters
     ----------
     tools
-        What to work with.
+        Tools of the run.
     plan
-        What was digested.
+        Plan that was digested.
     source
         Digest of the source.
     target
         Digest of the target.
     began
-        When the run began to read.
+        Time at which the run began to read.
     before
         Up to where partitions were audited.
     carry
-        What the night before left to this one.
+        Records carried over from the night before.
 
     Raises
     ------

@@ -78,7 +78,7 @@ def compare_topics(
     before
         Up to where partitions were audited.
     now
-        When the ranges were frozen.
+        Time at which the ranges were frozen.
 
     Notes
     -----

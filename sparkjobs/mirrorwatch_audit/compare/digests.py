@@ -87,7 +87,7 @@ def count_fed(
     source
         Digest of the source.
     pairs
-        What was compared.
+        Compared pairs.
     """
     feeders: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
     for pair in pairs:
@@ -275,11 +275,11 @@ def as_digested(plan: Plan, source: Plan, target: Plan) -> Plan:
     Parameters
     ----------
     plan
-        What was frozen.
+        Frozen plan.
     source
-        What the source digested of it.
+        Plan as the source has digested it.
     target
-        What the target digested of it.
+        Plan as the target has digested it.
 
     Returns
     -------

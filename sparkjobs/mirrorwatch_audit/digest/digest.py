@@ -60,7 +60,7 @@ def in_buckets(
     bucket
         Length of a bucket.
     timestamps
-        Whether timestamps count; if not there is one bucket.
+        Timestamps are compared; if not, there is one bucket.
     """
     length = bucket // timedelta(milliseconds=1)
     when = sf.col("timestamp")
@@ -84,7 +84,7 @@ def digest(
     records
         Hashed records in buckets.
     compacted
-        Whether only the newest record of each key counts.
+        Only the newest record of each key counts.
     bucket
         Length of a bucket.
     known
@@ -222,7 +222,7 @@ def hashed(records: DataFrame, *, timestamps: bool) -> DataFrame:
     records
         Records, as in `RECORDS`.
     timestamps
-        Whether the timestamp is part of the checksum.
+        The timestamp is part of the checksum.
 
     Returns
     -------
@@ -316,7 +316,7 @@ def prepared(
     records
         Records, as in `RECORDS`.
     timestamps
-        Whether timestamps count.
+        Timestamps are compared.
     window
         Which timestamps are asked for, if not all.
     bucket

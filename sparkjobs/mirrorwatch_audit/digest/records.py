@@ -73,7 +73,7 @@ def as_compared(records: DataFrame, copies: CopyProfile) -> DataFrame:
     records
         Records as they were read: columns as in `RECORDS`, but the last.
     copies
-        What copies have in common with their records.
+        Record properties that copies preserve.
     """
     columns: dict[str, Column] = {}
     if copies.added_headers:
@@ -107,9 +107,9 @@ class Read(Protocol):
         Parameters
         ----------
         pairs
-            What to read: ``span`` of each pair for the target, of each of
-            its sources for the source. A narrower or a wider reading is a
-            pair with other spans.
+            Ranges to read: ``span`` of each pair for the target, of each of
+            its sources for the source. A narrower or a wider reading is a pair
+            with other spans.
         side
             Which side.
 

@@ -46,7 +46,7 @@ def without_unreadable(
     read
         Reads records.
     plan
-        What is compared.
+        Plan of the ranges to compare.
     sides
         The sides to read.
     span

@@ -36,7 +36,7 @@ def drill_compacted(read: Read, case: SuspectBuckets) -> DataFrame:
     read
         Reads records.
     case
-        What is to be looked into.
+        Suspect buckets to look into.
 
     Returns
     -------
@@ -112,9 +112,9 @@ def without_replaced(
     read
         Reads records.
     case
-        What was looked into.
+        Suspect buckets that were looked into.
     outcomes
-        What came of it, as in `OUTCOME`.
+        Outcomes found in them, as in `OUTCOME`.
 
     Notes
     -----

@@ -91,7 +91,7 @@ def with_corrupted(
     Parameters
     ----------
     outcomes
-        What became of records without a counterpart.
+        Outcomes of records without a counterpart.
     matches
         All records that were read, with their counterparts.
     pairs

@@ -76,7 +76,7 @@ def drill(read: Read, case: SuspectBuckets) -> DataFrame:
     read
         Reads records.
     case
-        What is to be looked into.
+        Suspect buckets to look into.
 
     Returns
     -------
@@ -231,7 +231,7 @@ def beyond(
     where
         Chooses what is read of each.
     timestamps
-        Whether timestamps count in these pairs.
+        Timestamps are compared in these pairs.
     """
     asked = [where(pair) for pair in pairs if not _is_passed(pair)]
     records = hashed(read(asked, side), timestamps=timestamps)
@@ -256,9 +256,9 @@ def read_outside(
     read
         Reads records.
     unmatched
-        What is looked for.
+        Records without a counterpart, to be looked for.
     timestamps
-        Whether timestamps count in these pairs.
+        Timestamps are compared in these pairs.
     carry
         Records from before the spans that count to the spans.
 

@@ -364,7 +364,7 @@ def explained_surplus(
     counts
         Copies around the spans.
     reach
-        How far back the target remembers.
+        Earliest timestamp that the target remembers, by pair.
 
     Returns
     -------

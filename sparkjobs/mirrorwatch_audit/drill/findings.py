@@ -64,7 +64,7 @@ def tallied(outcomes: DataFrame) -> list[OutcomeCounts]:
     Parameters
     ----------
     outcomes
-        What became of records, as in `OUTCOME`.
+        Outcomes of records, as in `OUTCOME`.
     """
     times = sf.when(sf.col("timestamp") >= 0, sf.col("timestamp"))
     rows = outcomes.groupBy(*PAIR, "origin", "topic", "kind", "side").agg(
@@ -124,7 +124,7 @@ def offset_ranges(
     Parameters
     ----------
     outcomes
-        What became of records, as in `OUTCOME`.
+        Outcomes of records, as in `OUTCOME`.
     """
     offsets = [
         outcomes.where(sf.col(f"{side}_offset").isNotNull()).select(
@@ -197,7 +197,7 @@ def findings_of(
     tallies
         Outcomes.
     ranges
-        Where they are.
+        Offset ranges of the records, by outcome and side.
     pairs
         The pairs they are of.
     """

@@ -61,7 +61,7 @@ def report_page(result: AuditResult, finished: Sequence[FinishedAudit]) -> str:
     Parameters
     ----------
     result
-        What was found.
+        Audit result.
     finished
         The runs that found it, for what they cost.
     """

@@ -76,7 +76,7 @@ def missing_carry(
     before
         Up to where partitions were audited.
     folder
-        Where it should be.
+        Folder in which the carry should be.
 
     Notes
     -----
@@ -99,7 +99,7 @@ def lacked_carry(gaps: Iterable[Unverifiable]) -> bool:
     Parameters
     ----------
     gaps
-        What it could not verify.
+        Unverifiable ranges of that night.
     """
     return any(UNKNOWN in gap.reason for gap in gaps)
 
@@ -112,9 +112,9 @@ def carry_out(
     Parameters
     ----------
     carry
-        What the night before left to this one.
+        Records carried over from the night before.
     outcomes
-        What became of records of this night.
+        Outcomes of this night's records.
     pairs
         Pairs that were compared: what was left of others waits on.
     """
@@ -150,13 +150,13 @@ def carried(
     Parameters
     ----------
     carry
-        What the night before left.
+        Records carried over from the night before.
     side
         Which side.
     pairs
         Pairs that are hashed alike.
     timestamps
-        Whether timestamps count.
+        Timestamps are compared.
     bucket
         Length of a bucket.
     """
@@ -194,18 +194,19 @@ def usable_carry(
     Parameters
     ----------
     carry
-        What the night before left.
+        Records carried over from the night before.
     plan
-        What this night compares.
+        Plan of this night.
     before
         Up to where partitions were audited.
     last
-        What the night before compared.
+        Pairs that the night before compared, by name.
 
     Returns
     -------
     tuple
-        What can be compared, and the plan with what cannot.
+        Carried records that can be compared, and the plan with gaps for the
+        others.
 
     Notes
     -----
@@ -280,7 +281,7 @@ def copies_left(carry: DataFrame) -> set[PairName]:
     Parameters
     ----------
     carry
-        What it left.
+        Records that the night before left.
     """
     found = carry.where(sf.col("side") == "target").select(*PAIR).distinct()
     return {tuple(row) for row in found.collect()}
@@ -292,7 +293,7 @@ def begun(plan: Plan, before: AuditedEnds) -> Plan:
     Parameters
     ----------
     plan
-        What this night compares.
+        Plan of this night.
     before
         Up to where partitions were audited.
     """

@@ -89,11 +89,11 @@ class HadoopFolder:
         Parameters
         ----------
         name
-            Where.
+            Name of the file.
         text
-            What.
+            Text to write.
         anew
-            Whether nothing is done where there is one already.
+            Nothing is written if the file already exists.
         """
         with translated(f"Cannot write {self._at(name)}"):
             files, path = self._hadoop(name)
@@ -118,11 +118,12 @@ class HadoopFolder:
         Parameters
         ----------
         name
-            Where.
+            Name of the table.
         table
-            What; it is worked out now.
+            Table to write; it is worked out now.
         failing
-            What failed if it fails, where that is hardly the writing.
+            Beginning of the error message, where a failure is hardly one of
+            writing.
         """
         with translated(failing or f"Cannot write {self._at(name)}"):
             # First, or what Spark has deleted in part would pass for whole.
@@ -345,8 +346,8 @@ class RunStore:
         now
             The time.
         keep
-            How long runs are kept. The last night stays, for the next one
-            goes on from it. Of a night that stays so do those of the day
+            Time for which runs are kept. The last night stays, for the next
+            one goes on from it. Of a night that stays so do those of the day
             before, which left it a carry: it may be run again.
         """
         runs = self._folder.folders("runs")
