@@ -332,7 +332,7 @@ class ConnectWorker:
     flow
         Name of the flow.
     api
-        Whom to ask.
+        Connect API to query.
     mirror
         Knows what configurations mean.
     positions
