@@ -312,7 +312,10 @@ def _copy(one: InfluxServer, other: InfluxServer) -> None:
     for (measurement, tags), times in one.select_all().items():
         key = ",".join([measurement, *(f"{k}={_escape(v)}" for k, v in tags)])
         for at, fields in times.items():
-            values = ",".join(f"{k}={v!r}" for k, v in fields.items())
+            values = ",".join(
+                f"{k}={json.dumps(v, ensure_ascii=False)}"
+                for k, v in fields.items()
+            )
             lines.append(f"{key} {values} {at}")
     _write(other, lines)
 

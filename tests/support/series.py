@@ -10,6 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from mirrorwatch.domain.catalogue import CATALOGUE
 from mirrorwatch.domain.metrics import LATENCY_BUCKETS, Metric, MetricType
+from mirrorwatch.domain.samples import EVENTS
 
 from .influx import Rows, Tags
 
@@ -22,12 +23,15 @@ LAST_TICK = "mirrorwatch_last_tick_timestamp_seconds"
 
 
 def prometheus_series(exposition: str) -> Series:
-    """Return every figure of ours in an exposition."""
+    """Return every figure of ours in an exposition, without the counts of
+    events: in InfluxDB each event is a point.
+    """
     return {
         (sample.name, _labels(sample.labels)): sample.value
         for family in text_string_to_metric_families(exposition)
         for sample in family.samples
         if sample.name.startswith("mirrorwatch_")
+        and sample.name != EVENTS.name
     }
 
 
