@@ -21,7 +21,11 @@ from mirrorwatch.state.queue import Batch, DeliveryQueue, DurableQueue
 from tests.support.builders import NOON, a_report
 from tests.support.full_report import a_full_report
 from tests.support.influx import InfluxServer, write
-from tests.support.series import influx_series, prometheus_series
+from tests.support.series import (
+    influx_series,
+    prometheus_series,
+    without_events,
+)
 from tests.support.sink_process import stepping
 
 pytestmark = pytest.mark.influx
@@ -49,7 +53,8 @@ def test_influxdb_and_prometheus_hold_the_same_figures(
     prometheus.publish(report)
     write(influx.access(), to_batch(report))
 
-    scraped = prometheus_series(prometheus.exposition()[0].decode())
+    text = prometheus.exposition()[0].decode()
+    scraped = without_events(prometheus_series(text))
     written = influx_series(influx.select_all(), report.at)
     assert written.keys() == scraped.keys()
     assert written == pytest.approx(scraped, rel=1e-12)

@@ -9,7 +9,13 @@ from mirrorwatch.domain.report import Health
 
 from .clean_run import CleanRun
 from .looks import Figures
-from .series import LAST_TICK, influx_series, prometheus_series, rows_of_tick
+from .series import (
+    LAST_TICK,
+    influx_series,
+    prometheus_series,
+    rows_of_tick,
+    without_events,
+)
 from .watch import FLOW
 
 __all__ = ["check_figures"]
@@ -20,7 +26,7 @@ MS = timedelta(milliseconds=1)
 
 def check_figures(run: CleanRun, figures: Figures) -> int:
     """Hold one report against itself, as each sink tells it."""
-    scraped = prometheus_series(figures.metrics)
+    scraped = without_events(prometheus_series(figures.metrics))
     tick = datetime.fromtimestamp(scraped[LAST_TICK, ()], UTC)
     for partition in figures.canary["partitions"]:
         labels = (("flow", FLOW), ("partition", str(partition["partition"])))

@@ -15,7 +15,7 @@ from mirrorwatch.domain.samples import EVENTS
 from .influx import Rows, Tags
 
 __all__ = ["LAST_TICK", "Series", "influx_series", "prometheus_series"]
-__all__ += ["rows_of_tick"]
+__all__ += ["rows_of_tick", "without_events"]
 
 Series = dict[tuple[str, Tags], float]
 
@@ -23,15 +23,19 @@ LAST_TICK = "mirrorwatch_last_tick_timestamp_seconds"
 
 
 def prometheus_series(exposition: str) -> Series:
-    """Return every figure of ours in an exposition, without the counts of
-    events: in InfluxDB each event is a point.
-    """
+    """Return every figure of ours in an exposition."""
     return {
         (sample.name, _labels(sample.labels)): sample.value
         for family in text_string_to_metric_families(exposition)
         for sample in family.samples
         if sample.name.startswith("mirrorwatch_")
-        and sample.name != EVENTS.name
+    }
+
+
+def without_events(series: Series) -> Series:
+    """Return figures without counts of events: in InfluxDB each is a point."""
+    return {
+        key: value for key, value in series.items() if key[0] != EVENTS.name
     }
 
 
