@@ -28,7 +28,7 @@ from mirrorwatch.ports import Report, Sink, Source
 from mirrorwatch.secrets import HIDDEN, never_show
 from mirrorwatch.state import Database
 from mirrorwatch.state.documents import VerdictStore
-from mirrorwatch.state.events import Acknowledgements
+from mirrorwatch.state.events import EventStore
 from tests.support.builders import (
     FLOW,
     NOON,
@@ -252,7 +252,7 @@ def test_an_acknowledged_loss_is_critical_again_once_it_grows(
     assert tick() == critical
     event = made.events.find(1)
     assert event is not None
-    Acknowledgements(database).add(event)
+    EventStore(database, {}).acknowledge(event)
     assert tick() == (Health.OK, {})
     source.seen = (dropped(records),)
     if is_restarted:

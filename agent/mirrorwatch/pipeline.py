@@ -56,6 +56,8 @@ from .state.losses import LossStore
 
 __all__ = ["Pipeline"]
 
+T = TypeVar("T")
+
 MIRROR_STATE = frozenset(
     {
         "lag",
@@ -387,27 +389,28 @@ class Pipeline:
     def _acknowledge(self, verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
         """Return verdicts without losses that somebody acknowledged."""
         verdicts = tuple(verdicts)
-        work = partial(self.events.acknowledge, verdicts)
-        try:
-            return self.isolation.run("acknowledgements", work)
-        except StateError as e:
-            self._log_once("acknowledgements", "State unavailable", e)
-        except InternalError:
-            pass
-        return verdicts
+        work = partial(self.events.without_acknowledged, verdicts)
+        return self._with_state("acknowledgements", work, verdicts)
 
     def _find_events(
         self, causes: Sequence[Cause], now: datetime
     ) -> tuple[Event, ...]:
         """Return the events of this tick."""
         take = partial(self.events.take, self._before or (), causes, now)
+        return self._with_state("events", take, ())
+
+    def _with_state(self, name: str, work: Callable[[], T], default: T) -> T:
+        """Return the result of work on the state file, else a default."""
         try:
-            return self.isolation.run("events", take)
+            found = self.isolation.run(name, work)
         except StateError as e:
-            self._log_once("events", "State unavailable", e)
+            self._log_once(name, "State unavailable", e)
         except InternalError:
             pass
-        return ()
+        else:
+            self._logged.pop(name, None)
+            return found
+        return default
 
     def _internal_errors(self) -> dict[str, int]:
         aside = {
@@ -506,9 +509,6 @@ class Pipeline:
         if self._logged.get(who) != str(error):
             self._logged[who] = str(error)
             self._logger.warning(event, **error.to_logging_context())
-
-
-T = TypeVar("T")
 
 
 def _of_kind(kind: type[T], found: Iterable[Observation]) -> Iterator[T]:

@@ -11,7 +11,7 @@ from mirrorwatch.cli.root import main
 from mirrorwatch.domain.finding import Health
 from mirrorwatch.domain.skips import texts as skips
 from mirrorwatch.state import Database
-from mirrorwatch.state.events import Acknowledgements, EventStore
+from mirrorwatch.state.events import EventStore
 from tests.support.builders import NOON, a_cause, a_verdict
 
 
@@ -58,6 +58,6 @@ def test_losses_are_acknowledged_by_number(
     assert found.exit_code == exit_code, found.output
     assert said in found.output
     database = Database(state)
-    known = Acknowledgements(database).load()
+    known = EventStore(database, {}).acknowledged
     database.close()
     assert known.keys() == ({2} if exit_code == 0 else set())

@@ -21,7 +21,7 @@ from mirrorwatch.domain.report import Cause, Verdict, conclude
 from mirrorwatch.domain.skips import texts as skips
 from mirrorwatch.state import Database
 from mirrorwatch.state.documents import from_json, to_json
-from mirrorwatch.state.events import MOST_KEPT, Acknowledgements, EventStore
+from mirrorwatch.state.events import MOST_KEPT, EventStore
 from tests.support.builders import FLOW, NOON, a_cause
 
 TICK = timedelta(seconds=5)
@@ -293,13 +293,13 @@ def test_an_acknowledged_loss_is_critical_no_more_until_it_grows(
     store.take(verdicts([lost(5)], NOON), [], NOON)
     store.save(NOON)
     (event,) = store.read(NOON, 10)
-    Acknowledgements(database).add(event)
+    EventStore(database, {}).acknowledge(event)
     now = NOON + TICK
     for tick in range(200):
         if tick % 60 == 0:  # a restart
             again = EventStore(database, {})
         seen = verdicts(later, now)
-        shown = again.acknowledge(seen)
+        shown = again.without_acknowledged(seen)
         again.take(shown, [], now)
         again.save(now)
         worst = max(
@@ -319,8 +319,8 @@ def test_what_is_not_over_cannot_be_acknowledged() -> None:
     store = EventStore(database, {})
     (event,) = store.take(verdicts([OVERDUE], NOON), [], NOON)
     store.save(NOON)
-    Acknowledgements(database).add(event)
-    assert Acknowledgements(database).load() == {}
+    EventStore(database, {}).acknowledge(event)
+    assert EventStore(database, {}).acknowledged == {}
 
 
 def test_old_events_and_too_many_are_dropped() -> None:

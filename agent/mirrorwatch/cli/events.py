@@ -1,4 +1,4 @@
-"""`mirrorwatch events`: lists what happened, from a running agent."""
+"""`mirrorwatch events` lists events; `mirrorwatch ack` acknowledges losses."""
 
 import json
 from collections.abc import Mapping
@@ -8,11 +8,15 @@ from typing import Any
 import click
 
 from ..clock import utc_now
+from ..config import Config
+from ..exceptions import StateError
+from ..state import Database
+from ..state.events import EventStore
 from .agent import Agent, agent_options
-from .options import DURATION
+from .options import DURATION, config_option
 from .status import plain
 
-__all__ = ["command"]
+__all__ = ["ack_command", "command"]
 
 
 @click.command(
@@ -66,3 +70,38 @@ def _line(event: Mapping[str, Any]) -> str:
     title = f"{event['title']}{often}"
     where = f"{event['health']}  {event['flow']}"
     return f"#{event['id']}  {when}  {where}: {title}"
+
+
+@click.command(
+    "ack",
+    short_help="Acknowledge a loss.",
+    epilog="Examples: mirrorwatch events; mirrorwatch ack 12",
+)
+@config_option
+@click.argument("ids", metavar="ID...", type=int, nargs=-1, required=True)
+def ack_command(config: Config, ids: tuple[int, ...]) -> None:
+    """Acknowledge losses by the numbers of their events.
+
+    The flow is critical because of them no more, from the next tick, until
+    they grow. They stay in the list of events and in the totals. Run it as the
+    agent's user, on the agent's machine: both write to the state file.
+    """
+    database = Database(config.state.path, beside=True)
+    try:
+        store = EventStore(database, {})
+        for number in ids:
+            event = store.find(number)
+            if event is None:
+                raise StateError(
+                    f"There is no event {number}: mirrorwatch events lists "
+                    "them, with their numbers"
+                )
+            if event.until is None:
+                raise StateError(
+                    f"Event {number} is not over: {plain(event.title)}. Only "
+                    "what is over can be acknowledged"
+                )
+            store.acknowledge(event)
+            click.echo(f"Acknowledged {number}: {plain(event.title)}")
+    finally:
+        database.close()

@@ -25,7 +25,7 @@ class _Command(NamedTuple):
 
 
 COMMANDS = {
-    "ack": _Command("mirrorwatch.cli.ack"),
+    "ack": _Command("mirrorwatch.cli.events", "ack_command"),
     "acls": _Command("mirrorwatch.cli.acls"),
     "alerts": _Command(
         "mirrorwatch_promotion.cli", "alerts_command", "mirrorwatch-promotion"

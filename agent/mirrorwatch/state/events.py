@@ -12,7 +12,7 @@ from ..domain.report import Cause, Verdict
 from .database import Database
 from .documents import DocumentStore, from_json, to_json
 
-__all__ = ["Acknowledgements", "EventStore"]
+__all__ = ["EventStore"]
 
 KEPT = timedelta(days=90)
 MOST_KEPT = 100_000
@@ -25,40 +25,6 @@ CREATE TABLE IF NOT EXISTS events (
     id INTEGER PRIMARY KEY, at REAL NOT NULL, until REAL, body TEXT NOT NULL)
 """
 _INDEX = "CREATE INDEX IF NOT EXISTS events_until ON events (until)"
-
-
-class Acknowledgements:
-    """Losses that somebody knows of: written by a command, read by the agent.
-
-    Parameters
-    ----------
-    database
-        The state file.
-
-    Raises
-    ------
-    StateError
-        Raised by every method if the file cannot be used.
-    """
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._document = DocumentStore(
-            database, "", "acknowledged", dict[int, datetime]
-        )
-
-    def load(self) -> dict[int, datetime]:
-        """Return the ends of events when they were acknowledged, by number."""
-        return self._document.load()
-
-    def add(self, event: Event) -> None:
-        """Acknowledge an event that is over, until it grows."""
-        if event.until is None:
-            return
-        with self._database.transaction():
-            known = self._document.load() | {event.id: event.until}
-            newest = sorted(known)[-MOST_ACKNOWLEDGED:]
-            self._document.save({number: known[number] for number in newest})
 
 
 class EventStore:
@@ -81,6 +47,9 @@ class EventStore:
         self._database = database
         self._mirrors = mirrors
         self._document = DocumentStore(database, "", "events", JournalState)
+        self._acknowledged = DocumentStore(
+            database, "", "acknowledged", dict[int, datetime]
+        )
         self._journal: EventJournal | None = None
         self._unsaved: dict[int, Event] = {}
         with database.transaction() as sql:
@@ -113,13 +82,31 @@ class EventStore:
         self._unsaved |= {event.id: event for event in changed}
         return tuple(map(self._titled, told))
 
-    def acknowledge(self, verdicts: Iterable[Verdict]) -> tuple[Verdict, ...]:
-        """Return the verdicts of a tick without acknowledged losses."""
+    @property
+    def acknowledged(self) -> dict[int, datetime]:
+        """Ends of events when they were acknowledged, by number."""
+        return self._acknowledged.load()
+
+    def acknowledge(self, event: Event) -> None:
+        """Acknowledge an event that is over, until it grows: written by a
+        command, read by the agent.
+        """
+        if event.until is None:
+            return
+        with self._database.transaction():
+            known = self.acknowledged | {event.id: event.until}
+            newest = sorted(known)[-MOST_ACKNOWLEDGED:]
+            self._acknowledged.save({n: known[n] for n in newest})
+
+    def without_acknowledged(
+        self, verdicts: Iterable[Verdict]
+    ) -> tuple[Verdict, ...]:
+        """Return the verdicts of a tick with acknowledged losses as ok."""
         if self._journal is None:
             self._journal = EventJournal(self._load())
-        acknowledged = Acknowledgements(self._database).load()
-        acknowledge = self._journal.acknowledge
-        return tuple(acknowledge(v, acknowledged) for v in verdicts)
+        known = self.acknowledged
+        settle = self._journal.without_acknowledged
+        return tuple(settle(verdict, known) for verdict in verdicts)
 
     def save(self, now: datetime) -> None:
         """Write the events that changed, and drop the oldest ones."""

@@ -129,7 +129,7 @@ class EventJournal:
             self._miss(key, blind, now)
         return self._changed, self._told
 
-    def acknowledge(
+    def without_acknowledged(
         self, verdict: Verdict, acknowledged: Mapping[int, datetime]
     ) -> Verdict:
         """Return a verdict in which acknowledged losses are ok, unless they
