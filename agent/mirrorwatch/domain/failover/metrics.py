@@ -22,7 +22,8 @@ RPO_SECONDS = gauge(
     "seconds",
     "failover",
     ("flow",),
-    "Age of the oldest of them at most; 0 without any",
+    "Age of the oldest record not proved to be at the target, at most; 0 "
+    "without any",
 )
 COMPLETE_UNTIL = gauge(
     "complete_until_timestamp_seconds",
