@@ -312,6 +312,7 @@ def test_an_acknowledged_loss_is_critical_no_more_until_it_grows(
         now += TICK
     (first,) = [e for e in again.read(NOON, 10) if e.id == event.id]
     assert first.health is Health.CRITICAL
+    assert again.counts[event.flow][event.code] == 1
 
 
 def test_what_is_not_over_cannot_be_acknowledged() -> None:
