@@ -1,11 +1,9 @@
-"""``python -m mirrorwatch_dashboards FOLDER`` writes what is kept in git."""
+"""``python -m mirrorwatch_dashboards FOLDER`` writes all dashboards."""
 
 import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-
-from grafana_foundation_sdk.cog.encoder import JSONEncoder
 
 from . import chronograf, grafana
 from .boards import BOARDS
@@ -16,23 +14,16 @@ __all__ = ["files", "write"]
 def files() -> Iterator[tuple[str, str]]:
     """Yield the path of each file, from the folder, and its text."""
     for number, board in enumerate(BOARDS):
-        cells = chronograf.render(number, board)
-        text = cells.model_dump_json(
-            by_alias=True, exclude_none=True, indent=2
-        )
-        yield f"{chronograf.NAME}/{board.name}.json", text + "\n"
-        for store in grafana.STORES:
-            text = json.dumps(
-                grafana.render(board, store),
-                cls=JSONEncoder,
-                indent=2,
-                ensure_ascii=False,
-            )
-            yield f"{store.name}/{board.name}.json", text + "\n"
+        made = {chronograf.NAME: chronograf.render(number, board)}
+        for store in grafana.Store:
+            made[store.folder] = grafana.render(board, store)
+        for name, dashboard in made.items():
+            text = json.dumps(dashboard, indent=2, ensure_ascii=False)
+            yield f"{name}/{board.name}.json", text + "\n"
 
 
 def write(folder: Path) -> None:
-    """Write all of them, and remove those of boards that are gone."""
+    """Write all files, and remove those of boards that are gone."""
     made = dict(files())
     for path in folder.rglob("*.json"):
         if path.relative_to(folder).as_posix() not in made:

@@ -4,14 +4,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum, StrEnum, auto
+from functools import partial
 from math import ceil
 
 from mirrorwatch.domain.bottleneck import metrics as mirror
 from mirrorwatch.domain.bottleneck.model import ClassMetrics
+from mirrorwatch.domain.checks import CHECKS
 from mirrorwatch.domain.lag import metrics as lag
 from mirrorwatch.domain.metrics import Metric, MetricType
 from mirrorwatch.domain.report import Health
-from mirrorwatch.domain.samples import HEALTH
+from mirrorwatch.domain.samples import (
+    EVENTS,
+    FLOW_CAUSE,
+    FLOW_INFO,
+    HEALTH,
+)
 
 __all__ = [
     "CLASS",
@@ -20,24 +27,27 @@ __all__ = [
     "FLOW",
     "FRESH",
     "MONTH",
+    "PAGE",
+    "QUANTILE_WINDOW",
     "TOPIC",
-    "Age",
+    "WORDS",
     "Board",
     "Function",
-    "Gauge",
-    "Increase",
     "Limits",
     "Panel",
     "PanelPosition",
     "PanelRow",
     "Picture",
-    "Quantile",
     "Query",
     "Reading",
-    "Share",
     "Unit",
     "Variable",
     "arrange",
+    "bars",
+    "lines",
+    "number",
+    "states",
+    "table",
 ]
 
 
@@ -55,7 +65,7 @@ COLUMNS = 24
 
 
 class Function(StrEnum):
-    """Aggregate function: a word of all three query languages."""
+    """Aggregation of many values: a word of both query languages."""
 
     MAX = "max"
     MEAN = "mean"
@@ -63,95 +73,30 @@ class Function(StrEnum):
     SUM = "sum"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Reading:
-    metric: Metric
-    by: tuple[str, ...] = ("flow",)
-    where: Mapping[str, str] = field(default_factory=dict)
-    """Labels of which only one value is wanted."""
+class Reading(Enum):
+    """Form in which a query reads its metric."""
 
-    def __post_init__(self) -> None:
-        if strange := {*self.by, *self.where} - {*self.metric.labels}:
-            msg = f"{self.metric.name} has no label {', '.join(strange)}"
-            raise ValueError(msg)
-        if self.metric.type not in self.types():
-            msg = f"{self.metric.name} is a {self.metric.type}"
-            raise ValueError(msg)
+    GAUGE = auto()
 
-    @classmethod
-    def types(cls) -> tuple[MetricType, ...]:
-        """Return the types of metrics that can be read so."""
-        return (MetricType.GAUGE,)
+    INCREASE = auto()
+    """Growth of a counter."""
 
+    QUANTILE = auto()
+    """Quantile of durations: exact in InfluxDB, within a bucket in
+    Prometheus."""
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Gauge(_Reading):
-    """Gauge reading: its current value, or its history."""
-
-    over: Function = Function.MAX
-    """Aggregation of the ticks between two points of a picture. The worst of
-    them: what lasted for one tick is seen in a picture of a month."""
-
-    across: Function = Function.MAX
-    """Aggregation of the series that are not distinguished."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Increase(_Reading):
-    """By how much counters grew, all that are not distinguished, together."""
-
-    @classmethod
-    def types(cls) -> tuple[MetricType, ...]:
-        return (MetricType.COUNTER,)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Quantile(_Reading):
-    """A quantile of durations, over all that are not distinguished.
-
-    Notes
-    -----
-    InfluxDB has each duration and answers exactly. Prometheus has buckets and
-    answers within one.
-    """
-
-    q: float
-    """Which, from 0 to 1."""
-
-    @classmethod
-    def types(cls) -> tuple[MetricType, ...]:
-        return (MetricType.HISTOGRAM,)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Age(_Reading):
+    AGE = auto()
     """Age of the newest of some timestamps."""
 
+    SHARE = auto()
+    """Share of one counter in the sum of two, over 30 days."""
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Share(_Reading):
-    """The share of one counter in the sum of two, over 30 days."""
-
-    rest: Metric
-
-    @classmethod
-    def types(cls) -> tuple[MetricType, ...]:
-        return (MetricType.COUNTER,)
-
-
-Reading = Gauge | Increase | Share | Quantile | Age
-
-
-MONTH = "30d"
-
-FRESH = timedelta(minutes=2)
-"""Maximum age of a figure that is shown as current: longer than three ticks of
-any usual agent, and short enough that a dead one is seen. Older ones are shown
-as no data."""
+    EVENTS = auto()
+    """List of events: with their titles in InfluxDB, by code in Prometheus."""
 
 
 class Unit(StrEnum):
-    """Unit of a value, in words that follow a number."""
+    """Unit of a panel's values, in words that follow a number."""
 
     BYTES = "bytes"
     BYTES_PER_SECOND = "bytes/s"
@@ -165,28 +110,132 @@ class Unit(StrEnum):
     SECONDS = "s"
 
 
+_UNITS = {
+    "0 or 1": Unit.FLAG,
+    "batches per second": Unit.PER_SECOND,
+    "bytes": Unit.BYTES,
+    "bytes per second": Unit.BYTES_PER_SECOND,
+    "fetches per second": Unit.PER_SECOND,
+    "health": Unit.HEALTH,
+    "ratio": Unit.RATIO,
+    "records per second": Unit.PER_SECOND,
+    "seconds": Unit.SECONDS,
+    "seconds since 1970": Unit.MOMENT,
+}
+"""Units by those of metrics; a count if there is none."""
+
+_RATES = {unit for unit in _UNITS if unit.endswith(" per second")}
+
+WORDS: Mapping[Unit, Mapping[int, tuple[str, Health | None]]] = {
+    Unit.HEALTH: {h.value: (h.label, h) for h in Health},
+    Unit.FAULT: {
+        0: ("not named", Health.OFF),
+        **{h.value: (h.label, h) for h in (Health.WARNING, Health.CRITICAL)},
+    },
+    Unit.FLAG: {0: ("no", None), 1: ("yes", None)},
+}
+"""Words of values, and their colours if those do not come from limits."""
+
+MONTH = "30d"
+QUANTILE_WINDOW = "5m"
+
+FRESH = timedelta(minutes=2)
+"""Greatest age of a current value: longer than three ticks of any usual
+agent, and short enough that a dead one is seen."""
+
+_CHECKS = {
+    metric.name: name
+    for name, check in CHECKS.items()
+    for metric in check.metrics
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Query of a panel: one metric, and its aggregation."""
+
+    metric: Metric
+    label: str = ""
+    by: tuple[str, ...] = ("flow",)
+    where: Mapping[str, str] = field(default_factory=dict)
+    """Labels of which only one value is wanted."""
+
+    over: Function | None = None
+    """Aggregation of a gauge over the ticks between two points; `None` for
+    that of its kind (`over_ticks`)."""
+
+    across: Function = Function.MAX
+    """Aggregation of a gauge across series that are not distinguished."""
+
+    quantile: float | None = None
+    """Quantile of a histogram, from 0 to 1."""
+
+    rest: Metric | None = None
+    """Counter of all others, for a share."""
+
+    minimum: float | None = None
+    """Lowest value of a gauge that is shown."""
+
+    def __post_init__(self) -> None:
+        name = self.metric.name
+        if unknown := {*self.by, *self.where} - {*self.metric.labels}:
+            msg = f"{name} has no label {', '.join(unknown)}"
+            raise ValueError(msg)
+        is_histogram = self.metric.type is MetricType.HISTOGRAM
+        is_counter = self.metric.type is MetricType.COUNTER
+        if is_histogram is (self.quantile is None) or (
+            self.rest is not None and not is_counter
+        ):
+            msg = f"{name} is a {self.metric.type}"
+            raise ValueError(msg)
+
+    @property
+    def reading(self) -> Reading:
+        """Form in which the metric is read, by its type and unit."""
+        if self.rest is not None:
+            return Reading.SHARE
+        if self.metric is EVENTS:
+            return Reading.EVENTS
+        if self.metric.type is MetricType.COUNTER:
+            return Reading.INCREASE
+        if self.metric.type is MetricType.HISTOGRAM:
+            return Reading.QUANTILE
+        if _UNITS.get(self.metric.unit) is Unit.MOMENT:
+            return Reading.AGE
+        return Reading.GAUGE
+
+    @property
+    def over_ticks(self) -> Function:
+        """Aggregation of a gauge over the ticks between two points.
+
+        Notes
+        -----
+        Of rates and averages the mean; of others the worst, so that one tick
+        is seen in a picture of a month.
+        """
+        if self.over is not None:
+            return self.over
+        if "_average_" in self.metric.name or self.metric.unit in _RATES:
+            return Function.MEAN
+        return Function.MIN if "_min_" in self.metric.name else Function.MAX
+
+
 class Picture(Enum):
-    """Chart type of a panel."""
+    """Visualisation of a panel."""
 
     BARS = auto()
-    """Events: nothing joins one stretch of time to the next."""
-
     LINES = auto()
-
     NUMBER = auto()
-
     STATES = auto()
-
     TABLE = auto()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:
-    """From which value on something is a warning or critical."""
+    """Limits from which a value is a warning or critical."""
 
     warning: float | None = None
     critical: float | None = None
-
     below: bool = False
     """Small values are the bad ones."""
 
@@ -210,33 +259,69 @@ class Limits:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Query:
-    """Query of a panel: a reading and its label."""
-
-    reading: Reading
-
-    label: str = ""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Panel:
     """Panel of a dashboard: a question, and the picture that answers it."""
 
     title: str
-    description: str
-    """Explanation for someone who sees the panel for the first time."""
+    note: str
+    """Explanation beyond the help of the metrics."""
 
     picture: Picture
     queries: tuple[Query, ...]
-    unit: Unit = Unit.COUNT
-    limits: Limits | None = None
+    limits: Limits | None
+    check: str | None
+    """Section of the runbook."""
 
-    check: str | None = None
-    width: int = 12
+    width: int
     """Of 24 columns."""
 
-    height: int = 7
+    height: int
     """In rows of a grid, as high as in Grafana (38 pixels)."""
+
+    @property
+    def description(self) -> str:
+        """Help of the metrics, then the note: for someone who sees the panel
+        for the first time.
+
+        Notes
+        -----
+        The help of a metric does not fit one of its labels only.
+        """
+        helps = {q.metric.help: q.label for q in self.queries if not q.where}
+        parts = [f"{text}." for text in helps]
+        if len(helps) > 1:
+            items = (f"- {label}: {text}." for text, label in helps.items())
+            return "\n".join([*items, "", self.note]).rstrip()
+        is_number = self.picture is Picture.NUMBER
+        if is_number and self.reading is Reading.INCREASE:
+            parts.append("In the selected time range.")
+        return " ".join(filter(None, [*parts, self.note]))
+
+    @property
+    def reading(self) -> Reading:
+        """Form of its first query."""
+        return self.queries[0].reading
+
+    @property
+    def unit(self) -> Unit:
+        """Unit of its values; columns of a table have their own."""
+        metric = self.queries[0].metric
+        if self.picture is Picture.TABLE:
+            return Unit.COUNT
+        if metric is FLOW_CAUSE:
+            return Unit.FAULT
+        if self.reading is Reading.SHARE:
+            return Unit.RATIO
+        return _UNITS.get(metric.unit, Unit.COUNT)
+
+    @property
+    def axis(self) -> str:
+        """Axis label: the names of the things counted, or nothing where the
+        unit says it.
+        """
+        if self.unit not in (Unit.COUNT, Unit.PER_SECOND):
+            return ""
+        return ", ".join(dict.fromkeys(q.metric.unit for q in self.queries))
 
     @property
     def steps(self) -> tuple[tuple[float | None, Health], ...]:
@@ -244,21 +329,48 @@ class Panel:
 
         Notes
         -----
-        That no event was counted is no good news by itself: an agent that is
-        gone counts none. So it is never green.
+        A count of 0 is grey: an agent that is gone counts nothing.
         """
         if self.limits is None:
             return ()
         (_, best), *worse = self.limits.steps
-        counted = any(isinstance(q.reading, Increase) for q in self.queries)
-        if counted and best is Health.OK:
+        if self.unit is Unit.COUNT and best is Health.OK:
             best = Health.OFF
         return ((None, best), *worse)
 
 
+def _panel(
+    picture: Picture,
+    title: str,
+    *queries: Query,
+    note: str = "",
+    limits: Limits | None = None,
+    check: str | None = None,
+    width: int = 12,
+    height: int = 7,
+) -> Panel:
+    return Panel(
+        title=title,
+        note=note,
+        picture=picture,
+        queries=queries,
+        limits=limits,
+        check=check or _CHECKS.get(queries[0].metric.name),
+        width=width,
+        height=height,
+    )
+
+
+lines = partial(_panel, Picture.LINES)
+bars = partial(_panel, Picture.BARS)
+number = partial(_panel, Picture.NUMBER, width=4, height=4)
+states = partial(_panel, Picture.STATES)
+table = partial(_panel, Picture.TABLE, width=COLUMNS, height=9)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Variable:
-    """A selection at the top of a dashboard."""
+    """Selection at the top of a dashboard."""
 
     label: str
     source: Metric
@@ -268,12 +380,16 @@ class Variable:
 FLOW = Variable(label="flow", source=HEALTH)
 
 TOPIC = Variable(label="topic", source=lag.LAG_RECORDS, all=False)
-"""A panel of a thousand lines cannot be read, so not all of them."""
+"""Selection of topics, never all: a panel of a thousand lines cannot be
+read."""
 
 CLASS = Variable(
     label="class",
     source=mirror.GAUGES[ClassMetrics]["records_per_second"],
 )
+
+PAGE = Variable(label="page", source=FLOW_INFO, all=False)
+"""Address of the agent's page, to which links lead. Hidden."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -286,20 +402,20 @@ class PanelRow:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Board:
-    """A dashboard."""
+    """Dashboard of panels, before any program's form."""
 
     name: str
     title: str
     description: str
     variables: tuple[Variable, ...]
     first: tuple[Panel, ...]
-    """Panels that are seen at first."""
+    """Panels above the rows."""
 
     rows: tuple[PanelRow, ...] = ()
-    """Rows below, each folded until it is wanted."""
+    """Rows below, each folded until it is opened."""
 
     hours: int = 6
-    """Time range at first, in hours."""
+    """Time range at first."""
 
     refresh: str = "30s"
     """Refresh interval: no shorter than the tick of most agents."""

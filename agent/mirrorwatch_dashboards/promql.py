@@ -1,116 +1,164 @@
-"""Queries in PromQL, with the variables of Grafana."""
+"""PromQL queries with the variables of Grafana."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 
+from mirrorwatch.domain.losses.metrics import LOST
 from mirrorwatch.domain.metrics import Metric
+from mirrorwatch.domain.report import Health
+from mirrorwatch.domain.samples import EVENTS, MAINTENANCE
 
 from .panels import (
     MONTH,
-    Age,
+    QUANTILE_WINDOW,
     Board,
     Function,
-    Gauge,
-    Increase,
-    Quantile,
+    Query,
     Reading,
-    Share,
+    Variable,
 )
 
-__all__ = ["choices", "now", "over_time"]
+__all__ = ["ANNOTATIONS", "choices", "now", "over_time"]
 
 
 STEP = "$__rate_interval"
 """At least four scrapes: a late one leaves no hole, and none is passed over
 between two points of the picture."""
 
-QUANTILE_WINDOW = "5m"
+
+_CHOSEN = 'job=~"$job", flow=~"$flow"'
 
 
-def over_time(reading: Reading, board: Board) -> str:
-    """Return the query for how it went."""
-    name = _selector(reading, board)
-    match reading:
-        case Gauge():
-            worst = f"{_word(reading.over)}_over_time({name}[{STEP}])"
-            return _across(reading.across, reading.by, worst)
-        case Increase():
+def _growth(counter: Metric, by: str) -> str:
+    grown = f"increase({counter.name}{{{_CHOSEN}}}[2m])"
+    return f"sum by ({by}) ({grown}) > 0"
+
+
+ANNOTATIONS = {
+    "Alerts": (
+        Health.CRITICAL,
+        {
+            # Also those of no job and no flow: that no agent reports is one.
+            "expr": 'ALERTS{alertstate="firing", service="mirrorwatch",'
+            ' job=~"$job|", flow=~"$flow|"}',
+            "titleFormat": "{{alertname}}",
+            "textFormat": "{{flow}} {{check}} {{cause}}",
+            "tagKeys": "severity",
+        },
+    ),
+    "Lost records": (
+        Health.CRITICAL,
+        {
+            "expr": _growth(LOST, "flow, topic, kind"),
+            "titleFormat": "Lost records",
+            "textFormat": "{{flow}} {{topic}} {{kind}}",
+        },
+    ),
+    "Events": (
+        Health.WARNING,
+        {
+            "expr": _growth(EVENTS, "flow, code"),
+            "titleFormat": "{{code}}",
+            "textFormat": "{{flow}}",
+        },
+    ),
+    "Maintenance": (
+        Health.OFF,
+        {
+            "expr": f"{MAINTENANCE.name}{{{_CHOSEN}}} == 1",
+            "titleFormat": "Maintenance",
+            "textFormat": "{{flow}}",
+        },
+    ),
+}
+"""Annotations by name: colour, and fields of the data source."""
+
+
+def over_time(query: Query, board: Board) -> str:
+    """Return the query for a picture over time.
+
+    Raises
+    ------
+    ValueError
+        Raised if the reading has a current value only.
+    """
+    name = _selector(query, board, query.metric)
+    match query.reading:
+        case Reading.GAUGE:
+            worst = f"{_name(query.over_ticks)}_over_time({name}[{STEP}])"
+            return _at_least(query, _aggregate(query.across, query.by, worst))
+        case Reading.INCREASE:
             # `increase` over the same would count what windows share twice.
-            grown = _across(Function.SUM, reading.by, f"rate({name}[{STEP}])")
+            grown = _aggregate(Function.SUM, query.by, f"rate({name}[{STEP}])")
             return f"{grown} * $__interval_ms / 1000"
-        case Quantile():
-            return _quantile(reading, name, STEP)
-        case Age() | Share():
-            msg = f"{reading.metric.name} is read for now only"
+        case Reading.QUANTILE:
+            return _quantile(query, name, STEP)
+        case Reading.AGE | Reading.EVENTS | Reading.SHARE:
+            msg = f"{query.metric.name} is read for now only"
             raise ValueError(msg)
 
 
-def now(reading: Reading, board: Board) -> str:
-    """Return the query for what is true now, or of the whole time shown."""
-    name = _selector(reading, board)
-    match reading:
-        case Gauge():
-            return _across(reading.across, reading.by, name)
-        case Increase():
+def now(query: Query, board: Board) -> str:
+    """Return the query for the current value, or of the whole time shown."""
+    name = _selector(query, board, query.metric)
+    match query.reading:
+        case Reading.GAUGE:
+            return _at_least(query, _aggregate(query.across, query.by, name))
+        case Reading.INCREASE | Reading.EVENTS:
             # Events are whole; `increase` guesses what the edges hide.
             grown = f"increase({name}[$__range])"
-            return f"round({_across(Function.SUM, reading.by, grown)})"
-        case Share():
-            part, rest = (
-                _across(Function.SUM, reading.by, f"rate({each}[{MONTH}])")
-                for each in (
-                    name,
-                    _selector(replace(reading, metric=reading.rest), board),
-                )
-            )
-            return f"{part} / ({part} + {rest})"
-        case Quantile():
-            return _quantile(reading, name, QUANTILE_WINDOW)
-        case Age():
+            total = f"round({_aggregate(Function.SUM, query.by, grown)})"
+            is_list = query.reading is Reading.EVENTS
+            return f"{total} > 0" if is_list else total
+        case Reading.QUANTILE:
+            return _quantile(query, name, QUANTILE_WINDOW)
+        case Reading.AGE:
             # Grafana reckons moments in milliseconds.
-            return f"{_across(Function.MAX, reading.by, name)} * 1000"
+            return f"{_aggregate(Function.MAX, query.by, name)} * 1000"
+        case Reading.SHARE:
+            rest = _selector(query, board, query.rest or query.metric)
+            part, others = (
+                _aggregate(Function.SUM, query.by, f"rate({each}[{MONTH}])")
+                for each in (name, rest)
+            )
+            return f"{part} / ({part} + {others})"
 
 
-def choices(label: str, source: Metric, before: Iterable[str]) -> str:
-    """Return the query for the values that a variable can have.
-
-    Parameters
-    ----------
-    label
-        Label that is chosen.
-    source
-        Metric that has it.
-    before
-        Labels that were chosen before it.
+def choices(variable: Variable, before: Iterable[Variable]) -> str:
+    """Return the query for the values that a variable can have, after others
+    were chosen.
     """
-    chosen = ",".join(_held(other) for other in ("job", *before))
-    series = f"{source.name}{{{chosen}}}"
-    return f"label_values({series}, {label})"
+    chosen = ",".join(map(_matcher, ["job", *(v.label for v in before)]))
+    return (
+        f"label_values({variable.source.name}{{{chosen}}}, {variable.label})"
+    )
 
 
-def _selector(reading: Reading, board: Board) -> str:
-    metric = reading.metric
-    held = [_held("job")]
-    held += [_held(variable.label) for variable in board.chosen(metric)]
-    held += [f'{label}="{value}"' for label, value in reading.where.items()]
-    bucket = "_bucket" if isinstance(reading, Quantile) else ""
-    return f"{metric.name}{bucket}{{{','.join(held)}}}"
+def _selector(query: Query, board: Board, metric: Metric) -> str:
+    matchers = [_matcher("job")]
+    matchers += [_matcher(variable.label) for variable in board.chosen(metric)]
+    matchers += [f'{label}="{value}"' for label, value in query.where.items()]
+    bucket = "_bucket" if query.reading is Reading.QUANTILE else ""
+    return f"{metric.name}{bucket}{{{','.join(matchers)}}}"
 
 
-def _held(label: str) -> str:
+def _matcher(label: str) -> str:
     return f'{label}=~"${label}"'
 
 
-def _quantile(reading: Quantile, name: str, window: str) -> str:
-    rates = _across(
-        Function.SUM, (*reading.by, "le"), f"rate({name}[{window}])"
+def _at_least(query: Query, text: str) -> str:
+    return text if query.minimum is None else f"{text} >= {query.minimum:g}"
+
+
+def _quantile(query: Query, name: str, window: str) -> str:
+    rates = _aggregate(
+        Function.SUM, (*query.by, "le"), f"rate({name}[{window}])"
     )
-    return f"histogram_quantile({reading.q:g}, {rates})"
+    return f"histogram_quantile({query.quantile:g}, {rates})"
 
 
-def _across(function: Function, by: tuple[str, ...], inner: str) -> str:
-    return f"{_word(function)} by ({', '.join(by)}) ({inner})"
+def _aggregate(function: Function, by: tuple[str, ...], inner: str) -> str:
+    return f"{_name(function)} by ({', '.join(by)}) ({inner})"
 
 
-def _word(function: Function) -> str:
+def _name(function: Function) -> str:
     return "avg" if function is Function.MEAN else function.value

@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 
 from mirrorwatch.clock import utc_now
+from mirrorwatch.domain.losses.metrics import LOST
+from mirrorwatch.domain.samples import EVENTS
 from mirrorwatch_dashboards import influxql, promql
 from mirrorwatch_dashboards.boards import BOARDS
-from mirrorwatch_dashboards.panels import Gauge, Panel
+from mirrorwatch_dashboards.panels import PAGE, Panel, Reading
+from tests.support.alert_servers import play
 from tests.support.dashboards import (
     ASK,
     LAB,
@@ -24,7 +27,8 @@ from tests.support.dashboards import (
     series_of,
     values_of,
 )
-from tests.support.influx import POLICY
+from tests.support.full_report import a_full_report
+from tests.support.influx import POLICY, InfluxServer
 from tests.support.tick_site import Chronograf
 
 pytestmark = [pytest.mark.lab, pytest.mark.influx]
@@ -42,6 +46,8 @@ REPORTED_CHOICE = {
 OTHER_TOPIC = {**REPORTED_CHOICE, "topic": "lsst.sal.ESS.temperature"}
 
 NOTHING_OF_THE_LAB = {
+    "Events": "none happened",
+    "Verdict of the check": "checks that are off are not shown",
     **dict.fromkeys(
         [
             "Last completed audit",
@@ -50,25 +56,25 @@ NOTHING_OF_THE_LAB = {
             "Extra records",
             "Duplicated records",
             "Unverifiable offsets",
-            "Findings of each night (records, offsets)",
-            "Findings by topic (records, offsets)",
+            "Findings of each night",
+            "Findings by topic",
         ],
         "no audit is configured there",
     ),
-    "Checkpoint latency (s)": "no consumer group is there",
+    "Checkpoint latency": "no consumer group is there",
     **dict.fromkeys(
         [
-            "Consumer lag at the target (s)",
-            "Consumer lag at the target (offsets)",
-            "Consumer groups at the target (members)",
+            "Age of consumer lag at the target",
+            "Consumer lag at the target",
+            "Consumer groups at the target",
         ],
         "no reader is configured there",
     ),
     **dict.fromkeys(
         [
-            "Schemas at the target (schemas, subjects)",
-            "Schemas resolved (schemas)",
-            "Schemas after their records (s)",
+            "Schemas at the target",
+            "Schemas resolved",
+            "Delay of schemas",
         ],
         "no registry is configured there",
     ),
@@ -76,6 +82,7 @@ NOTHING_OF_THE_LAB = {
 """Panels that are empty for the real flow, and why."""
 
 NOTHING_OF_THE_REPORT = {
+    "Events": "titles are no numbers, and none happens while it is scraped",
     "Verdict of the check": "it has no such verdict",
 }
 """Panels that are empty for the flow of the full report, and why."""
@@ -145,16 +152,19 @@ def test_all_stores_say_the_same_of_what_stands_still(stores: Stores) -> None:
 
 def test_variables_offer_what_there_is(stores: Stores) -> None:
     offered: dict[str, dict[str, set[str]]] = defaultdict(dict)
-    for variable in {v for board in BOARDS for v in board.variables}:
-        label, source = variable.label, variable.source
-        text = promql.choices(label, source, [])
+    for variable in {PAGE, *(v for b in BOARDS for v in b.variables)}:
+        label = variable.label
+        text = promql.choices(variable, [])
         series = text.removeprefix("label_values(").partition(",")[0]
         series = series.replace("$job", ".+")
         data = stores.prometheus.ask(
             "series", **{"match[]": series, "start": "0"}
         )
-        offered[label]["Prometheus"] = {found[label] for found in data}
-        text = influxql.choices(label, source, [], influxql.GRAFANA)
+        # It has no empty labels: an agent without an address has no page.
+        offered[label]["Prometheus"] = {
+            found[label] for found in data if label in found
+        }
+        text = influxql.choices(variable, [], influxql.GRAFANA)
         for name, server in (("1", stores.influx1), ("2", stores.influx2)):
             (found,) = ask_influxql(server, text)
             offered[label][name] = {value for _, value in found["values"]}
@@ -168,11 +178,106 @@ def test_variables_offer_what_there_is(stores: Stores) -> None:
 def test_a_variable_is_narrowed_by_those_before_it(stores: Stores) -> None:
     (board,) = (b for b in BOARDS if b.name == "topic-detail")
     flow, topic, _ = board.variables
-    text = influxql.choices("topic", topic.source, [flow], influxql.GRAFANA)
+    text = influxql.choices(topic, [flow], influxql.GRAFANA)
     (found,) = ask_influxql(stores.influx1, _fill(text, REPORTED.name))
     topics = {value for _, value in found["values"]}
     assert OTHER_TOPIC["topic"] in topics
     assert LAB_CHOICE["topic"] not in topics
+
+
+def test_events_are_listed_and_marked_with_their_titles(
+    stores: Stores,
+) -> None:
+    titles = {event.title for event in a_full_report(stores.at).events}
+    assert titles
+    mark = influxql.ANNOTATIONS["Events"][1]["query"]
+    for server in (stores.influx1, stores.influx2):
+        for text in (
+            _fill(mark, REPORTED.name),
+            fill_grafana(
+                _list_of_events("grafana-influxql"), REPORTED_CHOICE, stores.at
+            ),
+        ):
+            assert _titles(server, text) == titles
+    listed = _list_of_events("chronograf")
+    text = fill_chronograf(listed.text, REPORTED_CHOICE, stores.at)
+    text = text.replace("autogen", POLICY)
+    assert _titles(stores.influx1, text) == titles
+
+
+def _list_of_events(folder: str) -> Asked:
+    (found,) = (query for query in asked(folder) if query.panel == "Events")
+    return found
+
+
+def _titles(server: InfluxServer, text: str) -> set[str]:
+    """Return the titles of events that have a flow and a code."""
+    found = set()
+    for one in ask_influxql(server, text):
+        tags = one.get("tags", {})
+        for row in one["values"]:
+            event = tags | dict(zip(one["columns"], row, strict=True))
+            assert event["flow"]
+            assert event["code"]
+            found.add(event[influxql.TITLE])
+    return found
+
+
+def test_prometheus_lists_the_codes_of_events_that_happened(
+    tmp_path: Path,
+) -> None:
+    listed = _list_of_events("grafana-prometheus")
+    series = f'{EVENTS.name}{{job="j",flow="{REPORTED.name}",code='
+    text = fill_grafana(listed, REPORTED_CHOICE, utc_now())
+    play(
+        {
+            "rule_files": [],
+            "evaluation_interval": "1m",
+            "tests": [
+                {
+                    "interval": "1m",
+                    "input_series": [
+                        {
+                            "series": f'{series}"happened"}}',
+                            "values": "0x8 2x8",
+                        },
+                        {"series": f'{series}"before"}}', "values": "3x16"},
+                    ],
+                    "promql_expr_test": [
+                        {
+                            "expr": text,
+                            "eval_time": "16m",
+                            "exp_samples": [
+                                {
+                                    "labels": f'{{flow="{REPORTED.name}",'
+                                    ' code="happened"}',
+                                    "value": 2,
+                                }
+                            ],
+                        }
+                    ],
+                }
+            ],
+        },
+        tmp_path,
+    )
+
+
+def test_the_first_event_and_the_first_loss_are_growth(stores: Stores) -> None:
+    # A counter that appears with its first event would not have grown.
+    for flow, value in ((LAB.name, "0"), (REPORTED.name, "3")):
+        query = f'{EVENTS.name}{{flow="{flow}",code="skips.dropped"}}'
+        assert _prometheus_values(stores, query) == [value]
+    lost = f'{LOST.name}{{flow="{LAB.name}"}}'
+    assert {*_prometheus_values(stores, lost)} == {"0"}
+    for _, fields in promql.ANNOTATIONS.values():
+        _prometheus_values(stores, _fill(fields["expr"]))
+
+
+def _prometheus_values(stores: Stores, query: str) -> list[str]:
+    at = stores.at.timestamp()
+    found = stores.prometheus.ask("query", query=query, time=at)
+    return [row["value"][1] for row in found["result"]]
 
 
 @pytest.mark.chronograf
@@ -218,8 +323,7 @@ def _panel(query: Asked) -> Panel:
 
 def _is_still(panel: Panel) -> bool:
     return all(
-        isinstance(query.reading, Gauge)
-        and "flow" in query.reading.metric.labels
+        query.reading is Reading.GAUGE and "flow" in query.metric.labels
         for query in panel.queries
     )
 
