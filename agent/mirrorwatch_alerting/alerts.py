@@ -7,7 +7,7 @@ from datetime import timedelta
 from mirrorwatch.domain.cause import may_follow
 from mirrorwatch.domain.checks import CHECKS
 from mirrorwatch.domain.metrics import Metric
-from mirrorwatch.domain.notices.model import GAP, RECOVERY, Severity
+from mirrorwatch.domain.notices.model import GAP, Severity
 from mirrorwatch.domain.report import Health
 from mirrorwatch.domain.samples import (
     FLOW_CAUSE,
@@ -36,7 +36,6 @@ __all__ = [
     "Vanished",
     "WhenHealth",
     "check_alerts",
-    "page_of",
     "runbook_of",
     "subject_of",
 ]
@@ -52,7 +51,9 @@ class WhenHealth:
     facts that no rule has, and limits written twice would differ one day.
     """
 
-    check: str
+    checks: tuple[str, ...]
+    """Checks of which each raises the alert, as its label."""
+
     health: Health
     or_worse: bool = False
     """Health that is worse counts too, and `unknown` between, so that an alert
@@ -116,21 +117,23 @@ class Alert:
     name: str
     when: Condition
     hold: timedelta
-    """Time for which `when` must hold without a break. Never one sample."""
+    """Time for which `when` must hold without a break. Never one sample, but
+    of proved losses."""
 
     severity: Severity
     summary: str
     """Message that a person understands at 3 a.m.; the flow's name goes
-    before."""
+    before. ``{check}`` is the check."""
 
     section: str
+    """Section of the runbook; ``{check}`` is the check."""
 
     @property
     def is_symptom(self) -> bool:
         """Alert may follow from the cause that another alert names."""
         match self.when:
-            case WhenHealth(check=check, health=health):
-                return may_follow(check, health)
+            case WhenHealth(checks=checks, health=health):
+                return all(may_follow(check, health) for check in checks)
             case _:
                 return False
 
@@ -141,11 +144,6 @@ class Alert:
         Shorter than `hold`, or the last sample alone would make an alert.
         """
         return min(self.hold / 2, GAP)
-
-    @property
-    def recovery(self) -> timedelta:
-        """Time for which it must be better before the alert ends."""
-        return min(self.hold / 2, RECOVERY)
 
     @property
     def recent(self) -> timedelta:
@@ -237,7 +235,7 @@ AGENT_ALERTS = (
 
 CAUSE_ALERTS = (
     Alert(
-        name="MirrorwatchCauseCritical",
+        name="MirrorwatchReplicationStopped",
         when=AtFault(metric=FLOW_CAUSE, health=Health.CRITICAL),
         # No longer than its symptoms.
         hold=timedelta(minutes=2),
@@ -246,7 +244,7 @@ CAUSE_ALERTS = (
         section="cause",
     ),
     Alert(
-        name="MirrorwatchCauseWarning",
+        name="MirrorwatchReplicationImpaired",
         when=AtFault(metric=FLOW_CAUSE, health=Health.WARNING),
         hold=timedelta(minutes=15),
         severity=Severity.TICKET,
@@ -258,34 +256,41 @@ CAUSE_ALERTS = (
 
 
 def check_alerts() -> Iterator[Alert]:
-    """Yield the alerts of every check, the most severe first."""
+    """Yield the alerts of every check, the most severe first, then those on
+    checks that are unknown.
+    """
+    blind: dict[tuple[Severity, timedelta], list[str]] = {}
     for name, check in CHECKS.items():
         alarms = check.alarms
-        prefix = f"Mirrorwatch{name.capitalize()}"
-        if alarms.critical is not None:
+        if alarms.symptom is not None:
             yield Alert(
-                name=f"{prefix}Critical",
-                when=WhenHealth(check=name, health=Health.CRITICAL),
+                name=f"Mirrorwatch{alarms.symptom}",
+                when=WhenHealth(checks=(name,), health=Health.CRITICAL),
                 hold=alarms.critical_hold,
                 severity=Severity.PAGE,
                 summary=alarms.critical,
                 section=name,
             )
         yield Alert(
-            name=f"{prefix}Warning",
-            when=WhenHealth(check=name, health=Health.WARNING, or_worse=True),
+            name=f"Mirrorwatch{name.capitalize()}Warning",
+            when=WhenHealth(
+                checks=(name,), health=Health.WARNING, or_worse=True
+            ),
             hold=alarms.warning_hold,
             severity=Severity.TICKET,
             summary=alarms.warning,
             section=name,
         )
+        kind = (alarms.unknown_severity, alarms.unknown_hold)
+        blind.setdefault(kind, []).append(name)
+    for (severity, hold), names in blind.items():
         yield Alert(
-            name=f"{prefix}Unknown",
-            when=WhenHealth(check=name, health=Health.UNKNOWN),
-            hold=alarms.unknown_hold,
-            severity=alarms.unknown_severity,
-            summary=f"mirrorwatch cannot verify {alarms.unknown}",
-            section=name,
+            name="MirrorwatchBlind",
+            when=WhenHealth(checks=tuple(names), health=Health.UNKNOWN),
+            hold=hold,
+            severity=severity,
+            summary="mirrorwatch cannot judge the check {check}",
+            section="{check}",
         )
 
 
@@ -295,11 +300,6 @@ PAGE = "http://mirrorwatch:8080"
 """Address of the agent's page in what is shipped; each site has its own."""
 
 SERVICE = "mirrorwatch"
-
-
-def page_of(page: str) -> str:
-    """Return the address of the page that says why and since when."""
-    return f"{page}/"
 
 
 def runbook_of(alert: Alert, page: str) -> str:

@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from string import Template
+from typing import NamedTuple
 
 from mirrorwatch.domain.metrics import Metric
-from mirrorwatch.domain.notices.model import GAP, Severity
+from mirrorwatch.domain.notices.model import GAP, RECOVERY, Severity
 from mirrorwatch.domain.report import Health
 from mirrorwatch.domain.samples import CHECK_HEALTH, MAINTENANCE
 
@@ -191,16 +192,25 @@ $defaults
 """)
 
 
-_Judged = Sequence[tuple[Alert, WhenHealth]]
+class _Judged(NamedTuple):
+    """Alert of one check."""
+
+    alert: Alert
+    check: str
+    health: Health
 
 
-def _flow_script(judged: _Judged, *, page: str, database: str) -> str:
-    alerts = [alert for alert, _ in judged]
-    checks = dict.fromkeys(when.check for _, when in judged)
-    pages_first = sorted(judged, key=lambda e: e[0].severity != Severity.PAGE)
+def _flow_script(
+    judged: Sequence[_Judged], *, page: str, database: str
+) -> str:
+    checks = dict.fromkeys(each.check for each in judged)
+    settle = _usual(judged, Health.CRITICAL)
+    pages_first = sorted(
+        judged, key=lambda each: each.alert.severity != Severity.PAGE
+    )
     about = "A flow is not healthy: one alert per flow, for all its checks."
     return _head(about, page=page, database=database) + _SCRIPT.substitute(
-        said="\n".join(_said(a, w) for a, w in pages_first),
+        said="\n".join(map(_said, pages_first)),
         source=_source(CHECK_HEALTH),
         health=CHECK_HEALTH.field,
         maintenance=MAINTENANCE.field,
@@ -220,47 +230,48 @@ def _flow_script(judged: _Judged, *, page: str, database: str) -> str:
         pages=_bits(judged, Severity.PAGE),
         tickets=_bits(judged, Severity.TICKET),
         doubts=" + ".join(f'"{check}.doubt"' for check in checks),
-        settle=_seconds(min(alert.hold for alert in alerts)),
-        recovery=_seconds(min(alert.recovery for alert in alerts)),
+        settle=_seconds(settle),
+        recovery=_seconds(min(settle / 2, RECOVERY)),
         recent=_seconds(
-            max(a.recent for a, w in judged if w.health is Health.WARNING)
+            max(a.recent for a, _, h in judged if h is Health.WARNING)
         ),
         barrier=BARRIER,
         service=SERVICE,
     )
 
 
-def _said(alert: Alert, when: WhenHealth) -> str:
-    raised = f'index $of "{when.check}.raised"'
-    link = f"''' + page + '''{runbook_of(alert, page='')}"
+def _said(judged: _Judged) -> str:
+    alert, check, health = judged
+    raised = f'index $of "{check}.raised"'
+    text = f"{alert.summary} (''' + page + '''{runbook_of(alert, page='')})"
     return (
-        f"{{{{- if eq ({raised}) {_value(when.health)} }}}} "
-        f"{alert.summary} ({link}){{{{ end }}}}"
+        f"{{{{- if eq ({raised}) {_value(health)} }}}} "
+        f"{text.replace('{check}', check)}{{{{ end }}}}"
     )
 
 
-def _usual(judged: _Judged, health: Health) -> timedelta:
+def _usual(judged: Sequence[_Judged], health: Health) -> timedelta:
     """Return how long a health has to last for most checks."""
-    holds = Counter(a.hold for a, w in judged if w.health is health)
+    holds = Counter(a.hold for a, _, h in judged if h is health)
     ((usual, _),) = holds.most_common(1)
     return usual
 
 
-def _hold(judged: _Judged, health: Health) -> str:
+def _hold(judged: Sequence[_Judged], health: Health) -> str:
     """Return how long a health has to last, by check where that differs."""
     usual = _usual(judged, health)
     text = _seconds(usual)
-    for alert, when in judged:
-        if when.health is health and alert.hold != usual:
+    for alert, check, its_health in judged:
+        if its_health is health and alert.hold != usual:
             own = _seconds(alert.hold)
-            text = f"if(\"check\" == '{when.check}', {own}, {text})"
+            text = f"if(\"check\" == '{check}', {own}, {text})"
     return text
 
 
-def _bits(judged: _Judged, severity: Severity) -> str:
+def _bits(judged: Sequence[_Judged], severity: Severity) -> str:
     raised = [
-        f'if("{when.check}.raised" == {_value(when.health)}, {1 << bit}, 0)'
-        for bit, (alert, when) in enumerate(judged)
+        f'if("{check}.raised" == {_value(health)}, {1 << bit}, 0)'
+        for bit, (alert, check, health) in enumerate(judged)
         if alert.severity is severity
     ]
     return "\n            + ".join(raised)
@@ -363,12 +374,12 @@ def scripts(
     database
         Database that the agent writes to.
     """
-    judged = list[tuple[Alert, WhenHealth]]()
+    judged = list[_Judged]()
     own = {name: list[str]() for name in ABOUT}
     for alert in alerts:
         match alert.when:
-            case WhenHealth() as when:
-                judged.append((alert, when))
+            case WhenHealth(checks=checks, health=health):
+                judged += [_Judged(alert, check, health) for check in checks]
             case Silent():
                 own["agent"].append(_script(_DEADMAN, alert, alert.when))
             case Vanished():

@@ -2,13 +2,19 @@
 
 from collections.abc import Iterable
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
+from mirrorwatch.domain.audit import metrics as audit
+from mirrorwatch.domain.bottleneck.metrics import ERRORS
 from mirrorwatch.domain.canary import metrics as canary
-from mirrorwatch.domain.lag.metrics import TIME_TO_LOSS
+from mirrorwatch.domain.failover.metrics import RPO_SECONDS
+from mirrorwatch.domain.lag import metrics as lag
+from mirrorwatch.domain.losses.metrics import LOST
 from mirrorwatch.domain.notices.model import GAP, Severity
+from mirrorwatch.domain.parity import metrics as parity
+from mirrorwatch.domain.readers import metrics as readers
 from mirrorwatch.domain.report import Health
 from mirrorwatch.domain.samples import (
     CHECK_HEALTH,
@@ -16,12 +22,14 @@ from mirrorwatch.domain.samples import (
     FLOW_INFO,
     LAST_TICK,
     MAINTENANCE,
+    SOURCE_UP,
 )
+from mirrorwatch.domain.schemas import metrics as schemas
+from mirrorwatch.domain.tasks import metrics as tasks
 
 from .alerts import (
     PAGE,
     SERVICE,
-    SILENCE,
     STUCK,
     Above,
     Alert,
@@ -32,12 +40,11 @@ from .alerts import (
     Silent,
     Vanished,
     WhenHealth,
-    page_of,
     runbook_of,
     subject_of,
 )
 
-__all__ = ["FORGET", "RATIO", "rules"]
+__all__ = ["FORGET", "KEEP", "RATIO", "rules"]
 
 
 AGENT = ("job", "namespace", "cluster")
@@ -49,17 +56,25 @@ BY_AGENT = ", ".join(AGENT)
 BY_FLOW = f"{BY_AGENT}, flow"
 
 FORGET = timedelta(days=1)
-"""For how long what a flow was last known to be is remembered: as long as
-somebody who was notified of it takes at most to look."""
+"""Memory of a flow that is no longer reported, and of the address of its page:
+as long as somebody who was notified takes at most to look."""
+
+KEEP = timedelta(minutes=12)
+"""Time for which an alert goes on after its condition was last seen: longer
+than a check that becomes unknown, or an agent that falls silent, takes to have
+an alert of its own, so that neither resolves a page."""
 
 NOW = "mirrorwatch:check_health"
 HELD = "mirrorwatch:maintenance"
-LAST = "mirrorwatch:last_check_health"
 CAUSE = "mirrorwatch:flow_cause"
-LAST_CAUSE = "mirrorwatch:last_flow_cause"
 
 
-def rules(alerts: Iterable[Alert], *, page: str | None = None) -> str:
+def rules(
+    alerts: Iterable[Alert],
+    *,
+    page: str | None = None,
+    keep: timedelta = KEEP,
+) -> str:
     """Return a file of rules.
 
     Parameters
@@ -69,6 +84,8 @@ def rules(alerts: Iterable[Alert], *, page: str | None = None) -> str:
     page
         Address of the agent's page, without a slash at its end; `None` for
         the one that each agent says it has.
+    keep
+        Time for which an alert on a flow goes on after its condition.
 
     Notes
     -----
@@ -81,7 +98,7 @@ def rules(alerts: Iterable[Alert], *, page: str | None = None) -> str:
         "name": SERVICE,
         "rules": [
             *_recorded(),
-            *(_rule(alert, page) for alert in alerts),
+            *(_rule(alert, page, keep) for alert in alerts),
         ],
     }
     slow = {
@@ -99,23 +116,13 @@ def rules(alerts: Iterable[Alert], *, page: str | None = None) -> str:
 
 
 def _recorded() -> Iterable[dict[str, str]]:
-    checks, forget = CHECK_HEALTH.name, _duration(FORGET)
-    causes = FLOW_CAUSE.name
-    check, cause = f"{BY_FLOW}, check", f"{BY_FLOW}, cause"
-    yield {"record": NOW, "expr": f"max by ({check}) ({checks})"}
-    yield {"record": CAUSE, "expr": f"max by ({cause}) ({causes})"}
     held = f"last_over_time({MAINTENANCE.name}[{_duration(GAP)}])"
-    yield {"record": HELD, "expr": f"max by ({BY_FLOW}) ({held})"}
-    yield {
-        "record": LAST,
-        "expr": f"{NOW}\n  or max by ({check}) "
-        f"(last_over_time({checks}[{forget}]))",
-    }
-    yield {
-        "record": LAST_CAUSE,
-        "expr": f"{CAUSE}\n  or max by ({cause}) "
-        f"(last_over_time({causes}[{forget}]))",
-    }
+    for name, labels, of in (
+        (NOW, f"{BY_FLOW}, check", CHECK_HEALTH.name),
+        (CAUSE, f"{BY_FLOW}, cause", FLOW_CAUSE.name),
+        (HELD, BY_FLOW, held),
+    ):
+        yield {"record": name, "expr": f"max by ({labels}) ({of})"}
 
 
 SLOW_INTERVAL = timedelta(minutes=4)
@@ -133,17 +140,22 @@ def _recorded_level() -> dict[str, str]:
     return {"record": RATIO, "expr": f"{good}\n  / ({good} + {bad})"}
 
 
-def _rule(alert: Alert, page: str | None) -> dict[str, Any]:
+def _rule(alert: Alert, page: str | None, keep: timedelta) -> dict[str, Any]:
+    is_kept = isinstance(alert.when, WhenHealth | AtFault | Old)
     return {
         "alert": alert.name,
         "expr": _expression(alert, alert.when),
         "for": _duration(alert.hold),
+        **({"keep_firing_for": _duration(keep)} if is_kept else {}),
         "labels": {
             "severity": alert.severity.value,
             "service": SERVICE,
             **({"symptom": "true"} if alert.is_symptom else {}),
         },
-        "annotations": _annotations(alert, page),
+        "annotations": {
+            name: text.replace("{check}", "{{ $labels.check }}")
+            for name, text in _annotations(alert, page).items()
+        },
     }
 
 
@@ -162,13 +174,16 @@ def _annotations(alert: Alert, page: str | None) -> dict[str, str]:
     annotations = {
         "summary": told + alert.summary,
         "runbook_url": runbook_of(alert, page),
-        "page": page_of(page),
+        "page": f"{page}/",
     }
     if alert.severity is Severity.PAGE and isinstance(
         alert.when, WhenHealth | AtFault
     ):
+        annotations["description"] = _described(
+            FACTS.get(alert.section, PARTS)
+        )
         annotations["time_to_loss"] = (
-            f"{_ask(f'min({TIME_TO_LOSS.name}{{}})', BY_FLOW)}"
+            f"{_ask(f'min({lag.TIME_TO_LOSS.name}{{}})', BY_FLOW)}"
             "{{ . | first | value | humanizeDuration }}"
             "{{ else }}not known{{ end }}"
         )
@@ -179,7 +194,96 @@ def _annotations(alert: Alert, page: str | None) -> dict[str, str]:
     return annotations
 
 
-def _ask(expression: str, labels: str) -> str:
+class _Fact(NamedTuple):
+    """Numbers of a page, by one label, the worst first."""
+
+    title: str
+    expression: str
+    """Query, with ``{}`` where the labels of the flow go."""
+
+    label: str = ""
+    unit: str = "humanize"
+    """Function of templates that writes a number; empty for the label only."""
+
+
+_LAG = _Fact(
+    "Oldest records not copied",
+    f"topk(3, {lag.LAG_SECONDS.name}{{}} > 0)",
+    "topic",
+    "humanizeDuration",
+)
+_LOST = _Fact(
+    "Records lost within an hour",
+    f"topk(3, round(sum by (topic) (increase({LOST.name}{{}}[1h]))) > 0)",
+    "topic",
+)
+FACTS = {
+    "cause": _LAG,
+    "lag": _LAG,
+    "skips": _LOST,
+    "position": _LOST,
+    "canary": _Fact(
+        "Oldest outstanding probe",
+        f"max({canary.OLDEST.name}{{}})",
+        unit="humanizeDuration",
+    ),
+    "retention": _Fact(
+        "Time to loss",
+        f"bottomk(3, {lag.TIME_TO_LOSS.name}{{}})",
+        "topic",
+        "humanizeDuration",
+    ),
+    "topics": _Fact("Missing topics", f"{parity.MISSING_TOPICS.name}{{}}"),
+    "tasks": _Fact(
+        "Tasks", f"sum by (state) ({tasks.TASKS.name}{{}}) > 0", "state"
+    ),
+    "readers": _Fact(
+        "Oldest records not read",
+        f"topk(3, {readers.READERS_LAG_SECONDS.name}{{}} > 0)",
+        "group",
+        "humanizeDuration",
+    ),
+    "schemas": _Fact("Schemas missing", f"{schemas.MISSING_SCHEMAS.name}{{}}"),
+    "bottleneck": _Fact(
+        "Records dropped within an hour",
+        f"round(increase({ERRORS['records_skipped'].name}{{}}[1h]))",
+    ),
+    "audit": _Fact("Records", f"{audit.IN_ALL.name}{{}} > 0", "kind"),
+    "latency": _Fact(
+        "p99 of 5 minutes",
+        "histogram_quantile(0.99, sum by (le)"
+        f" (rate({canary.LATENCY.name}_bucket{{}}[5m])))",
+        unit="humanizeDuration",
+    ),
+    "failover": _Fact(
+        "Recovery point",
+        f"{RPO_SECONDS.name}{{}}",
+        unit="humanizeDuration",
+    ),
+    "{check}": _Fact(
+        "Sources without fresh data",
+        f"{SOURCE_UP.name}{{}} == 0",
+        "source",
+        "",
+    ),
+}
+"""Facts by section of the runbook, for the description of a page."""
+
+PARTS = _Fact("Parts at fault", f"{CAUSE}{{}} > 0", "cause", "")
+"""Fact of a check that has no number."""
+
+
+def _described(fact: _Fact) -> str:
+    name = f"{{{{ .Labels.{fact.label} }}}}" if fact.label else ""
+    value = f"{{{{ .Value | {fact.unit} }}}}" if fact.unit else ""
+    return (
+        f"{fact.title}: {_ask(fact.expression, BY_FLOW, each=True)}"
+        f"{{{{ if $i }}}}, {{{{ end }}}}{f'{name} {value}'.strip()}"
+        "{{ else }}none known{{ end }}"
+    )
+
+
+def _ask(expression: str, labels: str, *, each: bool = False) -> str:
     """Return the beginning of a template that asks Prometheus.
 
     Parameters
@@ -188,19 +292,23 @@ def _ask(expression: str, labels: str) -> str:
         Expression of the query, with ``{}`` where the labels go.
     labels
         Labels of the alert that what is asked for has too.
+    each
+        Goes through all samples, with their index as ``$i``.
     """
     names = labels.split(", ")
     matchers = ",".join(f"{name}=%q" for name in names)
     text = expression.replace("{}", f"{{{matchers}}}")
     values = " ".join(f"$labels.{name}" for name in names)
-    return f'{{{{ with printf "{text}" {values} | query }}}}'
+    begin = "range $i, $_ :=" if each else "with"
+    return f'{{{{ {begin} printf "{text}" {values} | query }}}}'
 
 
 def _expression(alert: Alert, when: Condition) -> str:
     gap = _duration(alert.gap)
     match when:
         case WhenHealth() | AtFault():
-            return _reported(alert, when)
+            is_so = _judged(alert, when)
+            return f"{is_so}\n  unless on ({BY_FLOW}) {HELD} == 1"
         case Silent(metric=metric):
             return f"absent({metric.name})"
         case Vanished(metric=metric):
@@ -214,8 +322,9 @@ def _expression(alert: Alert, when: Condition) -> str:
                 f"  unless on ({BY_AGENT}) time() - {LAST_TICK.name}"
                 f" > {STUCK.total_seconds():g}"
             )
-        case Old():
-            return _too_old(alert, when)
+        case Old(metric=metric, age=age):
+            seconds = f"{age.total_seconds():g}"
+            return f"time() - last_over_time({metric.name}[{gap}]) > {seconds}"
         case Above(metric=metric, bound=bound, below=below):
             is_so = f"{'<' if below else '>'} {bound:g}"
             return f"last_over_time({metric.name}[{gap}]) {is_so}"
@@ -223,104 +332,25 @@ def _expression(alert: Alert, when: Condition) -> str:
             return f"increase({metric.name}[{_duration(within)}]) > 0"
 
 
-UNSEEN = 3 * SILENCE
-"""Time for which an agent that dies is still said to be stuck: until its
-silence has an alert for certain, `SILENCE` after its series ends. That may
-take another five minutes, where Prometheus does not see the end itself."""
-
-
-def _too_old(alert: Alert, when: Old) -> str:
-    """Return when a time is too old, or its series ended while it was.
-
-    Notes
-    -----
-    An agent that is restarted elsewhere has a series of its own, and ends it.
-    """
-    name, age = when.metric.name, f"{when.age.total_seconds():g}"
-    now, unseen = (
-        f"time() - last_over_time({name}[{_duration(time)}]) > {age}"
-        for time in (alert.gap, UNSEEN)
-    )
-    fires = f'ALERTS{{alertname="{alert.name}", alertstate="firing"}}'
-    return (
-        f"{now}\n"
-        f"  or ({unseen} and on ({BY_AGENT}) {fires}"
-        f" unless on ({BY_AGENT}) time() - {name} <= {age})"
-    )
-
-
-def _reported(alert: Alert, when: WhenHealth | AtFault) -> str:
+def _judged(alert: Alert, when: WhenHealth | AtFault) -> str:
+    """Return when a check or a part is so, by its last sample within a gap."""
+    gap, bad = _duration(alert.gap), when.health.value
     if isinstance(when, AtFault):
-        return _at_fault(alert, when)
-    return _judged(alert, when)
-
-
-def _judged(alert: Alert, when: WhenHealth) -> str:
-    """Return when a check is so, or is not known to be better again.
-
-    Notes
-    -----
-    Prometheus ends an alert whose series is gone, and notifies people that it
-    is resolved. So one that fires goes on until its check is seen to be
-    better, and not for a moment only: neither silence nor `unknown` is
-    better. Nor is it better that one is bad which was not known: that alert
-    goes on until another on the same check fires, or a page would be resolved
-    where nothing is. Maintenance holds back new ones only.
-    """
-    of = f'{{check="{when.check}"}}'
-    bad, unknown = when.health.value, Health.UNKNOWN.value
-    fires = f'ALERTS{{alertname="{alert.name}", alertstate="firing"}}'
-    now = f"last_over_time({NOW}{of}[{_duration(alert.gap)}])"
-    worst = f"max_over_time({LAST}{of}[{_duration(alert.recovery)}])"
-    if when.or_worse:
-        recently = f"max_over_time({NOW}{of}[{_duration(alert.recent)}])"
-        begins = f"{now} >= {unknown} and {recently} >= {bad}"
-        goes_on = f"{worst} >= {unknown}"
-    elif when.health is Health.UNKNOWN:
-        known = alert.name.removesuffix("Unknown") + "(Critical|Warning)"
-        instead = f'ALERTS{{alertname=~"{known}", alertstate="firing"}}'
-        begins = f"{now} == {bad}"
-        goes_on = (
-            f"({LAST}{of} == {bad}"
-            f" or {worst} >= {bad} unless on ({BY_FLOW}) {instead})"
-        )
-    else:
-        begins = f"{now} == {bad}"
-        goes_on = f"({worst} == {bad} or {LAST}{of} == {unknown})"
-    return (
-        f"({begins} unless on ({BY_FLOW}) {HELD} == 1)\n"
-        f"  or ({goes_on} and on ({BY_FLOW}) {fires})"
-    )
-
-
-def _at_fault(alert: Alert, when: AtFault) -> str:
-    """Return when a part is at fault, or is not known to be well again.
-
-    Notes
-    -----
-    An agent that knows of no copies names no part, as after its start.
-    """
-    bad, unknown = when.health.value, Health.UNKNOWN.value
-    now = f"last_over_time({CAUSE}[{_duration(alert.gap)}])"
-    worst = f"max_over_time({LAST_CAUSE}[{_duration(alert.recovery)}])"
-    fires = f'ALERTS{{alertname="{alert.name}", alertstate="firing"}}'
-    copies = f'{LAST}{{check=~"canary|lag"}}'
-    is_on = f"{copies} > {Health.OFF.value}"
-    blind = (
-        f"(max by ({BY_FLOW}) ({copies}) == {unknown}"
-        f" and min by ({BY_FLOW}) ({is_on}) == {unknown})"
-    )
-    goes_on = f"({worst} >= {bad} or {LAST_CAUSE} and on ({BY_FLOW}) {blind})"
-    return (
-        f"({now} >= {bad} unless on ({BY_FLOW}) {HELD} == 1)\n"
-        f"  or ({goes_on} and on ({BY_FLOW}, cause) {fires})"
-    )
+        return f"last_over_time({CAUSE}[{gap}]) >= {bad}"
+    checked = f'{NOW}{{check=~"{"|".join(when.checks)}"}}'
+    if not alert.hold:
+        return f"{checked} == {bad}"
+    now = f"last_over_time({checked}[{gap}])"
+    if not when.or_worse:
+        return f"{now} == {bad}"
+    recently = f"max_over_time({checked}[{_duration(alert.recent)}])"
+    return f"{now} >= {Health.UNKNOWN.value} and {recently} >= {bad}"
 
 
 def _duration(time: timedelta) -> str:
     seconds = int(time.total_seconds())
     for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60)):
-        if seconds % size == 0:
+        if seconds and seconds % size == 0:
             return f"{seconds // size}{unit}"
     return f"{seconds}s"
 

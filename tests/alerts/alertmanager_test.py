@@ -37,23 +37,23 @@ def test_a_flow_of_which_nothing_is_known_is_one_page_and_silence_another(
     with alert_scene(tmp_path, NOBODY, together=together) as scene:
         wait_until(lambda: scene.paged(flow=FLOW) != [])
         (page,) = scene.paged(flow=FLOW)
-        named = {a["labels"]["alertname"]: a for a in page["alerts"]}
-        # The cause may be told with them, or in the next message.
-        named.pop("MirrorwatchCauseWarning", None)
-        assert named.keys() == {
-            "MirrorwatchCanaryUnknown",
-            "MirrorwatchLagUnknown",
-        }
-        for alert in named.values():
+        assert page["groupLabels"]["alertname"] == "MirrorwatchBlind"
+        blind = {a["labels"]["check"]: a for a in page["alerts"]}
+        assert blind.keys() == {"canary", "lag"}
+        for check, alert in blind.items():
             notes = alert["annotations"]
-            cannot = f"{FLOW}: mirrorwatch cannot verify"
-            assert notes["summary"].startswith(cannot)
+            cannot = f"{FLOW}: mirrorwatch cannot judge the check {check}"
+            assert notes["summary"] == cannot
+            assert notes["runbook_url"].endswith(f"/runbook#{check}")
+            told, _, sources = notes["description"].partition(": ")
+            assert told == "Sources without fresh data"
+            # The state of tasks is not read at all here.
+            assert "tasks" in sources.split(", ")
             assert notes["time_to_loss"] == "not known"
             # Neither cluster answers: mirrorwatch is cut off.
             assert notes["cause"] == "monitor"
-        wait_until(lambda: "MirrorwatchCauseWarning" in scene.firing)
+        wait_until(lambda: "MirrorwatchReplicationImpaired" in scene.firing)
         known = scene.firing
-        assert "MirrorwatchSkipsUnknown" in known
 
         scene.agent.kill()
         wait_until(lambda: scene.paged() != [])

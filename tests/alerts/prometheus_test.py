@@ -10,6 +10,7 @@ from mirrorwatch.domain.checks import CHECKS
 from mirrorwatch.domain.report import Health
 from mirrorwatch_alerting.alerts import (
     ALERTS,
+    PAGE,
     Above,
     Alert,
     AtFault,
@@ -21,6 +22,7 @@ from mirrorwatch_alerting.alerts import (
 )
 from mirrorwatch_promotion.bundled_files import bundled_folder
 from tests.support.alert_servers import (
+    FIRING,
     FLOW,
     OTHER,
     Story,
@@ -32,13 +34,14 @@ from tests.support.alert_servers import (
 from tests.support.alerts import (
     AFTER,
     BEGIN,
-    BY_NAME,
     LONG_STEP,
     ONCE,
     STEP,
     at,
     expected,
     fault_of,
+    keep_of,
+    raised_by,
     steps_of,
 )
 
@@ -78,7 +81,7 @@ def test_every_alert_of_a_check_is_fired_by_one_of_these_faults() -> None:
 
 
 @pytest.mark.long
-def test_maintenance_holds_new_alerts_and_lets_go_of_none(
+def test_maintenance_holds_new_alerts_and_ends_those_that_fire(
     tmp_path: Path,
 ) -> None:
     check_stories(RULES, tmp_path, [s for h in BAD for s in held(h)])
@@ -88,10 +91,12 @@ def held(health: Health) -> Iterator[Story]:
     """Tell what maintenance does before alerts of all checks fire, and
     afterwards.
     """
-    names = set().union(*(expected(check, health) for check in CHECKS))
-    soon = {n for n in names if BY_NAME[n].hold < timedelta(hours=1)}
+    alerts = [a for c in CHECKS for a in raised_by(c, health).values()]
+    quick = [a for a in alerts if a.hold < timedelta(hours=1)]
+    soon = {alert.name for alert in quick}
     assert soon
-    long = max(steps_of(n) for n in soon) + 10
+    long = max(map(steps_of, quick)) + 10
+    shortest = min(steps_of(alert) for alert in quick if alert.hold)
     ended = BEGIN + long
     bad = health.value
     yield Story(
@@ -105,31 +110,30 @@ def held(health: Health) -> Iterator[Story]:
             },
         },
         fires={
-            ended: set(),
+            ended - 1: set(),
             # It has to hold from the end of maintenance on.
-            ended + min(map(steps_of, soon)) - 1: set(),
+            ended + shortest - 1: at(a.name for a in quick if not a.hold),
             ended + long - 1: at(soon),
         },
         ever=soon,
     )
-    mended = ended + long
     yield Story(
-        name=f"{health.label} stays told through maintenance",
+        name=f"{health.label} is told on when maintenance begins",
         step=STEP,
-        steps=mended + AFTER,
+        steps=ended + AFTER,
         series={
-            MAINTENANCE: f"0x{ended - 1} 1x{long + AFTER}",
+            MAINTENANCE: f"0x{ended - 1} 1x{AFTER}",
             **{
-                health_of(c): f"0x{BEGIN - 1} {bad}x{2 * long - 1} 0x{AFTER}"
+                health_of(c): f"0x{BEGIN - 1} {bad}x{long + AFTER}"
                 for c in CHECKS
             },
         },
-        fires={mended - 1: at(soon), mended + 1: set()},
+        fires={ended + 1: at(soon), ended + keep_of(): set()},
         ever=soon,
     )
 
 
-def test_an_alert_stays_when_its_data_stop_and_the_silence_is_told(
+def test_an_alert_goes_on_until_the_silence_of_its_data_is_told(
     tmp_path: Path,
 ) -> None:
     told = expected("lag", Health.CRITICAL)
@@ -155,7 +159,9 @@ def test_an_alert_stays_when_its_data_stop_and_the_silence_is_told(
             gone: at(told),
             gone + 4: at(told),
             gone + 6: at(told) | {("MirrorwatchAgentSilent", "")},
-            back - 1: at(told) | {("MirrorwatchAgentSilent", "")},
+            # By then its own alert has taken its place.
+            gone + 6 + keep_of(): {("MirrorwatchAgentSilent", "")},
+            back - 1: {("MirrorwatchAgentSilent", "")},
             back + 1: set(),
         },
         ever=told | {"MirrorwatchAgentSilent"},
@@ -172,7 +178,7 @@ def test_the_agents_own_alerts_fire_for_their_faults_only(
 
 def own_fault(alert: Alert) -> Story:
     """One bad sample where there is such a thing, a fault, its end."""
-    hold, flow, delay = steps_of(alert.name), "", 0
+    hold, flow, delay, kept = steps_of(alert), "", 0, 2
     mended = BEGIN + hold + 10
     bad = mended - BEGIN - 1
     match alert.when:
@@ -188,7 +194,7 @@ def own_fault(alert: Alert) -> Story:
                 ever={alert.name},
             )
         case AtFault(health=health):
-            flow, name = FLOW, cause_of("link")
+            flow, name, kept = FLOW, cause_of("link"), keep_of()
             values = (
                 f"0x{ONCE - 1} 3 0x{BEGIN - ONCE - 2} "
                 f"{health.value}x{bad} 0x{AFTER}"
@@ -198,7 +204,7 @@ def own_fault(alert: Alert) -> Story:
             name = f'{metric.name}{{flow="{FLOW}"}}'
             values = f"0x{BEGIN - 1} stale _x{bad} 0x{AFTER}"
         case Old(metric=metric, age=age):
-            name = metric.name
+            name, kept = metric.name, keep_of()
             delay = age // STEP
             values = (
                 f"0+60x{BEGIN - 1} {BEGIN * 60}x{bad} {mended * 60}+60x{AFTER}"
@@ -225,16 +231,16 @@ def own_fault(alert: Alert) -> Story:
         fires={
             BEGIN + delay + hold - 1: set(),
             BEGIN + delay + hold + 1: at({alert.name}, flow),
-            mended + 2: set(),
+            mended + kept: set(),
         },
         ever={alert.name},
     )
 
 
-def test_the_alert_on_a_cause_is_held_in_maintenance_and_stays_in_silence(
+def test_the_alert_on_a_cause_is_held_in_maintenance_and_goes_on_in_silence(
     tmp_path: Path,
 ) -> None:
-    name = "MirrorwatchCauseCritical"
+    name = "MirrorwatchReplicationStopped"
     steps, silent = 50, 40
     stories = [
         Story(
@@ -253,7 +259,11 @@ def test_the_alert_on_a_cause_is_held_in_maintenance_and_stays_in_silence(
             step=STEP,
             steps=steps,
             series={cause_of("mirror"): f"0x{BEGIN - 1} 3x6 stale _x{steps}"},
-            fires={BEGIN + 5: at({name}), steps - 1: at({name})},
+            fires={
+                BEGIN + 5: at({name}),
+                BEGIN + 6 + keep_of(): at({name}),
+                BEGIN + 9 + keep_of(): set(),
+            },
             ever={name},
         ),
         Story(
@@ -321,14 +331,15 @@ def ticks(*runs: tuple[int, str]) -> str:
 
 
 @pytest.mark.long
-def test_neither_not_knowing_nor_a_good_moment_ends_an_alert(
+def test_an_alert_goes_on_until_not_knowing_is_told_and_over_a_good_moment(
     tmp_path: Path,
 ) -> None:
     told = expected("lag", Health.CRITICAL)
     blind = told | expected("lag", Health.UNKNOWN)
+    critical = {"MirrorwatchPositionStalled"}
     minutes = [(4, "0"), (20, "3"), (20, "1"), (10, "3")]
     runs = [(n * MINUTE, value) for n, value in minutes]
-    runs += [(2, "0"), (5 * MINUTE, "3"), (5 * MINUTE, "0")]
+    runs += [(2, "0"), (5 * MINUTE, "3"), (14 * MINUTE, "0")]
     story = Story(
         name="critical, not known for long, well for a moment, well",
         step=SCRAPE,
@@ -336,12 +347,12 @@ def test_neither_not_knowing_nor_a_good_moment_ends_an_alert(
         series={health_of("lag"): series(*runs)},
         fires={
             25 * MINUTE: at(told),
-            43 * MINUTE: at(blind),
-            # What cannot be told is over, the rest is not.
-            46 * MINUTE: at(told),
-            54 * MINUTE + 1: at(told),
-            58 * MINUTE: at(told),
-            62 * MINUTE: set(),
+            35 * MINUTE: at(blind),
+            43 * MINUTE: at(expected("lag", Health.UNKNOWN)),
+            47 * MINUTE: at(critical | expected("lag", Health.UNKNOWN)),
+            58 * MINUTE: at(critical),
+            62 * MINUTE: at(critical),
+            73 * MINUTE: set(),
         },
         ever=blind,
     )
@@ -352,18 +363,15 @@ def test_neither_not_knowing_nor_a_good_moment_ends_an_alert(
 def test_a_page_that_nothing_is_known_stays_until_another_takes_its_place(
     tmp_path: Path,
 ) -> None:
-    name = "MirrorwatchCanary"
-    blind, critical = {f"{name}Unknown"}, {f"{name}Critical"}
-    minutes = [
-        ("critical for good", "3", 22, critical),
-        ("never critical for long", "3 3 1 1", 26, blind),
-        ("ok", "0", 22, set[str]()),
-    ]
+    blind, critical = {"MirrorwatchBlind"}, {"MirrorwatchProbesMissing"}
     stories = []
-    for then, pattern, minute, told in minutes:
+    for then, pattern, soon, later in (
+        ("critical for good", "3", blind | critical, critical),
+        ("never critical for long", "3 3 1 1", blind, blind),
+        ("ok", "0", blind, set[str]()),
+    ):
         runs = [(8, "0"), (18 * MINUTE, "1"), (10 * MINUTE, pattern)]
-        runs.append((4 * MINUTE, "0"))
-        handed_over = {8 + 19 * MINUTE: at(blind)} if told else {}
+        runs.append((16 * MINUTE, "0"))
         stories.append(
             Story(
                 name=f"nothing is known, then {then}",
@@ -372,51 +380,11 @@ def test_a_page_that_nothing_is_known_stays_until_another_takes_its_place(
                 series={health_of("canary"): series(*runs)},
                 fires={
                     17 * MINUTE: at(blind),
-                    **handed_over,
-                    minute * MINUTE: at(told),
-                    8 + 31 * MINUTE: set(),
+                    23 * MINUTE: at(soon),
+                    34 * MINUTE: at(later),
+                    45 * MINUTE: set(),
                 },
-                ever=blind | told,
-            )
-        )
-    check_stories(RULES, tmp_path, stories)
-
-
-@pytest.mark.long
-def test_a_cause_stays_told_while_nothing_is_known_of_copies(
-    tmp_path: Path,
-) -> None:
-    cause = {"MirrorwatchCauseCritical"}
-    critical = {"MirrorwatchCanaryCritical", "MirrorwatchLagCritical"}
-    lag = {"MirrorwatchLagCritical"}
-    stories = []
-    for canary, then, told in (
-        ("1", "1", cause | critical),
-        ("-1", "1", cause | lag),
-        ("0", "1", lag),
-        ("2", "1", lag),
-        ("0", "0", set[str]()),
-    ):
-        runs = [(8, "0"), (8 * MINUTE, "3"), (5 * MINUTE, then)]
-        probes = [(8, "0"), (8 * MINUTE, "3"), (5 * MINUTE, canary)]
-        gone = [(8, "0"), (8 * MINUTE, "3"), (5 * MINUTE, "0")]
-        stories.append(
-            Story(
-                name=f"no part is named any more, {canary=} lag={then}",
-                step=SCRAPE,
-                steps=sum(n for n, _ in runs),
-                series={
-                    health_of("lag"): series(*runs),
-                    health_of("canary"): series(*probes),
-                    # It says nothing of what is copied now.
-                    health_of("configs"): f"0x8 2x{13 * MINUTE - 2}",
-                    cause_of("link"): series(*gone),
-                },
-                fires={
-                    8 * MINUTE: at(cause | critical),
-                    14 * MINUTE: at(told),
-                },
-                ever=cause | critical,
+                ever=blind | soon,
             )
         )
     check_stories(RULES, tmp_path, stories)
@@ -429,13 +397,13 @@ def test_a_check_that_is_bad_and_not_known_by_turns_makes_a_ticket(
     check: str, tmp_path: Path
 ) -> None:
     told = {f"Mirrorwatch{check.capitalize()}Warning"}
-    runs = [(8, "0"), (20 * MINUTE, "3 3 1 1 1 1"), (4 * MINUTE, "0")]
+    runs = [(8, "0"), (20 * MINUTE, "3 3 1 1 1 1"), (16 * MINUTE, "0")]
     story = Story(
         name=f"{check}: never well and never critical for long",
         step=SCRAPE,
         steps=sum(n for n, _ in runs),
         series={health_of(check): series(*runs)},
-        fires={20 * MINUTE: at(told), 25 * MINUTE: set()},
+        fires={20 * MINUTE: at(told), 37 * MINUTE: set()},
         ever=told,
     )
     check_stories(RULES, tmp_path, [story])
@@ -450,13 +418,14 @@ def test_a_single_bad_sample_is_nothing_whatever_is_missing_or_unknown(
             step=SCRAPE,
             steps=sum(n for n, _ in runs),
             series={
-                health_of(check): series(*runs) for check in ("skips", "tasks")
+                health_of(check): series(*runs)
+                for check in ("retention", "tasks")
             },
             fires={},
         )
         for then in (MISSED, "1")
         for runs in [
-            [(8, "0"), (1, "3"), (14 * MINUTE, then), (4 * MINUTE, "0")]
+            [(8, "0"), (1, "3"), (9 * MINUTE, then), (4 * MINUTE, "0")]
         ]
     ]
     check_stories(RULES, tmp_path, stories)
@@ -466,12 +435,11 @@ def test_scrapes_that_fail_now_and_then_do_not_silence_an_alert(
     tmp_path: Path,
 ) -> None:
     critical = expected("lag", Health.CRITICAL)
-    every = [(8, "0"), (20 * MINUTE, f"3 3 {MISSED}"), (4 * MINUTE, "0")]
+    every = [(8, "0"), (20 * MINUTE, f"3 3 {MISSED}"), (16 * MINUTE, "0")]
     # It dies soon after each start, before it knows anything.
-    loop = [(8, "0"), (20 * MINUTE, f"1 {' '.join([MISSED] * 5)}"), (16, "0")]
-    restless = {
-        name for c in CHECKS for name in expected(c, Health.UNKNOWN)
-    } - {"MirrorwatchAuditUnknown"}
+    loop = [(8, "0"), (20 * MINUTE, f"1 {' '.join([MISSED] * 5)}")]
+    loop.append((16 * MINUTE, "0"))
+    restless = {"MirrorwatchBlind"}
     stories = [
         Story(
             name="each third scrape fails",
@@ -481,12 +449,12 @@ def test_scrapes_that_fail_now_and_then_do_not_silence_an_alert(
                 health_of("lag"): series(*every),
                 LAST_TICK: ticks(*every),
                 'mirrorwatch_sink_up{sink="influxdb"}': series(
-                    (8, "1"), (20 * MINUTE, f"0 0 {MISSED}"), (16, "1")
+                    (8, "1"), (20 * MINUTE, f"0 0 {MISSED}"), (64, "1")
                 ),
             },
             fires={
                 20 * MINUTE: at(critical) | at({"MirrorwatchSinkDown"}, ""),
-                25 * MINUTE: set(),
+                37 * MINUTE: set(),
             },
             ever=critical | {"MirrorwatchSinkDown"},
         ),
@@ -498,7 +466,7 @@ def test_scrapes_that_fail_now_and_then_do_not_silence_an_alert(
                 **{health_of(check): series(*loop) for check in CHECKS},
                 LAST_TICK: ticks(*loop),
             },
-            fires={20 * MINUTE: at(restless), 25 * MINUTE: set()},
+            fires={20 * MINUTE: at(restless), 37 * MINUTE: set()},
             ever=restless,
         ),
     ]
@@ -583,7 +551,11 @@ def test_an_agent_that_hangs_and_then_dies_is_told_without_a_break(
             series={
                 LAST_TICK: f"{hung} _x2 {dies * 60 + 180}+60x{steps - dies}"
             },
-            fires={dies + 2: at({stuck}, ""), dies + 4: set(), steps: set()},
+            fires={
+                dies + 2: at({stuck}, ""),
+                dies + 4: at({stuck}, ""),
+                steps: set(),
+            },
             ever={stuck},
         ),
         Story(
@@ -591,7 +563,7 @@ def test_an_agent_that_hangs_and_then_dies_is_told_without_a_break(
             step=STEP,
             steps=steps,
             series={LAST_TICK: dead, f'{LAST_TICK}{{instance="b"}}': again},
-            fires={back - 2: at({stuck, silent}, ""), back + 1: set()},
+            fires={back - 2: at({stuck, silent}, ""), back + 6: set()},
             ever={stuck, silent},
         ),
         Story(
@@ -629,7 +601,7 @@ def test_agents_of_one_prometheus_with_flows_of_one_name_are_kept_apart(
         return {"series": f"{metric}{{{inside}}}", "values": values}
 
     broken, well = "3x40", "0x40"
-    (alert,) = (a for a in ALERTS if a.name == "MirrorwatchLagCritical")
+    (alert,) = (a for a in ALERTS if a.name == "MirrorwatchPositionStalled")
     page = "https://a.example.org"
     input_series = [
         own("mirrorwatch_check_health", "a", broken, check="lag"),
@@ -641,6 +613,10 @@ def test_agents_of_one_prometheus_with_flows_of_one_name_are_kept_apart(
         own("mirrorwatch_flow_info", "b", "1x40", page="https://b"),
         own("mirrorwatch_time_to_loss_seconds", "a", "7200x40"),
         own("mirrorwatch_time_to_loss_seconds", "b", "60x40"),
+        own("mirrorwatch_lag_seconds", "a", "90x40", topic="t"),
+        own("mirrorwatch_lag_seconds", "a", "150x40", topic="u"),
+        own("mirrorwatch_lag_seconds", "a", "0x40", topic="even"),
+        own("mirrorwatch_lag_seconds", "b", "60x40", topic="v"),
     ]
     told = {
         "exp_labels": {
@@ -657,6 +633,7 @@ def test_agents_of_one_prometheus_with_flows_of_one_name_are_kept_apart(
             "page": f"{page}/",
             "time_to_loss": "2h 0m 0s",
             "cause": "not known",
+            "description": "Oldest records not copied: u 2m 30s, t 1m 30s",
         },
     }
     document = {
@@ -748,6 +725,79 @@ def test_the_good_share_of_probes_is_recorded_of_each_flow(
                                 "value": share,
                             }
                             for flow, share in ((FLOW, 0.999), (OTHER, 1))
+                        ],
+                    }
+                ],
+            }
+        ],
+    }
+    play(document, tmp_path)
+
+
+def test_a_loss_is_told_at_once_with_its_numbers_and_topics(
+    tmp_path: Path,
+) -> None:
+    lost = "mirrorwatch_lost_records_total"
+
+    def series(topic: str, values: str, flow: str = FLOW) -> Series:
+        labels = f'flow="{flow}", topic="{topic}", kind="dropped"'
+        return {"series": f"{lost}{{{labels}}}", "values": values}
+
+    (alert,) = (a for a in ALERTS if a.name == "MirrorwatchRecordsDropped")
+    document = {
+        "rule_files": [str(RULES)],
+        "evaluation_interval": "1m",
+        "tests": [
+            {
+                "interval": "1m",
+                "input_series": [
+                    {"series": LAST_TICK, "values": "0+60x80"},
+                    {"series": health_of("skips"), "values": "0x69 3x10"},
+                    series("a", "0x69 7x10"),
+                    series("b", "3x69 615x10"),
+                    series("quiet", "9x80"),
+                    series("other", "0x69 4x10", flow=OTHER),
+                ],
+                "promql_expr_test": [
+                    {
+                        "expr": FIRING,
+                        "eval_time": eval_time,
+                        "exp_samples": [
+                            {
+                                "labels": f'{{alertname="{name}", '
+                                f'flow="{FLOW}"}}',
+                                "value": 1,
+                            }
+                            for name in names
+                        ],
+                    }
+                    for eval_time, names in (
+                        ("69m", []),
+                        ("70m", [alert.name]),
+                    )
+                ],
+                "alert_rule_test": [
+                    {
+                        "eval_time": "70m",
+                        "alertname": alert.name,
+                        "exp_alerts": [
+                            {
+                                "exp_labels": {
+                                    "flow": FLOW,
+                                    "check": "skips",
+                                    "severity": "critical",
+                                    "service": "mirrorwatch",
+                                },
+                                "exp_annotations": {
+                                    "summary": f"{FLOW}: {alert.summary}",
+                                    "runbook_url": f"{PAGE}/runbook#skips",
+                                    "page": f"{PAGE}/",
+                                    "description": "Records lost within an "
+                                    "hour: b 612, a 7",
+                                    "time_to_loss": "not known",
+                                    "cause": "not known",
+                                },
+                            }
                         ],
                     }
                 ],

@@ -49,7 +49,7 @@ def test_a_mirror_that_stands_still_is_one_page_and_its_end_another(
         alerts = {a["labels"]["alertname"]: a for a in first["alerts"]}
         print(sorted(alerts), len(updates))
         # What follows from the same fault is none of it.
-        cause = alerts["MirrorwatchCauseCritical"]
+        cause = alerts["MirrorwatchReplicationStopped"]
         assert cause["labels"]["cause"] == "mirror"
         notes = cause["annotations"]
         assert notes["summary"].startswith(f"{FLOW}: mirror at fault")

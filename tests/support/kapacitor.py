@@ -20,6 +20,7 @@ from .tick_site import Kapacitor
 from .watch import wait_until
 
 __all__ = [
+    "BY_CHECK",
     "HURRIED",
     "PATIENCE",
     "RECOVERY",
@@ -147,6 +148,12 @@ def hurried(alert: Alert) -> Alert:
 
 
 HURRIED = [hurried(a) for a in ALERTS if isinstance(a.when, WhenHealth)]
+BY_CHECK = [
+    (alert, check)
+    for alert in HURRIED
+    if isinstance(alert.when, WhenHealth)
+    for check in alert.when.checks
+]
 
 
 def reports(

@@ -198,10 +198,10 @@ _ALL = (
         metrics=canary.METRICS,
         samples=canary.samples,
         alarms=CheckAlarms(
+            symptom="ProbesMissing",
             critical="probes do not arrive at the target, or are lost",
             warning="probes arrive late, are duplicated, cannot be "
             "produced, or miss a broker",
-            unknown="whether records arrive at the target",
             # Nothing else watches the flow as a whole.
             unknown_severity=Severity.PAGE,
         ),
@@ -213,9 +213,9 @@ _ALL = (
         judge=judge_latency,
         limits=LatencyLimits,
         alarms=CheckAlarms(
+            symptom="LatencyHigh",
             critical="end-to-end latency is many times its baseline",
             warning="end-to-end latency is above its baseline",
-            unknown="end-to-end latency",
             # Twice the window of the check: a pause of seconds, for instance a
             # rebalance, stays in its p99 for five minutes and needs nobody at
             # night.
@@ -231,9 +231,9 @@ _ALL = (
         metrics=lag.METRICS,
         samples=lag.samples,
         alarms=CheckAlarms(
+            symptom="PositionStalled",
             critical="replication has stopped, and the source has new records",
             warning="replication lag is growing",
-            unknown="replication lag",
             # Records may be about to expire.
             unknown_severity=Severity.PAGE,
         ),
@@ -248,10 +248,11 @@ _ALL = (
         metrics=skips.METRICS,
         samples=skips.samples,
         alarms=CheckAlarms(
+            symptom="RecordsDropped",
             critical="the mirror skipped records: they are missing at the "
             "target",
+            critical_hold=timedelta(),
             warning="the mirror may have skipped or duplicated records",
-            unknown="whether the mirror skips records",
         ),
     ),
     Check(
@@ -261,9 +262,9 @@ _ALL = (
         judge=judge_retention,
         limits=RetentionLimits,
         alarms=CheckAlarms(
+            symptom="DataLossImminent",
             critical="records will expire at the source before being copied",
             warning="records that are not copied yet approach their retention",
-            unknown="the time until records are lost",
         ),
     ),
     Check(
@@ -276,11 +277,12 @@ _ALL = (
         metrics=position.METRICS,
         samples=position.samples,
         alarms=CheckAlarms(
+            symptom="PositionReset",
             critical="the mirror's position was reset: records expired "
             "uncopied, a topic was recreated, or committed offsets "
             "are lost",
+            critical_hold=timedelta(),
             warning="the mirror was rewound and copies records again",
-            unknown="whether the mirror's positions are continuous",
         ),
     ),
     Check(
@@ -292,10 +294,10 @@ _ALL = (
         metrics=parity.TOPICS_METRICS,
         samples=parity.topics_samples,
         alarms=CheckAlarms(
+            symptom="TopicsMissing",
             critical="topics are missing at the target, or in a replication "
             "loop",
             warning="topics or partitions differ between source and target",
-            unknown="whether source and target have the same topics",
         ),
     ),
     Check(
@@ -309,7 +311,6 @@ _ALL = (
         samples=parity.configs_samples,
         alarms=CheckAlarms(
             warning="topic configs differ between source and target",
-            unknown="whether topic configs match",
         ),
     ),
     Check(
@@ -321,11 +322,11 @@ _ALL = (
         metrics=schemas.METRICS,
         samples=schemas.samples,
         alarms=CheckAlarms(
+            symptom="RecordsUndecodable",
             critical="records cannot be decoded at the target: their schema "
             "is missing there, or is another one",
             warning="schemas arrive late at the target, or its schema "
             "registry lacks subjects",
-            unknown="whether records can be decoded at the target",
         ),
     ),
     Check(
@@ -337,10 +338,10 @@ _ALL = (
         metrics=tasks.METRICS,
         samples=tasks.samples,
         alarms=CheckAlarms(
+            symptom="TasksFailed",
             critical="a connector or task of the mirror failed, or none runs",
             warning="the mirror's tasks are flapping, rebalance often, or "
             "leave partitions unassigned",
-            unknown="whether the mirror's tasks run",
         ),
     ),
     Check(
@@ -351,7 +352,6 @@ _ALL = (
         limits=HeartbeatsLimits,
         alarms=CheckAlarms(
             warning="MirrorMaker's heartbeats are missing",
-            unknown="whether MirrorMaker's heartbeats arrive",
         ),
     ),
     Check(
@@ -362,7 +362,6 @@ _ALL = (
         alarms=CheckAlarms(
             warning="checkpoints of consumer groups are stale: after a "
             "failover groups would process records again",
-            unknown="where consumer groups would start after a failover",
         ),
     ),
     Check(
@@ -374,11 +373,11 @@ _ALL = (
         metrics=failover.METRICS,
         samples=failover.samples,
         alarms=CheckAlarms(
+            symptom="FailoverUnsafe",
             critical="consumer groups have no start at the target: after a "
             "failover they would miss or repeat records",
             warning="starts of consumer groups at the target are missing or "
             "old",
-            unknown="whether consumer groups can fail over",
         ),
     ),
     Check(
@@ -390,11 +389,11 @@ _ALL = (
         metrics=readers.METRICS,
         samples=readers.samples,
         alarms=CheckAlarms(
+            symptom="ReadersStopped",
             critical="a consumer group at the target has stopped reading "
             "while records wait",
             warning="the lag of a consumer group at the target is growing, "
             "or its committed offsets are gone",
-            unknown="the lag of consumer groups at the target",
         ),
     ),
     Check(
@@ -406,10 +405,10 @@ _ALL = (
         metrics=bottleneck.METRICS,
         samples=bottleneck.samples,
         alarms=CheckAlarms(
+            symptom="TaskErrors",
             critical="MirrorMaker dropped records because of errors",
             warning="replication is limited by a quota, full batches, "
             "retries or the link",
-            unknown="what limits replication",
         ),
     ),
     Check(
@@ -421,11 +420,11 @@ _ALL = (
         metrics=audit.METRICS,
         samples=audit.samples,
         alarms=CheckAlarms(
+            symptom="AuditFindings",
             critical="the nightly audit found records missing, altered, "
             "duplicated or added at the target",
             warning="the nightly audit was missed, is late, failed, or "
             "could not verify all records",
-            unknown="whether all records of the last days arrived",
             # A new site waits up to a day for its first audit, which takes an
             # hour or two.
             unknown_hold=timedelta(hours=26),

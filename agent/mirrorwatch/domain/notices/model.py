@@ -229,24 +229,25 @@ class CheckAlarms:
     the check must be in a state before.
     """
 
-    critical: str | None = None
-    """Summary of the alert on `Health.CRITICAL`; `None` if the check never
-    is."""
+    symptom: str | None = None
+    """Name of the alert on `Health.CRITICAL`, after "Mirrorwatch"; `None` if
+    the check never is."""
+
+    critical: str = ""
+    """Summary of that alert."""
 
     warning: str
-    unknown: str
-    """Summary of the alert on `Health.UNKNOWN`; goes after "mirrorwatch
-    cannot verify"."""
 
     critical_hold: timedelta = timedelta(minutes=2)
     """Eight scrapes of 15 s, two of a minute: the agent has waited for its
-    own deadlines before it says critical."""
+    own deadlines before it says critical. 0 for proved losses, which are not
+    measured."""
 
     warning_hold: timedelta = timedelta(minutes=15)
     """Longer than the agent remembers one late or duplicated probe (10
     minutes): only what goes on, or comes again, makes a ticket."""
 
-    unknown_hold: timedelta = timedelta(minutes=15)
+    unknown_hold: timedelta = timedelta(minutes=10)
     """A restart of the agent, of a broker or of the mirror is over by then."""
 
     unknown_severity: Severity = Severity.TICKET
