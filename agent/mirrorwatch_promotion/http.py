@@ -1,13 +1,12 @@
 """The HTTP API of a server at a site."""
 
-import ssl
 from collections.abc import Collection
 from typing import Any
 
 import httpx
 
 from mirrorwatch.exceptions import ConfigError
-from mirrorwatch.http import bounded_client
+from mirrorwatch.http import bounded_client, trust
 
 from .config import ServerConfig
 from .exceptions import PromotionError
@@ -66,7 +65,7 @@ class Api:
             password = server.password.get_secret_value()
             login = httpx.BasicAuth(server.username, password)
         try:
-            verify = ssl.create_default_context(cafile=server.ca)
+            verify = trust(server.ca)
         except OSError as e:
             raise ConfigError(f"{self._key}.ca {server.ca}: {e}") from e
         self._http = bounded_client(

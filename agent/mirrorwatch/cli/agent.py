@@ -14,7 +14,7 @@ import click
 import httpx
 
 from ..exceptions import WebError
-from ..http import bounded_client
+from ..http import bounded_client, trust
 
 __all__ = ["Agent", "agent_options"]
 
@@ -97,7 +97,7 @@ class Agent:
 
     address: str
     login: str | None
-    verify: ssl.SSLContext | bool
+    verify: ssl.SSLContext
 
     def ask(
         self, path: str, key: str, params: Mapping[str, str] | None = None
@@ -207,7 +207,7 @@ def _read_secret(path: Path, option: str) -> str:
     return text
 
 
-def _read_ca(path: Path | None) -> ssl.SSLContext | bool:
+def _read_ca(path: Path | None) -> ssl.SSLContext:
     """Return how the agent's certificate is verified.
 
     Raises
@@ -215,10 +215,8 @@ def _read_ca(path: Path | None) -> ssl.SSLContext | bool:
     click.BadParameter
         Raised if the file cannot be used.
     """
-    if path is None:
-        return True
     try:
-        return ssl.create_default_context(cafile=path)
+        return trust(path)
     except (OSError, ValueError) as e:
         raise click.BadParameter(
             f"{path}: no PEM file of certificates that can be read",

@@ -28,6 +28,7 @@ from ..http import (
     bounded_client,
     read_beginning,
     read_retry_after,
+    trust,
 )
 from ..ports import Report
 from ..state.queue import Batch
@@ -200,7 +201,7 @@ class InfluxDbOutlet:
         if access.basic:
             login = b"Basic " + base64.b64encode(secret)
         try:
-            trusted = ssl.create_default_context(cafile=access.ca)
+            trusted = trust(access.ca)
         except OSError as e:
             raise ConfigError(f"sinks.influxdb.ca {access.ca}: {e}") from e
         self._http = bounded_client(

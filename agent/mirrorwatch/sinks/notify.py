@@ -16,7 +16,13 @@ from ..domain.notices.model import Line, NoticeMessage, NotificationState
 from ..domain.notices.notifier import Notifier
 from ..domain.notices.text import Links, to_message
 from ..exceptions import ConfigError, SinkError, SinkRejectedError, StateError
-from ..http import BUSY, bounded_client, read_beginning, read_retry_after
+from ..http import (
+    BUSY,
+    bounded_client,
+    read_beginning,
+    read_retry_after,
+    trust,
+)
 from ..ports import Report
 from ..state import Database
 from ..state.documents import DocumentStore, from_json
@@ -192,7 +198,7 @@ class WebhookReceiver:
         if authorization is not None:
             self._secrets += [authorization, authorization.split(" ")[-1]]
         try:
-            verify = ssl.create_default_context(cafile=ca)
+            verify = trust(ca)
         except OSError as e:
             raise ConfigError(
                 f"sinks.notify.receivers: ca of {receiver}: {ca}: {e}"
