@@ -6,8 +6,8 @@ import pytest
 from mirrorwatch.domain.canary.model import Loss
 from mirrorwatch.domain.canary.tracker import Ledger, settle
 from mirrorwatch.exceptions import StateError
-from mirrorwatch.state import Database
-from mirrorwatch.state.canary import LOSSES_KEPT, CanaryStore
+from mirrorwatch.state import Database, canary
+from mirrorwatch.state.canary import CanaryStore
 from tests.domain.canary.world import GRACE, START, World
 
 
@@ -94,20 +94,24 @@ def test_flows_do_not_see_each_other() -> None:
     assert one.run != two.run
 
 
-def test_named_losses_are_bounded() -> None:
+def test_named_losses_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(canary, "LOSSES_KEPT", 20)
     store = CanaryStore(Database(None), "f")
     ledger = lived().ledger
     (loss,) = settle(ledger, START + timedelta(hours=1), GRACE)
-    store.save([ledger], [loss] * (LOSSES_KEPT + 5))
-    assert len(store.losses()) == LOSSES_KEPT
+    store.save([ledger], [loss] * 25)
+    assert len(store.losses()) == 20
 
 
-def test_losses_of_another_flow_push_none_out() -> None:
+def test_losses_of_another_flow_push_none_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(canary, "LOSSES_KEPT", 20)
     database = Database(None)
     one, two = CanaryStore(database, "one"), CanaryStore(database, "two")
     ledger = lived().ledger
     (loss,) = settle(ledger, START + timedelta(hours=1), GRACE)
     one.save([], [loss] * 5)
-    two.save([], [loss] * LOSSES_KEPT)
+    two.save([], [loss] * 20)
     one.save([], [loss])
     assert len(one.losses()) == 6
