@@ -35,7 +35,7 @@ from tests.support.builders import (
     an_arrival,
     some_losses,
 )
-from tests.support.stage import SetClock, Stage, serve_stage
+from tests.support.stage import SetClock, SharedServer, Stage, serve_stage
 
 MS = timedelta(milliseconds=1)
 
@@ -50,10 +50,15 @@ def stage(clock: SetClock) -> Stage:
     return Stage(clock=clock)
 
 
-@pytest.fixture
-def server(stage: Stage) -> Iterator[Server]:
-    with serve_stage(stage) as server:
+@pytest.fixture(scope="module")
+def shared_server() -> Iterator[SharedServer]:
+    with SharedServer() as server:
         yield server
+
+
+@pytest.fixture
+def server(stage: Stage, shared_server: SharedServer) -> Server:
+    return shared_server.serve(stage)
 
 
 def run(*arguments: str, **environment: str) -> Result:

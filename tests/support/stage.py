@@ -5,6 +5,9 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Self
+
+from starlette.types import Receive, Scope, Send
 
 from mirrorwatch.clock import utc_now
 from mirrorwatch.ports import Report
@@ -17,7 +20,7 @@ from mirrorwatch.web.login import Credentials
 from mirrorwatch.web.server import Server
 from mirrorwatch.web.tls import ServerTLS
 
-__all__ = ["METRICS", "SetClock", "Stage", "serve_stage"]
+__all__ = ["METRICS", "SetClock", "SharedServer", "Stage", "serve_stage"]
 
 METRICS = (b"mirrorwatch_health 0\n", "text/plain; version=0.0.4")
 
@@ -86,6 +89,30 @@ class Stage:
         self.events.take(report.verdicts, report.causes, report.own_at)
         self.events.save(report.own_at)
         self.latest.publish(report)
+
+
+class SharedServer:
+    """A server for the stages of several tests, one after another."""
+
+    def __init__(self) -> None:
+        self._server = Server(self, "127.0.0.1", 0)
+
+    def __enter__(self) -> Self:
+        self._server.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.stop()
+
+    def serve(self, stage: Stage) -> Server:
+        """Serve this stage from now on."""
+        self._app = protected(stage.app, stage.hosts, path=stage.path)
+        return self._server
+
+    async def __call__(
+        self, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        await self._app(scope, receive, send)
 
 
 @contextmanager

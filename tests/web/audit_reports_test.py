@@ -1,7 +1,6 @@
 """Reports of audits: theirs, and nothing else of the machine."""
 
 import socket
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from tests.support.audit import an_audit
 from tests.support.builders import NOON, a_report, a_verdict
 from tests.support.http import HTTP
 from tests.support.page import a_tick, wait_for
-from tests.support.stage import SetClock, Stage, serve_stage
+from tests.support.stage import SetClock, SharedServer, Stage, serve_stage
 
 RUN = "nightly-2026-01-02"
 PAGE = "<!doctype html><title>Audit</title>"
@@ -40,9 +39,8 @@ def stage(folder: Path) -> Stage:
 
 
 @pytest.fixture
-def server(stage: Stage) -> Iterator[Server]:
-    with serve_stage(stage) as server:
-        yield server
+def server(stage: Stage, shared_server: SharedServer) -> Server:
+    return shared_server.serve(stage)
 
 
 def get(server: Server, path: str) -> httpx.Response:

@@ -14,7 +14,7 @@ from tests.support.page import (
     complaints,
     open_browser,
 )
-from tests.support.stage import SetClock, Stage, serve_stage
+from tests.support.stage import SetClock, SharedServer, Stage, serve_stage
 
 
 @pytest.fixture(scope="session")
@@ -63,15 +63,20 @@ def stage(clock: SetClock) -> Stage:
     return Stage(clock=clock)
 
 
+@pytest.fixture(scope="module")
+def shared_server() -> Iterator[SharedServer]:
+    with SharedServer() as server:
+        yield server
+
+
 @pytest.fixture
-def client(stage: Stage) -> Iterator[httpx.Client]:
-    with (
-        serve_stage(stage) as server,
-        httpx.Client(
-            base_url=server.url,
-            trust_env=False,
-            timeout=60,
-            verify=False,  # noqa: S501
-        ) as client,
-    ):
+def client(
+    stage: Stage, shared_server: SharedServer
+) -> Iterator[httpx.Client]:
+    with httpx.Client(
+        base_url=shared_server.serve(stage).url,
+        trust_env=False,
+        timeout=60,
+        verify=False,  # noqa: S501
+    ) as client:
         yield client
