@@ -32,6 +32,8 @@ __all__ += ["pytest_make_collect_report", "pytest_runtest_makereport"]
 
 
 load_profile()
+# Nothing that is imported or collected is garbage.
+gc.disable()
 pytest.register_assert_rewrite("tests.support.findings")
 
 
@@ -41,6 +43,7 @@ def pytest_collection_finish() -> None:
     """
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)

@@ -5,6 +5,7 @@ import re
 import shlex
 import sys
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -601,6 +602,12 @@ def test_steps_are_printed_in_the_order_in_which_they_work(
     ]
 
 
+@cache
+def validator() -> jsonschema.Draft202012Validator:
+    """Return the validator of the chart's values."""
+    return jsonschema.Draft202012Validator(json.loads(values_schema()))
+
+
 def values_of(folder: Path, text: str) -> tuple[dict[str, Any], Result]:
     """Return the chart's values for an export of Strimzi's resources."""
     (folder / "mm2.yaml").write_text(text)
@@ -609,7 +616,7 @@ def values_of(folder: Path, text: str) -> tuple[dict[str, Any], Result]:
     result = init(*words)
     assert result.exit_code == 0, result.output
     values: dict[str, Any] = yaml.safe_load(file.read_text())
-    jsonschema.validate(values, json.loads(values_schema()))
+    validator().validate(values)
     # The commands take such a file, without any secret.
     for command in (["acls"], ["check-config", "--without-secrets"]):
         ran = CliRunner().invoke(main, [*command, "--config", str(file)])
