@@ -49,17 +49,17 @@ fast: setup  ## what starts no process and waits for nothing: a minute
 	MIRRORWATCH_QUICK=1 $(BIN)/pytest -n 2 --dist loadfile $(patsubst %,--ignore=tests/%,deploy doctor fuzz kafka lab servers simulation) -m 'not lab and not browser and not influx and not slow and not spark and not long'
 
 bench: setup  ## what the agent costs: 6, 1 and 24 canary partitions, then `scale`
-	$(BIN)/python -m tests.bench.cost
-	$(BIN)/python -m tests.bench.scale
+	$(BIN)/python -m tools.bench.cost
+	$(BIN)/python -m tools.bench.scale
 
 scale: setup  ## what it costs on 1,172 topics, at rest and moving, and on 10,000 partitions: 15 minutes
-	$(BIN)/python -m tests.bench.scale
+	$(BIN)/python -m tools.bench.scale
 
 profile: setup  ## the same sites: the agent's processor time by thread and by source file
-	$(BIN)/python -m tests.bench.scale --sampled
+	$(BIN)/python -m tools.bench.scale --sampled
 
 bench-audit: setup  ## how fast an audit reads, beside Kafka's own consumer: half an hour
-	$(BIN)/python -m tests.bench.audit
+	$(BIN)/python -m tools.bench.audit
 
 audit-proof: setup  ## what takes an audit long to prove: a million records, 600 random worlds, a cluster, kills, lost brokers
 	MIRRORWATCH_AUDIT_THOUSANDS=1000 $(BIN)/pytest -v tests/proof
@@ -86,7 +86,7 @@ chaos: setup  ## faults by chance on real brokers, all checks graded; SEED repla
 	$(BIN)/python -m tests.chaos --minutes $(or $(MINUTES),60) $(if $(SEED),--seed $(SEED)) $(if $(MIRROR_KAFKA),--mirror-kafka $(MIRROR_KAFKA))
 
 soak: setup  ## a long clean run with traffic; prints growth of memory
-	$(BIN)/python -m tests.bench.soak --minutes $(or $(MINUTES),60) $(if $(FIXED),--fixed-topics)
+	$(BIN)/python -m tools.bench.soak --minutes $(or $(MINUTES),60) $(if $(FIXED),--fixed-topics)
 
 dashboards: setup  ## generates dashboards/ from agent/mirrorwatch_dashboards
 	$(BIN)/python -m mirrorwatch_dashboards dashboards

@@ -25,7 +25,6 @@ from mirrorwatch.state import Database
 from mirrorwatch.state.failover import SourceEndStore
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
 from mirrorwatch_lab.faults import drop_marked
-from tests.bench.kafka_tools import KafkaTools
 from tests.support.failover import (
     OFTEN,
     Log,
@@ -34,6 +33,7 @@ from tests.support.failover import (
     read_on,
 )
 from tests.support.group import commit
+from tests.support.kafka_tools import KafkaTools
 from tests.support.lab import FLUSH_SECONDS, carry, numbered, produce
 from tests.support.skips import settled
 from tests.support.watch import FLOW, Watch, describe, wait_until

@@ -10,13 +10,13 @@ import yaml
 from mirrorwatch.clock import utc_now
 from mirrorwatch.state.audits import read_audits
 from mirrorwatch_lab import Lab, LabSettings
-from tests.bench.kafka_tools import KafkaTools
 from tests.support.audit_run import (
     AuditCommand,
     last_value,
     records,
     write,
 )
+from tests.support.kafka_tools import KafkaTools
 from tests.support.lab import copied
 
 pytestmark = [pytest.mark.lab, pytest.mark.spark, pytest.mark.timeout(3600)]

@@ -23,12 +23,12 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
 from mirrorwatch_lab.waiting import wait_until
-from tests.bench.moving import Movement, Scrapes, make_groups
-from tests.bench.processor_time import ProcessorTime
-from tests.bench.steps import Times, measure_steps
 from tests.support.agent_process import AgentProcess
 from tests.support.footprint import Cost, describe_machine
 from tests.support.watch import describe
+from tools.bench.moving import Movement, Scrapes, make_groups
+from tools.bench.processor_time import ProcessorTime
+from tools.bench.steps import Times, measure_steps
 
 INTERVAL = "15s"
 """Of the agent whose footprint is measured, as large sites would have it."""

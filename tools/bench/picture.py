@@ -1,6 +1,6 @@
 """Takes the picture of the page in the README.
 
-``python -m tests.bench.picture``: the page of a healthy flow, judged by the
+``python -m tools.bench.picture``: the page of a healthy flow, judged by the
 real checks and drawn by a real browser, into `docs/images/page.png`.
 """
 

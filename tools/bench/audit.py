@@ -27,8 +27,8 @@ from mirrorwatch_audit.digest.digest import hashed
 from mirrorwatch_audit.digest.reader import KafkaReader
 from mirrorwatch_audit.session import make_session
 from mirrorwatch_lab import Lab, LabSettings
-from tests.bench.kafka_tools import KafkaTools
 from tests.support.footprint import Footprint, describe_machine
+from tests.support.kafka_tools import KafkaTools
 from tests.support.logs import BUCKET, make_pair, make_plan
 
 SIZE = 250
