@@ -26,18 +26,6 @@ STARTED_AS_ROOT = {"influxdb", "chronograf", "kapacitor"}
 """Their images give their rights up themselves, and need some for that."""
 
 
-def test_all_that_users_have_is_there() -> None:
-    assert {*SERVICES} == {
-        "mirrorwatch",
-        "influxdb",
-        "chronograf",
-        "kapacitor",
-        "grafana",
-        "prometheus",
-        "alertmanager",
-    }
-
-
 def test_images_are_pinned() -> None:
     for name, service in SERVICES.items():
         if name == "mirrorwatch":
@@ -97,11 +85,6 @@ def test_all_that_is_mounted_is_there() -> None:
             else:
                 volumes.add(source)
     assert volumes == {*COMPOSE["volumes"]}
-
-
-def test_services_start_after_those_that_there_are() -> None:
-    for service in SERVICES.values():
-        assert {*service.get("depends_on", ())} <= {*SERVICES}
 
 
 def test_the_agent_takes_its_configuration(
