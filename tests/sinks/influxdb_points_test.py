@@ -28,8 +28,6 @@ from tests.support.http import Answer, answering, certified
 from tests.support.influx import write
 from tests.support.reports import reports
 
-GOLDEN = Path(__file__).parents[1] / "data" / "full_report.lp"
-
 
 def lines(report: Report) -> list[str]:
     return [point.to_line_protocol() for point in to_points(report)]
@@ -44,11 +42,6 @@ def identity(line: str) -> tuple[str, str]:
 def probes(*arrivals: ProbeArrival) -> list[str]:
     report = a_report(observations=[a_canary(arrivals=arrivals)])
     return [line for line in lines(report) if "latency_seconds" in line]
-
-
-def test_the_points_of_a_full_report_are_the_golden_ones() -> None:
-    golden = GOLDEN.read_text(encoding="utf-8").splitlines()
-    assert lines(a_full_report()) == golden
 
 
 def test_a_probe_is_a_point_at_the_time_of_its_arrival() -> None:

@@ -5,7 +5,6 @@ import math
 import re
 from collections.abc import Iterable
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -30,8 +29,6 @@ from tests.support.watch import wait_until
 
 OPEN_METRICS = "application/openmetrics-text; version=1.0.0"
 
-GOLDEN = Path(__file__).parents[1] / "data" / "full_report.prom"
-
 
 def exposition(report: Report) -> str:
     sink = PrometheusSink()
@@ -42,11 +39,6 @@ def exposition(report: Report) -> str:
 def ours(text: str) -> str:
     lines = text.splitlines(keepends=True)
     return "".join(line for line in lines if "mirrorwatch_" in line)
-
-
-def test_the_exposition_of_a_full_report_is_the_golden_one() -> None:
-    golden = GOLDEN.read_text(encoding="utf-8")
-    assert ours(exposition(a_full_report())) == golden
 
 
 def test_an_agent_that_hangs_shows_nothing_that_was_true_once() -> None:

@@ -15,7 +15,6 @@ from mirrorwatch.state import Database
 from mirrorwatch.state.queue import (
     MOST_TRIES,
     Batch,
-    DeliveryQueue,
     DurableQueue,
     Rows,
 )
@@ -374,19 +373,6 @@ def test_only_failures_without_a_break_skip_a_batch() -> None:
     assert bench.sink.lost_points == 0
 
 
-def test_in_order_a_batch_that_alone_fails_is_skipped() -> None:
-    outlet = Poisoned()
-    bench = Bench(outlet=outlet, in_order=True)
-    for _ in range(3 * MOST_TRIES):
-        bench.publish()
-        bench.step()
-    bench.drain()
-    published = [f"{n:04}" for n in range(3 * MOST_TRIES) if n != 1]
-    assert outlet.sent == published
-    assert (bench.sink.spooled_points, bench.sink.lost_points) == (0, 1)
-    assert bench.database.set_aside == {"queue": 1}
-
-
 @pytest.mark.parametrize("poison", ["0001", "0007", "0010", "0049"])
 def test_in_order_one_among_many_that_wait_is_skipped_alone(
     poison: str,
@@ -452,20 +438,3 @@ def test_in_order_a_server_that_is_busy_skips_none() -> None:
     outlet.error, outlet.poison = None, ""
     bench.drain()
     assert outlet.sent == ["0000", "0001", "0002"]
-
-
-def test_what_is_sent_in_order_never_overtakes() -> None:
-    durable = DurableQueue(Database(None), "q")
-    queue = DeliveryQueue(durable, in_order=True)
-    durable.append([Batch(f"{n}".encode(), 1) for n in range(9)])
-    taken = []
-    for n in range(40):
-        batch = queue.take(1)
-        if batch is None:
-            break
-        if n % 3:
-            queue.put_back()
-        else:
-            taken.append(batch.body.decode())
-            queue.done()
-    assert "".join(taken) == "012345678"

@@ -42,15 +42,6 @@ def events(logs: list[EventDict]) -> list[tuple[str, str]]:
     return [(entry["log_level"], entry["event"]) for entry in logs]
 
 
-def test_reports_arrive_in_order() -> None:
-    bench = Bench()
-    for _ in range(3):
-        bench.publish()
-        bench.step()
-    assert bench.outlet.sent == ["0000", "0001", "0002"]
-    assert bench.sink.spooled_points == 0
-
-
 def test_nothing_is_known_of_the_server_before_the_first_try() -> None:
     bench = Bench()
     bench.publish(2)
@@ -61,19 +52,6 @@ def test_nothing_is_known_of_the_server_before_the_first_try() -> None:
         bench.step()
         seen.append(bench.sink.up)
     assert seen == [None, True, False]
-
-
-def test_reports_wait_while_the_server_is_away() -> None:
-    bench = Bench(points=4)
-    bench.outlet.error = AWAY
-    bench.publish(2)
-    bench.step()
-    bench.step()
-    assert bench.sink.spooled_points == 8
-    bench.outlet.error = None
-    bench.drain()
-    assert [point[:4] for point in bench.outlet.sent[::4]] == ["0000", "0001"]
-    assert (bench.sink.spooled_points, bench.sink.lost_points) == (0, 0)
 
 
 def test_fresh_points_are_written_while_the_past_is_drained() -> None:

@@ -244,14 +244,6 @@ def test_a_group_that_may_not_be_described_has_its_checkpoint(
     assert site.kept() == a_group("g", NOON, None, (4, 3))
 
 
-def test_a_source_that_is_lost_after_it_listed_takes_nothing_away(
-    site: Site,
-) -> None:
-    site.kept()
-    site.answers = False
-    assert site.kept() == a_group("g", NOON, 5)
-
-
 def view(
     target_end: int | None,
     problems: tuple[str, ...] = (),
@@ -503,25 +495,6 @@ def test_what_the_target_hides_for_a_while_keeps_its_start(
         assert seen.missing == ()
 
 
-def test_a_topic_that_a_lost_target_did_not_list_at_once_is_there(
-    site: Site,
-) -> None:
-    """Nor did it just before it was lost: its brokers were started."""
-    site.copied["t", 0] = copied_partition((0, 9, 0))
-    site.failover.take(view(9))
-    assert verdict(site).health is Health.OK
-    for minute in range(1, 40):
-        site.now = NOON + timedelta(minutes=minute)
-        site.failover.take(
-            hidden_view("topic", site.now)
-            if minute in {1, 30}
-            else view(9 if minute > 30 else None, at=site.now)
-        )
-        assert verdict(site).health is Health.OK
-        (seen,) = site.failover.observe(site.now)
-        assert seen.missing == ()
-
-
 def test_groups_that_no_broker_lists_may_have_no_start(site: Site) -> None:
     site.copied["t", 0] = copied_partition((0, 9, 0))
     site.failover.take(view(9))
@@ -557,20 +530,6 @@ def test_a_start_that_cannot_be_looked_for_is_not_missed(site: Site) -> None:
     # It has none since it began, and the target answers.
     site.failover.take(view(9, at=site.now))
     assert verdict(site).health is Health.CRITICAL
-
-
-def test_ends_that_nobody_reads_any_more_prove_nothing(site: Site) -> None:
-    """Checkpoints go on beyond them."""
-    site.failover.take(view(9))
-    for minute in range(15):
-        site.now = NOON + timedelta(minutes=minute)
-        site.groups["g"]["t", 0] = 6 + 10 * minute
-        site.checkpoint("g", 6 + 10 * minute, 6 + 10 * minute)
-        found = verdict(site)
-    assert found.health is Health.UNKNOWN
-    assert found.code == "failover.unreadable"
-    site.failover.take(view(200, at=site.now))
-    assert verdict(site).health is Health.OK
 
 
 def test_a_lost_source_makes_starts_unknown_also_after_a_restart(
