@@ -58,11 +58,6 @@ summit->ldf.enabled = true
 
 IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
 
-ACTIVE_ACTIVE = f"""{DEDICATED}
-ldf->summit.enabled = true
-replication.policy.class = {IDENTITY}
-"""
-
 
 def init(*options: str, text: str | None = None) -> Result:
     return CliRunner().invoke(main, ["init", *options], input=text)

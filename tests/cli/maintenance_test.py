@@ -173,12 +173,3 @@ def test_a_test_message_reaches_every_receiver(
     refused = run(file, "notify", "--test")
     assert refused.exit_code == 1
     assert refused.stderr == ("Error: r0 answered 403: invalid token of ***\n")
-
-
-def test_without_receivers_there_is_nothing_to_test(
-    tmp_path: Path, config: dict[str, Any]
-) -> None:
-    del config["sinks"]
-    result = run(written(tmp_path, config), "notify", "--test")
-    assert result.exit_code == 2
-    assert "sinks.notify" in result.output

@@ -1,14 +1,10 @@
 import hashlib
-import json
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import bcrypt
-import httpx
 import pytest
 import trustme
 from click.testing import CliRunner, Result
@@ -185,23 +181,6 @@ def test_an_old_report_gives_status_3_and_is_said_to_be_old(
     assert "The last report is 45 s old" in result.stdout
 
 
-def test_no_report_yet_gives_status_3(server: Server) -> None:
-    result = run("--url", server.url)
-
-    assert result.exit_code == 3
-    assert "no report yet" in result.stdout
-
-
-def test_json_is_what_the_api_says(stage: Stage, server: Server) -> None:
-    stage.tick(a_report(verdicts=[a_verdict(Health.WARNING)]))
-
-    result = run("--url", server.url, "--json")
-
-    said = httpx.get(f"{server.url}/api/status", trust_env=False).json()
-    assert json.loads(result.stdout) == said
-    assert result.exit_code == 3
-
-
 def test_a_reason_cannot_steer_the_terminal(
     stage: Stage, server: Server
 ) -> None:
@@ -214,19 +193,6 @@ def test_a_reason_cannot_steer_the_terminal(
     assert "[bold]gone[/bold]" in result.stdout
 
 
-def test_an_agent_that_is_away_gives_status_1_and_the_remedy(
-    stage: Stage,
-) -> None:
-    with serve_stage(stage) as server:
-        url = server.url
-
-    result = run("--url", url)
-
-    assert result.exit_code == 1
-    assert f"No agent answers at {url}/api/status" in result.stderr
-    assert "mirrorwatch run" in result.stderr
-
-
 def test_a_password_in_the_address_is_not_shown(stage: Stage) -> None:
     with serve_stage(stage) as server:
         port = server.port
@@ -235,30 +201,6 @@ def test_a_password_in_the_address_is_not_shown(stage: Stage) -> None:
 
     assert result.exit_code == 1
     assert "hunter2" not in result.output
-
-
-def test_somebody_else_who_answers_is_not_taken_for_an_agent() -> None:
-    class Other(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(b'{"flows": "many"}')
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            pass
-
-    other = HTTPServer(("127.0.0.1", 0), Other)
-    thread = threading.Thread(target=other.serve_forever, args=(0.02,))
-    thread.start()
-    try:
-        result = run("--url", f"http://127.0.0.1:{other.server_port}")
-    finally:
-        other.shutdown()
-        thread.join()
-        other.server_close()
-
-    assert result.exit_code == 1
-    assert "is not a mirrorwatch agent" in result.stderr
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:8080", "ftp://host", "http://"])

@@ -303,27 +303,6 @@ def test_the_api_is_believed_where_the_topic_is_no_longer_read(
     assert cluster.health() is healths[first]
 
 
-def test_a_task_that_is_no_more_is_not_shown() -> None:
-    cluster = Cluster()
-    cluster.positions.optional.catch_up("status", 0)
-    cluster.write("FAILED", "it is too large")
-    # The connector had four tasks before, and has one now.
-    cluster.positions.note(
-        TaskState(
-            connector="c",
-            task=3,
-            state="FAILED",
-            worker="w",
-            trace="",
-            generation=1,
-            written_at=NOON,
-        )
-    )
-    cluster.health()
-    (seen,) = cluster.source.observe(cluster.now)
-    assert {task.number for task in seen.tasks} == {0}
-
-
 @pytest.mark.parametrize("exists", [True, False])
 def test_a_connector_that_is_left_out_once_is_not_removed(
     exists: bool,

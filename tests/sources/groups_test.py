@@ -235,16 +235,6 @@ def test_a_source_that_does_not_answer_makes_the_check_unknown(
     assert world.verdict().health is Health.OK
 
 
-def test_a_worker_that_hangs_makes_the_check_unknown(world: World) -> None:
-    world.source.committed = {"a": {("t", 0): 5}}
-    world.flows[0].checkpoint("a")
-    world.worker.step()
-    world.now += timedelta(minutes=6)
-    verdict = world.verdict()
-    assert verdict.health is Health.UNKNOWN
-    find(verdict, "checkpoints.stale", seconds=360)
-
-
 def test_checkpoints_that_were_read_after_the_groups_wait_for_the_next_round(
     world: World,
 ) -> None:

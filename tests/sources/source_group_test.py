@@ -177,16 +177,6 @@ def test_it_runs_with_members(site: Site) -> None:
     assert verdict.evidence["member_1"] == "mm-0 on /10.0.0.1"
 
 
-def test_without_members_it_does_not_run(site: Site) -> None:
-    site.read({("x", 0): 7})
-    site.read({("x", 0): 7}, members=())
-    assert site.verdict().health is Health.UNKNOWN
-    site.read_on(timedelta(minutes=1), members=())
-    verdict = site.verdict()
-    assert verdict.health is Health.CRITICAL
-    assert verdict.code == "tasks.no-members"
-
-
 def test_one_that_assigns_partitions_to_itself_has_never_any() -> None:
     site = Site("brooklin")
     site.read({("x", 0): 7}, members=())
@@ -201,14 +191,6 @@ def test_one_that_had_members_has_stopped() -> None:
     site.read({("x", 0): 7}, members=())
     site.read_on(timedelta(minutes=1), members=())
     assert site.verdict().health is Health.CRITICAL
-
-
-def test_a_group_that_does_not_exist_may_be_another_name(site: Site) -> None:
-    site.read({}, members=(), state="dead")
-    site.read_on(timedelta(minutes=1), members=(), state="dead")
-    verdict = site.verdict()
-    assert verdict.health is Health.UNKNOWN
-    assert verdict.code == "tasks.no-members"
 
 
 def test_a_long_rebalance_is_told(site: Site) -> None:
