@@ -64,4 +64,5 @@ def _last_name(called: ast.expr) -> str:
     match called:
         case ast.Attribute(attr=name) | ast.Name(id=name):
             return name
-    return ""
+        case _:
+            return ""

@@ -236,14 +236,6 @@ def test_a_group_that_was_deleted_is_forgotten(site: Site) -> None:
     assert site.kept() == {}
 
 
-def test_a_group_that_may_not_be_described_has_its_checkpoint(
-    site: Site,
-) -> None:
-    site.groups.clear()
-    site.checkpoint("g", 4, 3)
-    assert site.kept() == a_group("g", NOON, None, (4, 3))
-
-
 def view(
     target_end: int | None,
     problems: tuple[str, ...] = (),

@@ -208,16 +208,6 @@ def test_groups_that_may_not_be_described_turn_the_check_off(
     assert kept["b"].offsets[0].upstream == 1
 
 
-def test_a_group_that_may_not_be_described_and_has_no_checkpoint_is_nothing(
-    world: World,
-) -> None:
-    world.source.committed = {"a": {("t", 0): 5}, "other": {("t", 0): 6}}
-    world.source.denied = {"other"}
-    world.flows[0].checkpoint("a")
-    world.worker.step()
-    assert world.verdict().health is Health.OK
-
-
 def test_a_source_that_does_not_answer_makes_the_check_unknown(
     world: World,
 ) -> None:
@@ -256,21 +246,6 @@ def test_more_groups_than_are_read_in_a_round_are_said(
     world.worker.step()
     assert world.flows[0].seen().groups == 2
     assert world.flows[0].seen().unasked == 1
-
-
-def test_a_checkpoint_that_stays_behind_is_found(world: World) -> None:
-    flow = world.flows[0]
-    flow.checkpoint("a", upstream=1)
-    flow.checkpoint("denied", upstream=1)
-    world.source.denied = {"denied"}
-    flow.positions.note(
-        Sync(topic="t", partition=0, upstream=4, downstream=4, written_at=NOON)
-    )
-    for minute in range(6):
-        world.source.committed = {"a": {("t", 0): 5 + minute}}
-        world.now = NOON + timedelta(minutes=minute)
-        world.worker.step()
-    assert world.verdict().health is Health.WARNING
 
 
 def test_a_source_that_was_silent_gives_checkpoints_time(
@@ -387,20 +362,6 @@ def test_a_checkpoints_topic_that_is_missing_is_reported(
     restarted.checkpoints.take_groups(GroupReading(at=world.now))
     assert world.verdict().health is Health.OFF
     assert world.verdict().code == "checkpoints.off"
-
-
-@pytest.mark.parametrize("emits", [True, False])
-def test_none_is_missing_where_no_checkpoints_are_emitted(
-    world: World, emits: bool
-) -> None:
-    flow = world.flows[0]
-    flow.positions.optional.miss("checkpoints")
-    if not emits:
-        flow.positions.note(Companion(name="c", role="checkpoints"))
-    for minute in range(10):
-        world.now = NOON + timedelta(minutes=minute)
-        world.worker.step()
-    assert world.verdict().health is (Health.WARNING if emits else Health.OFF)
 
 
 def test_a_stale_checkpoint_is_stale_after_a_restart(world: World) -> None:

@@ -99,14 +99,6 @@ def run(
     return flow.verdict()
 
 
-def test_groups_with_a_start_are_ok(flow: Flow) -> None:
-    flow.put("reader", 120)
-    flow.put("idle", 150)
-    found = run(flow, 30)
-    assert found.health is Health.OK
-    find(found, "failover.ok", groups=2, groups_without_start=0)
-
-
 def test_a_group_that_reads_on_without_a_start_is_critical(flow: Flow) -> None:
     def read(minute: int) -> None:
         flow.put("efd", 20 + minute)
@@ -142,23 +134,6 @@ def test_a_group_that_the_filter_excludes_is_a_warning(flow: Flow) -> None:
     # With a start all the same, by offset syncs, nothing is wrong.
     flow.put("connect-efd", 110)
     assert flow.step().health is Health.OK
-
-
-def test_an_offset_beyond_the_end_of_the_target_is_found(flow: Flow) -> None:
-    flow.copied = CopiedPartition(end=10)
-    found = run(flow, 12, lambda m: flow.put("efd", 120 + m, (120, 110)))
-    assert found.health is Health.CRITICAL
-    find(found, "failover.no-start", group="efd")
-
-
-def test_the_first_of_many_groups_is_named_and_the_others_are_counted(
-    flow: Flow,
-) -> None:
-    flow.put("a", 20)
-    flow.step()
-    flow.put("b", 20)
-    found = run(flow, 12)
-    find(found, "failover.no-start", group="a", groups=2)
 
 
 def test_a_restart_changes_nothing(flow: Flow) -> None:

@@ -88,30 +88,6 @@ def test_what_a_mirror_misses_is_due_whether_it_refreshes_or_not(
     )
 
 
-def test_a_topic_is_not_missed_before_the_target_was_asked_for_it() -> None:
-    world = World()
-    world.survey({"a": 1, "b": 1}, {"a": 1})
-    world.now += 30 * MINUTE
-    world.survey({"a": 1, "b": 1}, {"a": 1})
-    world.parity.hidden.set({})
-    verdict = world.verdict()
-    assert worst(verdict) == (
-        Health.UNKNOWN,
-        "topics.no-data",
-        {"topics": 1},
-    )
-    assert world.figures() == [0, 0]
-    world.parity.hidden.set({"b": True})
-    verdict = world.verdict()
-    assert worst(verdict) == (
-        Health.UNKNOWN,
-        "topics.hidden-topics",
-        {"topics": 1},
-    )
-    assert verdict.findings[0].subject == {"topic": "b"}
-    assert world.figures() == [0, 0]
-
-
 def test_a_restart_forgets_nothing_and_makes_nothing_older() -> None:
     world = World()
     world.survey({"a": 1, "b": 1}, {"a": 1})
@@ -147,30 +123,6 @@ def test_a_missing_topic_is_never_ok_after_a_restart() -> None:
     world.survey({"a": 1, "new": 1}, {"a": 1})
     world.parity.hidden.set({})
     assert world.verdict().health is Health.OK
-
-
-@pytest.mark.parametrize("restarts", [True, False])
-@pytest.mark.parametrize("there", [{"a": 1}, {"a": 1, "b": 1}])
-def test_a_topic_that_is_not_listed_for_a_moment_is_not_new(
-    there: dict[str, int], *, restarts: bool
-) -> None:
-    world = World()
-    world.survey({"a": 1, "b": 2}, there)
-    world.now += 30 * MINUTE
-    before = world.survey({"a": 1, "b": 2}, there)
-    assert before.health > Health.UNKNOWN
-    if restarts:
-        world.start()
-    for _ in range(2):
-        verdict = world.survey({"a": 1}, there)
-        assert (verdict.health, verdict.findings[0]) == (
-            before.health,
-            before.findings[0],
-        )
-        assert sum(world.figures()) == 1
-        world.now += timedelta(seconds=50)
-        assert world.survey({"a": 1, "b": 2}, there).health is before.health
-        before = world.verdict()
 
 
 @pytest.mark.parametrize("there", [{"a": 1}, {"a": 1, "b": 1}])
@@ -253,21 +205,6 @@ def test_what_is_due_is_not_called_new_while_a_filter_is_read() -> None:
     assert verdict.health is Health.UNKNOWN
     assert world.parity.sides.get() is None
     assert world.survey({"a": 1, "b": 1}, {"a": 1}).health is Health.CRITICAL
-
-
-def test_a_filter_holds_while_the_mirrors_topics_are_read_again() -> None:
-    # After a pause of the agent, for example.
-    world = World(wants="a.*", refresh=60 * MINUTE)
-    unwanted = {"a": 1, "b": 1}
-    assert world.survey(unwanted, {"a": 1}).health is Health.CRITICAL
-    verdict = world.survey(unwanted, {"a": 1}, caught_up=False)
-    assert verdict.health is Health.CRITICAL
-    new = {"a": 1, "a2": 1}
-    assert world.survey(new, {"a": 1}).health is Health.OK
-    world.now += 30 * MINUTE
-    assert world.survey(new, {"a": 1}).health is Health.OK
-    verdict = world.survey(new, {"a": 1}, caught_up=False)
-    assert verdict.health is Health.OK
 
 
 def test_a_flow_without_topics_carries_what_its_mirror_wants() -> None:
