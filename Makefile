@@ -44,9 +44,10 @@ night: setup  ## what `test` leaves out: ten clean minutes, older brokers, more 
 	$(BIN)/pytest -n 2 --dist loadfile -m long || status=1; \
 	exit $$status
 
-# Folders where all is slow are not even imported.
+# Folders where all is slow are not even imported; a timer is cheaper than a
+# thread for each test.
 fast: setup  ## what starts no process and waits for nothing: a minute
-	MIRRORWATCH_QUICK=1 $(BIN)/pytest -n 2 --dist loadfile $(patsubst %,--ignore=tests/%,deploy doctor fuzz kafka lab servers simulation) -m 'not lab and not browser and not influx and not slow and not spark and not long'
+	MIRRORWATCH_QUICK=1 $(BIN)/pytest -n 2 --dist loadfile --timeout-method=signal $(patsubst %,--ignore=tests/%,deploy doctor fuzz kafka lab servers simulation) -m 'not lab and not browser and not influx and not slow and not spark and not long'
 
 bench: setup  ## what the agent costs: 6, 1 and 24 canary partitions, then `scale`
 	$(BIN)/python -m tools.bench.cost

@@ -22,8 +22,7 @@ from tests.support.together import (
     pytest_xdist_make_scheduler,
 )
 
-__all__ = ["fresh_lab", "lab_for", "lab_pool", "logging_as_before"]
-__all__ += ["nothing_hidden"]
+__all__ = ["fresh_lab", "lab_for", "lab_pool", "process_as_before"]
 __all__ += ["pytest_collection_finish"]
 __all__ += ["pytest_terminal_summary", "pytest_xdist_make_scheduler"]
 __all__ += ["pytest_runtest_teardown"]
@@ -47,20 +46,14 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(autouse=True)
-def logging_as_before() -> Iterator[None]:
-    """Undo what a command that ran in this process set up."""
+def process_as_before() -> Iterator[None]:
+    """Undo what a command or a configuration set up in this process."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     yield
     structlog.reset_defaults()
     root.handlers[:] = handlers
     root.setLevel(level)
-
-
-@pytest.fixture(autouse=True)
-def nothing_hidden() -> Iterator[None]:
-    """Show again what a configuration of a test hid."""
-    yield
     never_show([])
 
 
