@@ -12,6 +12,7 @@ from tests.support.audit_run import (
     SECONDS,
     AuditCommand,
     Ran,
+    counts,
     last_value,
     records,
     write,
@@ -54,11 +55,9 @@ def run_of(audit: AuditCommand, night: str) -> Path:
 
 def is_whole(ran: Ran) -> bool:
     """Whether a night was clean and counted all of its records."""
-    if ran.status != 0:
-        return False
-    (topic,) = ran.document["topics"]
-    counts = (topic["source_count"], topic["target_count"])
-    return ran.document["clean"] and counts == (RECORDS, RECORDS)
+    return ran.status == 0 and set(counts(ran).values()) == {
+        (RECORDS, RECORDS)
+    }
 
 
 def test_a_source_that_is_killed_and_comes_back_is_waited_for_or_told(

@@ -22,6 +22,7 @@ from tests.support.audit_run import (
     FAULTS,
     SECONDS,
     AuditCommand,
+    Ran,
     inject,
     last_value,
     records,
@@ -217,7 +218,8 @@ def test_the_built_wheel_says_the_same_by_spark_submit(
     )
 
     assert submitted.returncode == 3, submitted.stderr
-    assert json.loads(submitted.stdout) == audited.document
+    ran = Ran(status=3, output=submitted.stdout, errors=submitted.stderr)
+    assert ran.document == audited.document
 
 
 @pytest.fixture(scope="module")

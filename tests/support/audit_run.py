@@ -51,8 +51,11 @@ class Ran:
 
     @property
     def document(self) -> dict[str, Any]:
-        """What it printed, as JSON."""
-        return dict(json.loads(self.output))
+        """Result of the one run that it printed, without its times."""
+        (line,) = self.output.splitlines()
+        result = json.loads(line)["value"]["result"]
+        times = {"began_at", "ended_at"}
+        return {k: v for k, v in result.items() if k not in times}
 
 
 class AuditCommand:

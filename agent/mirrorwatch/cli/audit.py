@@ -1,6 +1,5 @@
 """`mirrorwatch audit`: proves what was dropped, duplicated or altered."""
 
-import json
 from datetime import datetime
 from heapq import nlargest
 from itertools import chain
@@ -10,14 +9,10 @@ import click
 from rich.console import Console
 
 from ..config import Config
-from ..domain.audit.result import (
-    FinishedAudit,
-    combined,
-    result_document,
-)
+from ..domain.audit.result import FinishedAudit, combined
 from ..exceptions import AuditError
 from ..log import configure_logging
-from ..state.audits import read_audits, read_named
+from ..state.audits import read_audits, read_named, to_versioned
 from .audit_options import (
     EXIT_UNHEALTHY,
     NightName,
@@ -25,6 +20,7 @@ from .audit_options import (
     flow_option,
     from_option,
     html_option,
+    json_option,
     local_runs,
     master_option,
     night_option,
@@ -55,7 +51,7 @@ __all__: list[str] = []
 @topics_option
 @out_option
 @master_option
-@click.option("--json", "as_json", is_flag=True, help="Print the result.")
+@json_option
 @html_option
 @click.pass_context
 def run(
@@ -100,7 +96,8 @@ def run(
             html.write_text(audits.page(finished), encoding="utf-8")
     result = combined([audit.result for audit in finished])
     if as_json:
-        click.echo(json.dumps(result_document(result), indent=2))
+        for audit in finished:
+            click.echo(to_versioned(audit))
     else:
         print_result(result, finished, Console(highlight=False))
     if not result.clean:

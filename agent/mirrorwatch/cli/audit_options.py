@@ -27,6 +27,7 @@ __all__ = [
     "flow_option",
     "from_option",
     "html_option",
+    "json_option",
     "local_runs",
     "master_option",
     "night_option",
@@ -122,6 +123,12 @@ night_option = click.option(
     help="Which night's run; one that was run is run again with its ranges. "
     "With a time, as in 2026-11-21T03:00, where a day has several. "
     "Default: today's.",
+)
+json_option = click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print each run's result.json, one a line.",
 )
 html_option = click.option(
     "--html",

@@ -1,6 +1,5 @@
 """`mirrorwatch audit` where each site sums up its own side."""
 
-import json
 from pathlib import Path
 from typing import cast
 
@@ -9,14 +8,15 @@ from rich.console import Console
 
 from ..config import Config
 from ..domain.audit.plan import Side
-from ..domain.audit.result import result_document
 from ..log import configure_logging
+from ..state.audits import to_versioned
 from .audit_options import (
     EXIT_UNHEALTHY,
     NightName,
     as_request,
     flow_option,
     html_option,
+    json_option,
     master_option,
     night_option,
     out_option,
@@ -122,7 +122,7 @@ def digest(
 @click.argument("target")
 @out_option
 @master_option
-@click.option("--json", "as_json", is_flag=True, help="Print the result.")
+@json_option
 @html_option
 @click.pass_context
 def compare(
@@ -155,7 +155,7 @@ def compare(
     for crossing in crossings:
         print_crossing(crossing, console)
     if as_json:
-        click.echo(json.dumps(result_document(finished.result), indent=2))
+        click.echo(to_versioned(finished))
     else:
         print_result(finished.result, [finished], Console(highlight=False))
     if not finished.result.clean:

@@ -1,6 +1,5 @@
 from dataclasses import replace
 from datetime import timedelta
-from typing import get_args
 
 import pytest
 
@@ -9,14 +8,12 @@ from mirrorwatch.domain.audit.ranges import PlanningOutcome
 from mirrorwatch.domain.audit.result import (
     AuditFinding,
     AuditResult,
-    FindingKind,
     Speed,
     answer,
     as_duration,
     as_ranges,
     as_size,
     combined,
-    result_document,
     tell_filtered,
 )
 from mirrorwatch.domain.report import counted
@@ -26,77 +23,9 @@ from tests.support.audit_spark import World, a_copied_world
 GAP = Unverifiable(flow="f", topic="t", partition=None, reason="gone")
 
 
-def test_the_document_has_exactly_these_keys() -> None:
-    result = a_result(a_finding(), unverifiable=(GAP,))
-    assert result_document(result) == {
-        "from": "2026-11-20T02:00:00+00:00",
-        "to": "2026-11-21T02:00:00+00:00",
-        "clean": False,
-        "topics": [
-            {
-                "flow": "summit->ldf",
-                "topic": "events",
-                "source_count": 1000,
-                "target_count": 1000,
-            }
-        ],
-        "findings": [
-            {
-                "flow": "summit->ldf",
-                "topic": "events",
-                "partition": 0,
-                "kind": "dropped",
-                "count": 1,
-                "source_offsets": [[42, 42]],
-                "target_offsets": [],
-                "from": "2026-11-20T23:00:00+00:00",
-                "to": "2026-11-20T23:00:02+00:00",
-            }
-        ],
-        "repair": {
-            "complete": True,
-            "ranges": [
-                {
-                    "flow": "summit->ldf",
-                    "topic": "events",
-                    "partition": 0,
-                    "first": 42,
-                    "last": 42,
-                    "count": 1,
-                }
-            ],
-        },
-        "unverifiable": [
-            {"flow": "f", "topic": "t", "partition": None, "reason": "gone"}
-        ],
-    }
-
-
-def test_what_is_to_be_repaired_is_missing_or_altered_at_the_target() -> None:
-    found = [
-        a_finding(kind, first=n, last=n + 1)
-        for n, kind in enumerate(get_args(FindingKind))
-    ]
-    lost = replace(a_finding("dropped", first=7, last=8), count=9)
-    repair = result_document(a_result(*found))["repair"]
-    assert repair["complete"]
-    assert [(r["first"], r["last"], r["count"]) for r in repair["ranges"]] == [
-        (0, 1, 2),
-        (3, 4, 2),
-    ]
-    # Only the first ranges of many are named.
-    assert not result_document(a_result(lost))["repair"]["complete"]
-
-
-def test_a_finding_without_timestamps_has_null_times() -> None:
-    finding = replace(a_finding(), start=None, end=None)
-    document = result_document(a_result(finding))["findings"][0]
-    assert (document["from"], document["to"]) == (None, None)
-
-
 def test_only_a_result_that_knows_everything_is_clean() -> None:
-    assert result_document(a_result())["clean"]
-    assert not result_document(a_result(unverifiable=(GAP,)))["clean"]
+    assert a_result().clean
+    assert not a_result(unverifiable=(GAP,)).clean
 
 
 def test_nights_made_up_for_are_one_result() -> None:
@@ -265,7 +194,6 @@ def test_what_is_missing_of_a_filtered_topic_is_a_finding_and_clean() -> None:
     result = told(DROPPED)
     assert [(f.kind, f.count) for f in result.findings] == [("filtered", 300)]
     assert result.clean
-    assert result_document(result)["clean"] is True
     assert answer(result) == (
         "Clean: 2,000 records of 2 topics arrived once and unaltered, except "
         "for 300 records missing on 1 filtered topic, as configured"

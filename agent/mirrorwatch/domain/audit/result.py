@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Literal
 
 from ..report import counted
 from ..topics import filtered_note, is_beyond
@@ -26,7 +26,6 @@ __all__ = [
     "as_size",
     "as_time",
     "combined",
-    "result_document",
     "tell_filtered",
 ]
 
@@ -233,79 +232,6 @@ def _joined(parts: list[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def result_document(result: AuditResult) -> dict[str, Any]:
-    """Return the result as JSON has it; other programs rely on its keys."""
-    return {
-        "from": result.start.isoformat(),
-        "to": result.end.isoformat(),
-        "clean": result.clean,
-        "topics": [
-            {
-                "flow": topic.flow,
-                "topic": topic.topic,
-                "source_count": topic.source_count,
-                "target_count": topic.target_count,
-            }
-            for topic in result.topics
-        ],
-        "findings": [
-            {
-                "flow": finding.flow,
-                "topic": finding.topic,
-                "partition": finding.partition,
-                "kind": finding.kind,
-                "count": finding.count,
-                "source_offsets": [[*r] for r in finding.source_offsets],
-                "target_offsets": [[*r] for r in finding.target_offsets],
-                "from": _time(finding.start),
-                "to": _time(finding.end),
-            }
-            for finding in result.findings
-        ],
-        "repair": _repair(result.errors),
-        "unverifiable": [
-            {
-                "flow": gap.flow,
-                "topic": gap.topic,
-                "partition": gap.partition,
-                "reason": gap.reason,
-            }
-            for gap in result.unverifiable
-        ],
-    }
-
-
-_REPAIRED = ("dropped", "corrupted")
-"""Findings whose source records are to be written to the target again."""
-
-
-def _repair(findings: Iterable[AuditFinding]) -> dict[str, Any]:
-    """Return the source offsets that the target lacks, as a replay takes
-    them: in ranges like those of `mirrorwatch failback`.
-    """
-    lost = [f for f in findings if f.kind in _REPAIRED]
-    return {
-        # Not all ranges may be named: then repair, audit again and go on.
-        "complete": all(
-            sum(last - first + 1 for first, last in f.source_offsets)
-            >= f.count
-            for f in lost
-        ),
-        "ranges": [
-            {
-                "flow": finding.flow,
-                "topic": finding.topic,
-                "partition": finding.partition,
-                "first": first,
-                "last": last,
-                "count": last - first + 1,
-            }
-            for finding in lost
-            for first, last in finding.source_offsets
-        ],
-    }
-
-
 def combined(results: Sequence[AuditResult]) -> AuditResult:
     """Return several nights that were made up for in one run as one result.
 
@@ -342,10 +268,6 @@ def combined(results: Sequence[AuditResult]) -> AuditResult:
             gap for result in results for gap in result.unverifiable
         ),
     )
-
-
-def _time(time: datetime | None) -> str | None:
-    return None if time is None else time.isoformat()
 
 
 LEAST_SPAN = timedelta(minutes=10)
