@@ -433,7 +433,6 @@ COMMANDS: Mapping[tuple[str, ...], list[list[str]]] = {
     ("audit", "digest"): [["--side", "source", "--out", "d", *WINDOW]],
     ("audit", "freeze"): [["plan.json"], ["plan.json", "--flow", "no"]],
     ("audit", "history"): [[]],
-    ("audit", "repair"): [[], ["no-such-run", "--dry-run"]],
     ("audit", "report"): [[], ["no-such-run"]],
     ("audit", "run"): [[], ["--flow", "no"]],
     ("check-config",): [[], ["--json"]],

@@ -1,16 +1,14 @@
 """What every Kafka client of the agent begins with."""
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 import pytest
-from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 
 from mirrorwatch.kafka import admin
 from mirrorwatch.kafka.admin import Cluster
 from mirrorwatch.kafka.errors import consumer_properties
-from mirrorwatch.kafka.writer import RecordWriter
 
 pytestmark = pytest.mark.slow
 
@@ -28,21 +26,14 @@ def given_to(
         given.update(settings)
         return AdminClient(settings)
 
-    def make_producer(settings: dict[str, Any]) -> Producer:
-        given.update(settings)
-        return cast("Producer", None)
-
     if kind == "consumer":
         return consumer_properties(properties, read_committed=True)
-    if kind == "admin":
-        patch.setattr(admin, "AdminClient", make_admin)
-        Cluster("summit", properties)
-    else:
-        RecordWriter(properties, "ldf", make_producer)
+    patch.setattr(admin, "AdminClient", make_admin)
+    Cluster("summit", properties)
     return given
 
 
-@pytest.mark.parametrize("kind", ["admin", "consumer", "producer"])
+@pytest.mark.parametrize("kind", ["admin", "consumer"])
 def test_no_client_measures_itself_unless_the_configuration_says_so(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

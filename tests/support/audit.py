@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -432,18 +432,6 @@ def a_plan(
         pairs=pairs or (a_pair(),),
         more=more,
     )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Frozen:
-    plan: Plan
-    before: AuditedEnds
-
-
-def keep_plan(folder: Path, plan: Plan) -> None:
-    """Keep a plan as an audit does, without Spark."""
-    text = to_versioned(_Frozen(plan=plan, before=AuditedEnds()))
-    write_file(folder / "runs" / plan.id / "plan.json", text)
 
 
 def write_audit(folder: Path, audit: FinishedAudit) -> None:

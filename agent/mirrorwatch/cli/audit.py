@@ -31,7 +31,6 @@ from .audit_options import (
     topics_option,
 )
 from .audit_page import print_history, print_result
-from .audit_repair import repair
 from .audit_split import compare, digest, freeze
 from .options import config_option
 
@@ -197,5 +196,5 @@ def command() -> None:
     """
 
 
-for _command in (run, freeze, digest, compare, report, history, repair):
+for _command in (run, freeze, digest, compare, report, history):
     command.add_command(_command)

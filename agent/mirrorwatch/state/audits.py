@@ -3,8 +3,6 @@
 ``<out>/runs/<id>/result.json``
     ``{"schema_version": 3, "value": {...}}``, where the value is a
     `FinishedAudit` as `to_json` writes it. It is what makes a run count.
-``<out>/runs/<id>/plan.json``
-    Plan that the run compared, in the same form.
 ``<out>/runs/<id>/report.html``
     The report for a person.
 """
@@ -13,12 +11,11 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
-from ..domain.audit.plan import Plan, earlier_pieces, nights_by_day
+from ..domain.audit.plan import earlier_pieces, nights_by_day
 from ..domain.audit.result import FinishedAudit
 from ..exceptions import AuditError
 from .documents import from_json, to_json
@@ -32,7 +29,6 @@ __all__ = [
     "read_audits",
     "read_document",
     "read_named",
-    "read_target_ends",
     "to_url",
     "to_versioned",
     "write_file",
@@ -153,29 +149,6 @@ def read_audits(folder: Path) -> Iterator[FinishedAudit]:
         audit = read_document(FinishedAudit, file)
         if audit is not None:
             yield audit
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Frozen:
-    plan: Plan
-
-
-def read_target_ends(
-    folder: Path, run: str
-) -> dict[tuple[str, str, int], int]:
-    """Return up to where a run looked for copies, by cluster, topic and
-    partition of the target; nothing if that is not in its folder.
-
-    Raises
-    ------
-    AuditError
-        Raised if the file cannot be read.
-    """
-    frozen = read_document(_Frozen, folder / "runs" / run / "plan.json")
-    return {
-        (pair.cluster, pair.target_topic, pair.partition): pair.retained.end
-        for pair in (() if frozen is None else frozen.plan.pairs)
-    }
 
 
 def read_document(kind: type[T], file: Path) -> T | None:

@@ -49,8 +49,7 @@ expired or compacted.""",
 1. Find the cause by [`skips.dropped`](#skipsdropped) or
    [`position.expired-unread`](#positionexpired-unread).
 2. While the source retains them, [set the offset
-   back](#delete-or-set-committed-offsets), or copy them by
-   `mirrorwatch audit repair`.""",
+   back](#delete-or-set-committed-offsets), or copy the ranges by hand.""",
 )
 
 CORRUPTED = Code(
