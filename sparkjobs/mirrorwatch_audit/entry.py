@@ -63,12 +63,13 @@ class Audits:
         progress: Progress,
     ) -> None:
         audit = config.audit or AuditConfig()
-        clusters = {
-            alias: dict(cluster.kafka)
-            for alias, cluster in config.clusters.items()
-        }
+        clusters = config.clusters.items()
         self._tools = Tools(
-            read=KafkaReader(session, clusters, audit.consumer or {}),
+            read=KafkaReader(
+                session,
+                {alias: cluster.kafka for alias, cluster in clusters},
+                {alias: cluster.java or {} for alias, cluster in clusters},
+            ),
             planner=SitePlanner(config, utc_now),
             settings=Settings.of(config.audit),
             progress=progress,

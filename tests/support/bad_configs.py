@@ -295,9 +295,9 @@ NONSENSE = {
     "spark-ansi": ("audit/spark", {"spark.sql.ansi.enabled": False}),
     "spark-nothing": ("audit/spark", {"spark.x": None}),
     "spark-block": ("audit/spark", {"spark.x": {"secret": SECRET}}),
-    "consumer-servers": ("audit/consumer", {"bootstrap.servers": "a:1"}),
-    "consumer-isolation": ("audit/consumer", {"isolation.level": "x"}),
-    "consumer-block": ("audit/consumer", {"client.id": [SECRET]}),
+    "java-servers": ("clusters/a/java", {"bootstrap.servers": "a:1"}),
+    "java-isolation": ("clusters/a/java", {"isolation.level": "x"}),
+    "java-block": ("clusters/a/java", {"client.id": [SECRET]}),
     "schedule-secret": ("audit/schedule", f"ftp://u:{SECRET}@x"),
     # Clusters, flows and names.
     "same": ("flows/0/target", "a"),

@@ -12,11 +12,10 @@ from pydantic_core import PydanticCustomError
 
 from ..domain.audit.check import AuditLimits
 from .base import NEVER_SHOWN, ConfigProblem, Duration, Model
-from .properties import Properties
+from .properties import PROPERTY_NAME, Properties, find_no_text
 
 __all__ = [
     "AuditConfig",
-    "ConsumerProperties",
     "SparkProperties",
     "to_mebibytes",
     "to_trigger",
@@ -179,26 +178,6 @@ SPARK_OWNED = {
 }
 """Properties of Spark that are not to be set, and why."""
 
-CONSUMER_OWNED = {
-    "bootstrap.servers": "each cluster has its own, under clusters",
-    "isolation.level": "the audit reads as the mirror does",
-    "auto.offset.reset": "the audit reads from explicit offsets",
-    "group.id": "Spark has one for each query",
-    "group.instance.id": "Spark has one for each query",
-    "group.protocol": "Spark has one for each query",
-    "enable.auto.commit": "the audit commits no offsets",
-    "key.deserializer": "the audit compares bytes",
-    "value.deserializer": "the audit compares bytes",
-    "interceptor.classes": "an interceptor could change records",
-    "allow.auto.create.topics": "the audit must not create topics",
-}
-"""Properties of Java's consumer that change what is read, and why not."""
-
-
-NAME = re.compile(r"[\w./-]+", re.ASCII)
-"""Pattern of a property name. An address, say, does not match, and could hold
-a secret."""
-
 
 class SparkProperties(Properties):
     """Properties of Spark by its own names."""
@@ -210,7 +189,9 @@ class SparkProperties(Properties):
         cls, properties: Mapping[str, Any]
     ) -> Iterator[ConfigProblem]:
         for key, value in properties.items():
-            if not key.startswith("spark.") or not NAME.fullmatch(key):
+            if not key.startswith("spark.") or not PROPERTY_NAME.fullmatch(
+                key
+            ):
                 message = (
                     "must hold properties of Spark only: these begin with "
                     "spark.; those of Hadoop with spark.hadoop."
@@ -221,36 +202,7 @@ class SparkProperties(Properties):
                     (key,), f"must be left out: {SPARK_OWNED[key]}"
                 )
             else:
-                yield from _find_no_text(key, value)
-
-
-class ConsumerProperties(Properties):
-    """Properties of Kafka's Java consumer by its own names."""
-
-    kind = "consumer properties"
-
-    @classmethod
-    def find_faults(
-        cls, properties: Mapping[str, Any]
-    ) -> Iterator[ConfigProblem]:
-        for key, value in properties.items():
-            if not NAME.fullmatch(key):
-                message = "must hold names of properties only"
-                yield ConfigProblem((), message, shows_value=False)
-            elif key in CONSUMER_OWNED:
-                yield ConfigProblem(
-                    (key,), f"must be left out: {CONSUMER_OWNED[key]}"
-                )
-            else:
-                yield from _find_no_text(key, value)
-
-
-def _find_no_text(key: str, value: Any) -> Iterator[ConfigProblem]:
-    if value is None:
-        yield ConfigProblem((key,), "has no value")
-    elif not isinstance(value, str | int | float):
-        message = "must be text (a date needs quotes), a number, true or false"
-        yield ConfigProblem((key,), message, shows_value=False)
+                yield from find_no_text(key, value)
 
 
 class AuditConfig(Model):
@@ -340,15 +292,6 @@ class AuditConfig(Model):
     `spark.master`, `spark.driver.memory`, `spark.sql.ansi.enabled`,
     `spark.sql.caseSensitive`, `spark.sql.session.timeZone` and those of
     redaction. They override what `spark-submit` was given."""
-
-    consumer: ConsumerProperties | None = Field(
-        None, title="Consumer properties"
-    )
-    """Any property of Kafka's Java consumer, by which the audit reads both
-    clusters, such as `fetch.max.bytes` or `client.rack`, except those that
-    change what is read: servers, group, isolation level, offsets,
-    deserializers and interceptors. They override what the audit makes of
-    `clusters`. `client.id` is `mirrorwatch-audit` unless it is set here."""
 
     timeout: Duration = Field(
         AuditLimits().timeout,

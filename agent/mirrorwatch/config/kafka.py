@@ -7,13 +7,14 @@ from typing import Any
 from pydantic import Field
 
 from .base import ConfigProblem, Model
-from .properties import Properties
+from .properties import PROPERTY_NAME, Properties, find_no_text
 from .types import HttpServer, HttpUrl, find_file_fault
 
 __all__ = [
     "FILE_KEYS",
     "OWNED_PROPERTIES",
     "ClusterConfig",
+    "JavaProperties",
     "KafkaProperties",
     "SchemaRegistryConfig",
 ]
@@ -170,6 +171,43 @@ class SchemaRegistryConfig(HttpServer):
     topic to it."""
 
 
+JAVA_OWNED = {
+    "bootstrap.servers": "it is taken from kafka",
+    "isolation.level": "the audit reads as the mirror does",
+    "auto.offset.reset": "the audit reads from explicit offsets",
+    "group.id": "Spark has one for each query",
+    "group.instance.id": "Spark has one for each query",
+    "group.protocol": "Spark has one for each query",
+    "enable.auto.commit": "the audit commits no offsets",
+    "key.deserializer": "the audit compares bytes",
+    "value.deserializer": "the audit compares bytes",
+    "interceptor.classes": "an interceptor could change records",
+    "allow.auto.create.topics": "the audit must not create topics",
+}
+"""Properties of Java's consumer that change what is read, and why not."""
+
+
+class JavaProperties(Properties):
+    """Properties of Kafka's Java client by its own names."""
+
+    kind = "Java client properties"
+
+    @classmethod
+    def find_faults(
+        cls, properties: Mapping[str, Any]
+    ) -> Iterator[ConfigProblem]:
+        for key, value in properties.items():
+            if not PROPERTY_NAME.fullmatch(key):
+                message = "must hold names of properties only"
+                yield ConfigProblem((), message, shows_value=False)
+            elif key in JAVA_OWNED:
+                yield ConfigProblem(
+                    (key,), f"must be left out: {JAVA_OWNED[key]}"
+                )
+            else:
+                yield from find_no_text(key, value)
+
+
 class ClusterConfig(Model):
     """Kafka cluster."""
 
@@ -178,6 +216,15 @@ class ClusterConfig(Model):
     `bootstrap.servers` is required. [Some
     properties](#kafka-properties-that-the-agent-owns), such as `group.id`,
     cannot be set."""
+
+    java: JavaProperties | None = Field(None, title="Java client properties")
+    """Properties of Kafka's Java consumer, by which the audit reads this
+    cluster, such as `fetch.max.bytes`. PEM files, `PLAIN` and `SCRAM` are
+    taken from `kafka`; for any other login or store set all `ssl.*` and
+    `sasl.*` properties here, as the mirror has them. `client.id` is
+    `mirrorwatch-audit` unless it is set here. Those that change what is read
+    cannot be set: servers, group, isolation level, offsets, deserializers and
+    interceptors."""
 
     cluster_id: str | None = Field(None, title="Cluster id", min_length=1)
     """Expected id of the cluster. Default: the id that is seen first, from

@@ -1,5 +1,6 @@
 """Mappings of properties of a client or of Spark, with the secrets hidden."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Self
 
@@ -16,7 +17,12 @@ from .base import (
     WrittenInt,
 )
 
-__all__ = ["Properties"]
+__all__ = ["PROPERTY_NAME", "Properties", "find_no_text"]
+
+
+PROPERTY_NAME = re.compile(r"[\w./-]+", re.ASCII)
+"""Pattern of a property name. An address, say, does not match, and could hold
+a secret."""
 
 
 class Properties(Mapping[str, str]):
@@ -118,6 +124,15 @@ class Properties(Mapping[str, str]):
         if problems:
             raise ProblemsError(problems)
         return cls({key: _to_text(v) for key, v in value.items()})
+
+
+def find_no_text(key: str, value: Any) -> Iterator[ConfigProblem]:
+    """Yield the fault of a property that is neither text nor number."""
+    if value is None:
+        yield ConfigProblem((key,), "has no value")
+    elif not isinstance(value, str | int | float):
+        message = "must be text (a date needs quotes), a number, true or false"
+        yield ConfigProblem((key,), message, shows_value=False)
 
 
 def _to_text(value: str | float) -> str:

@@ -25,10 +25,10 @@ __all__ = ["render_reference"]
 
 KINDS = {
     "bool": "true or false",
-    "ConsumerProperties": "mapping of consumer properties",
     "ByteSize": "size (`100000`, `512KiB`)",
     "float": "number",
     "int": "whole number",
+    "JavaProperties": "mapping of Java client properties",
     "KafkaProperties": "mapping of librdkafka properties",
     "Path": "path",
     "SecretStr": "secret",

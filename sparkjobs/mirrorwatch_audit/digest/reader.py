@@ -79,7 +79,7 @@ class _Stretch:
 _Log = tuple[str, str, int]
 
 
-_NO_PROPERTIES: Mapping[str, str] = MappingProxyType({})
+_NONE: Mapping[str, Mapping[str, str]] = MappingProxyType({})
 
 
 class KafkaReader:
@@ -91,13 +91,13 @@ class KafkaReader:
         Spark.
     clusters
         librdkafka's properties of each cluster, by alias.
-    consumer
-        Properties of Java's consumer, over those that follow from these.
+    java
+        Properties of Java's client of each cluster, if it has any.
 
     Raises
     ------
     ConfigError
-        Raised if Java's client cannot follow the properties of a cluster.
+        Raised if a login of a cluster cannot be translated.
 
     Notes
     -----
@@ -110,12 +110,12 @@ class KafkaReader:
         self,
         session: SparkSession,
         clusters: Mapping[str, Mapping[str, str]],
-        consumer: Mapping[str, str] = _NO_PROPERTIES,
+        java: Mapping[str, Mapping[str, str]] = _NONE,
     ) -> None:
         self._session = session
         self._clusters = clusters
         self._options = {
-            alias: to_spark_options(properties, consumer)
+            alias: to_spark_options(properties, java.get(alias, {}))
             for alias, properties in clusters.items()
         }
 
