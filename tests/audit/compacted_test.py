@@ -120,10 +120,13 @@ def test_so_is_a_key_that_was_deleted_beyond_it_and_removed_with_its_tombstone(
     assert nights[0].stated(topic) == {"compacted": 1}
 
 
-def test_a_tombstone_that_was_not_copied_yet_removed_nothing(
+def test_what_a_tombstone_removed_that_may_be_copied_by_now_is_unknown(
     nights: list[Audited],
 ) -> None:
-    assert nights[0].found(NOT_DELETED) == [("dropped", 1, ((1, 1),), ())]
+    night = nights[0]
+    assert night.found(NOT_DELETED) == []
+    assert night.unverifiable(NOT_DELETED) == [1]
+    assert night.carry(NOT_DELETED) == [("source", 1)]
 
 
 OUTDATED = add("outdated", FULL, FULL[:4])

@@ -46,7 +46,7 @@ from ..digest.records import (
     narrowed,
     streams,
 )
-from ..drill.compacted import drill_compacted, without_replaced
+from ..drill.compacted import drill_compacted
 from ..drill.drill import SuspectBuckets, drill
 from ..drill.explain import no_outcomes
 from ..drill.findings import (
@@ -163,9 +163,7 @@ def look_into(read: Read, sides: Sides, plan: Plan) -> DataFrame | None:
         window=plan.window,
         bucket=sides.bucket,
     )
-    if not sides.group.compacted:
-        return drill(read, case)
-    return without_replaced(read, case, drill_compacted(read, case))
+    return (drill_compacted if sides.group.compacted else drill)(read, case)
 
 
 def _stretches(table: DataFrame) -> _Stretches:

@@ -13,7 +13,7 @@ from mirrorwatch.domain.audit.plan import (
 
 from ..checkpoint import checkpointed
 from ..digest.digest import PAIR, hashed, to_millis
-from ..digest.records import SIDES, Read, name, span_table, spanned
+from ..digest.records import SIDES, Read, span_table, spanned
 from .drill import (
     MOST_SENT,
     SuspectBuckets,
@@ -21,7 +21,7 @@ from .drill import (
 )
 from .explain import OUTCOME, SOURCE, bounds, positions
 
-__all__ = ["drill_compacted", "without_replaced"]
+__all__ = ["drill_compacted"]
 
 
 _KEY = (*PAIR, "k1", "k2")
@@ -48,21 +48,25 @@ def drill_compacted(read: Read, case: SuspectBuckets) -> DataFrame:
     Compared is the newest record of each key at the cut, for which either
     side may have removed older ones, tombstones, and what a newer record
     beyond the cut replaces. The spans are read for the keys that differ; then
-    all that is retained, for the newest records of these keys, and for whether
-    that of one side is among the records of the other. One row of each key is
-    kept, however many versions it has. A key that was deleted beyond the cut
-    may be gone from one side with its tombstone, while the other has not
-    removed it yet.
+    both logs up to their present ends, for the newest records of these keys,
+    and for whether that of one side is among the records of the other. One row
+    of each key is kept, however many versions it has. A key that was deleted
+    beyond the cut may be gone from one side with its tombstone, while the
+    other has not removed it yet: beyond the mirror's position that is unknown,
+    and the next night compares the key again.
+
+    The target is read first: what removed a record there is at the source by
+    then.
     """
     keys = _differing(read, case).transform(checkpointed)
     keys_fit = keys.count() <= MOST_SENT
     if keys_fit:
         keys = sf.broadcast(keys)
-    source, target = (
+    target, source = (
         _at_cut(_retained(read, case, side, keys), side[0]).transform(
             checkpointed
         )
-        for side in SIDES
+        for side in reversed(SIDES)
     )
     limits = bounds(
         positions(source.sparkSession, case.pairs),
@@ -101,60 +105,6 @@ def drill_compacted(read: Read, case: SuspectBuckets) -> DataFrame:
     return explained.select(*_outcome()).transform(checkpointed)
 
 
-def without_replaced(
-    read: Read, case: SuspectBuckets, outcomes: DataFrame
-) -> DataFrame:
-    """Return the outcomes with keys told as compacted that were replaced
-    after the ranges were frozen.
-
-    Parameters
-    ----------
-    read
-        Reads records.
-    case
-        Suspect buckets that were looked into.
-    outcomes
-        Outcomes found in them, as in `OUTCOME`.
-
-    Notes
-    -----
-    A night may be compared hours after it was frozen. A side removes a record
-    for a newer one of its key, which may lie behind the ends that were frozen:
-    so what seems to be wrong is looked for there, up to the present ends. If
-    the key was deleted there, the target may have removed the tombstone too:
-    the next night looks again.
-    """
-    wrong = sf.col("kind").isin("dropped", "corrupted", "extra")
-    found = outcomes.where(wrong).select(*_KEY).distinct()
-    names = {tuple(row) for row in found.select(*PAIR).distinct().collect()}
-    pairs = [_from_the_end(p) for p in case.pairs if name(p) in names]
-    if not pairs:
-        return outcomes
-    for side in SIDES:
-        records = hashed(read(pairs, side), timestamps=case.timestamps)
-        newest = (
-            records.join(found, [*_KEY], "left_semi")
-            .groupBy(*_KEY)
-            .agg(sf.max_by("tombstone", "offset").alias(f"{side}_deleted"))
-        )
-        outcomes = outcomes.join(newest, [*_KEY], "left")
-    source_on, target_on, deleted = (
-        sf.isnotnull("source_deleted"),
-        sf.isnotnull("target_deleted"),
-        sf.coalesce("source_deleted", sf.expr("false")),
-    )
-    kind = sf.col("kind")
-    kind = (
-        sf.when((kind == "dropped") & target_on, "compacted")
-        .when((kind == "dropped") & deleted, "unknown")
-        .when((kind == "extra") & source_on, "compacted")
-        .when((kind == "corrupted") & (source_on | target_on), "compacted")
-        .otherwise(kind)
-    )
-    told = outcomes.withColumn("kind", kind)
-    return told.select(*OUTCOME).transform(checkpointed)
-
-
 def _from_the_end(pair: PartitionPair) -> PartitionPair:
     def later(x: PartitionPair | SourceRange) -> AuditSpan:
         exists = x.topic_id or len(x.retained)
@@ -171,10 +121,12 @@ def _whole(pair: PartitionPair) -> PartitionPair:
 def _retained(
     read: Read, case: SuspectBuckets, side: Side, wanted: DataFrame
 ) -> DataFrame:
-    """Return some records of all that are retained: those of some keys, or
-    some of theirs.
+    """Return some records of the whole logs: those of some keys, or some of
+    theirs.
     """
-    pairs = [_whole(pair) for pair in case.pairs]
+    pairs = [
+        part(pair) for pair in case.pairs for part in (_whole, _from_the_end)
+    ]
     found = hashed(read(pairs, side), timestamps=case.timestamps)
     records = found.join(wanted, wanted.columns, "left_semi").select(
         *found.columns
@@ -283,6 +235,7 @@ def _kind() -> Column:
         sf.when(sf.isnull("bound"), "unknown")
         .when(s["offset"] >= sf.col("bound"), "in_flight")
         .when(s["offset"] < sf.col("asked_from"), "skipped")
+        .when(sf.col("s_deleted") >= sf.col("bound"), "unknown")
         .otherwise("dropped")
     )
     alone_at_source = (
