@@ -37,7 +37,6 @@ from .session import translated
 from .store.carry import (
     begun,
     copies_left,
-    lacked_carry,
     missing_carry,
     usable_carry,
 )
@@ -191,7 +190,8 @@ class AuditJob:
         # run again, it may see less of that, or leave less.
         keeps = plan.window is None and not store.is_finished(plan.id)
         self._save_rest(run, plan)
-        plan, carry = self._taken_up(run)
+        run, carry = self._taken_up(run)
+        plan = run.plan
         # First, because its records say whether timestamps count.
         plan, target = self._digest(run, plan, "target", given)
         plan, target, untimed = self._without_timestamps(
@@ -233,24 +233,22 @@ class AuditJob:
             store.save_result(audit)
         return audit
 
-    def _taken_up(self, run: FrozenRun) -> tuple[Plan, DataFrame | None]:
-        """Return the plan and what the night before left to it, if there was
+    def _taken_up(self, run: FrozenRun) -> tuple[FrozenRun, DataFrame | None]:
+        """Return the run and what the night before left to it, if there was
         one.
         """
-        plan, before = run.plan, run.before
-        if run.carried_from is None:
-            return begun(plan, before), None
-        carry = self._store.carry(run.carried_from)
-        finished = self._store.result(plan.id)
-        # The night after has gone on without it, wherever it is by now.
-        if carry is None or (
-            finished is not None and lacked_carry(finished.result.unverifiable)
-        ):
+        plan = run.plan
+        if run.carried_from is not None:
+            carry = self._store.carry(run.carried_from)
+            if carry is not None:
+                return replace(run, plan=begun(plan, run.before)), carry
             folder = self._store.carry_url(run.carried_from)
-            plan = with_gaps(plan, missing_carry(before, folder))
-            # Records just before the ranges may be those that were left.
-            return begun(plan, AuditedEnds()), None
-        return begun(plan, before), carry
+            plan = with_gaps(plan, missing_carry(run.before, folder))
+            # The night after goes on without it, wherever it is by then.
+            run = replace(run, plan=plan, carried_from=None)
+            self._save_rest(run, plan)
+        # Records just before the ranges may be those that were left.
+        return replace(run, plan=begun(plan, AuditedEnds())), None
 
     def _usable(
         self, plan: Plan, carry: DataFrame | None, run: FrozenRun

@@ -33,7 +33,6 @@ __all__ = [
     "carried",
     "carry_out",
     "copies_left",
-    "lacked_carry",
     "missing_carry",
     "no_carry",
     "usable_carry",
@@ -58,11 +57,10 @@ def no_carry(session: SparkSession) -> DataFrame:
     return small_table(session, [], CARRY)
 
 
-UNKNOWN = "is missing, so it is not known which they were"
-
 MISSING = (
-    f"records that the night before left to this one: {{folder}} {UNKNOWN}, "
-    "and none of them was looked for. For a look at them use --from and --to"
+    "records that the night before left to this one: {folder} is missing, so "
+    "it is not known which they were, and none of them was looked for. For a "
+    "look at them use --from and --to"
 )
 
 
@@ -91,17 +89,6 @@ def missing_carry(
         Unverifiable(flow=flow, topic=topic, partition=None, reason=reason)
         for flow, topic in topics
     )
-
-
-def lacked_carry(gaps: Iterable[Unverifiable]) -> bool:
-    """Return whether a night said that what was left to it was missing.
-
-    Parameters
-    ----------
-    gaps
-        Unverifiable ranges of that night.
-    """
-    return any(UNKNOWN in gap.reason for gap in gaps)
 
 
 def carry_out(

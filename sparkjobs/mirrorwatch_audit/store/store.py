@@ -310,10 +310,8 @@ class RunStore:
         """Keep what a run leaves to the next night."""
         self._folder.write_table(f"runs/{run}/carry", carry)
 
-    def carry(self, run: str | None) -> DataFrame | None:
-        """Return what a run left to the next night, if there was one."""
-        if run is None:
-            return None
+    def carry(self, run: str) -> DataFrame | None:
+        """Return what a run left to the next night; `None` if it is lost."""
         return self._folder.read_table(f"runs/{run}/carry")
 
     def carry_url(self, run: str) -> str:
