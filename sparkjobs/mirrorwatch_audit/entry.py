@@ -27,7 +27,7 @@ from .session import make_session, translated
 from .split import Split
 from .store.lock import only_one
 from .store.store import RunStore
-from .tools import Progress, Quiet, Settings, SitePlanner, Terminal, Tools
+from .tools import Settings, SitePlanner, Tools
 
 __all__ = ["Audits", "opened"]
 
@@ -46,8 +46,8 @@ class Audits:
         Spark.
     folder
         Folder of all runs.
-    progress
-        Shows what is being done.
+    console
+        Console that shows stages, if it is a terminal.
 
     Raises
     ------
@@ -60,8 +60,14 @@ class Audits:
         config: Config,
         session: SparkSession,
         folder: str,
-        progress: Progress,
+        console: Console,
     ) -> None:
+        @contextmanager
+        def stage(doing: str) -> Iterator[None]:
+            with translated(doing), console.status(doing):
+                session.sparkContext.setJobDescription(doing)
+                yield
+
         audit = config.audit or AuditConfig()
         clusters = config.clusters.items()
         self._tools = Tools(
@@ -72,7 +78,7 @@ class Audits:
             ),
             planner=SitePlanner(config, utc_now),
             settings=Settings.of(config.audit),
-            progress=progress,
+            stage=stage,
             clock=utc_now,
         )
         self._session = session
@@ -153,7 +159,7 @@ def opened(
     config
         The whole configuration.
     console
-        Console that shows progress, if it is a terminal.
+        Console that shows stages, if it is a terminal.
     out
         Folder of all runs, in place of the configured one.
     master
@@ -174,11 +180,8 @@ def opened(
             master, memory=audit.memory, extra=audit.spark or {}
         )
     try:
-        progress: Progress = Quiet()
-        if console.is_terminal:
-            progress = Terminal(session, console)
         with reliable(session, folder):
-            yield Audits(config, session, folder, progress)
+            yield Audits(config, session, folder, console)
     finally:
         # If it has died, anyone who waited for its answer got the error.
         with suppress(Py4JError, ConnectionError):

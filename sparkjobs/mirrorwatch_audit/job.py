@@ -161,7 +161,7 @@ class AuditJob:
     def _runs(self, request: Request) -> Iterator[FrozenRun]:
         tools = self._tools
         if request.window is not None:
-            with tools.progress.stage("Freezing the ranges"):
+            with tools.stage("Freezing the ranges"):
                 plan = tools.planner.freeze(request, AuditedEnds())
             yield FrozenRun(plan=plan, before=AuditedEnds())
             return
@@ -174,7 +174,7 @@ class AuditJob:
             tools.settings.last_due(now),
         ).runs(request)
         while True:
-            with tools.progress.stage("Freezing the ranges"):
+            with tools.stage("Freezing the ranges"):
                 run = next(nights, None)
             if run is None:
                 return
@@ -222,7 +222,7 @@ class AuditJob:
                 # All that is retained is read then: not for a passing fault.
                 if attempt > 1:
                     plan = self._without(run, plan, SIDES, _retained)
-        with self._tools.progress.stage("Keeping what was found"):
+        with self._tools.stage("Keeping what was found"):
             if judged.plan is not plan:
                 self._save_rest(run, judged.plan)
             if keeps:
@@ -276,7 +276,7 @@ class AuditJob:
         store = self._store
         if side in given:
             return plan, store.save_digest(plan.id, side, given[side])
-        with self._tools.progress.stage(f"Reading the {side}"):
+        with self._tools.stage(f"Reading the {side}"):
             kept = self._kept(plan, side)
             if kept is not None:
                 return plan, kept
@@ -361,7 +361,7 @@ class AuditJob:
             bucket = bucket_length(digest, digest)
         only = sf.broadcast(named(digest.sparkSession, pairs))
         with (
-            self._tools.progress.stage(f"Reading the {side}"),
+            self._tools.stage(f"Reading the {side}"),
             translated(f"Cannot sum up the {side}"),
         ):
             part = replace(plan, pairs=pairs)

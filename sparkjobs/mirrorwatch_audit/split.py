@@ -68,7 +68,7 @@ class Split:
             if (kept.id, kept.at) == (frozen.id, frozen.at):
                 return self._crossing(out, side)
         out.delete("digested.json")
-        with tools.progress.stage(f"Reading the {side}"):
+        with tools.stage(f"Reading the {side}"):
             read, _ = digest_readable(
                 tools,
                 frozen,

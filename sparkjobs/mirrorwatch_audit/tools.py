@@ -1,17 +1,11 @@
-"""Tools of every run: reader, planner, settings, progress, clock."""
+"""Tools of every run: reader, planner, settings, stages, clock."""
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
-from threading import Event, Thread
 from typing import Protocol
 from zoneinfo import ZoneInfo
-
-from py4j.protocol import Py4JError
-from pyspark.sql import SparkSession
-from rich.console import Console
-from rich.status import Status
 
 from mirrorwatch.audit import freeze, recheck
 from mirrorwatch.config import AuditConfig, Config
@@ -27,79 +21,7 @@ from mirrorwatch.sources.audit.worker import Schedule
 from .digest.records import Read
 from .nights import CLOCKS
 
-__all__ = [
-    "Planner",
-    "Progress",
-    "Quiet",
-    "Settings",
-    "SitePlanner",
-    "Terminal",
-    "Tools",
-]
-
-
-_LOOK_SECONDS = 0.5
-"""Polling interval of Spark's state: often enough to look alive."""
-
-
-class Progress(Protocol):
-    """Shows what an audit does."""
-
-    def stage(self, doing: str) -> AbstractContextManager[None]:
-        """Show what is being done, for as long as it takes."""
-        ...
-
-
-class Quiet:
-    """Shows nothing."""
-
-    @contextmanager
-    def stage(self, doing: str) -> Iterator[None]:
-        yield
-
-
-class Terminal:
-    """Shows what is being done, with the tasks of Spark that are left.
-
-    Parameters
-    ----------
-    session
-        Spark.
-    console
-        A terminal.
-    """
-
-    def __init__(self, session: SparkSession, console: Console) -> None:
-        self._tracker = session.sparkContext.statusTracker()
-        self._console = console
-
-    @contextmanager
-    def stage(self, doing: str) -> Iterator[None]:
-        ended = Event()
-        with self._console.status(doing) as status:
-            thread = Thread(target=self._follow, args=(doing, status, ended))
-            thread.start()
-            try:
-                yield
-            finally:
-                ended.set()
-                thread.join()
-
-    def _follow(self, doing: str, status: Status, ended: Event) -> None:
-        while not ended.wait(_LOOK_SECONDS):
-            try:
-                tasks = [
-                    info
-                    for stage in self._tracker.getActiveStageIds()
-                    if (info := self._tracker.getStageInfo(stage)) is not None
-                ]
-            except (Py4JError, ConnectionError):
-                # Anyone who waits for the result gets the error.
-                return
-            done = sum(info.numCompletedTasks for info in tasks)
-            total = sum(info.numTasks for info in tasks)
-            share = f": {done:,} of {total:,} tasks" if total else ""
-            status.update(doing + share)
+__all__ = ["Planner", "Settings", "SitePlanner", "Tools"]
 
 
 class Planner(Protocol):
@@ -192,5 +114,7 @@ class Tools:
     read: Read
     planner: Planner
     settings: Settings
-    progress: Progress
+    stage: Callable[[str], AbstractContextManager[object]]
+    """Shows a stage of the audit for as long as it takes."""
+
     clock: Callable[[], datetime]

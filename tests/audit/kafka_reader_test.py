@@ -1,6 +1,7 @@
 """Records by Spark's own source, from a broker with TLS and SCRAM."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, timedelta
 from pathlib import Path
@@ -25,7 +26,7 @@ from mirrorwatch.domain.audit.plan import (
 from mirrorwatch_audit.digest.reader import KafkaReader
 from mirrorwatch_audit.job import AuditJob
 from mirrorwatch_audit.store.store import RunStore
-from mirrorwatch_audit.tools import Quiet, Settings, Tools
+from mirrorwatch_audit.tools import Settings, Tools
 from mirrorwatch_lab import Lab, LabSettings
 from tests.support.audit import a_plan
 from tests.support.audit_spark import SPARK, small_spark
@@ -280,7 +281,7 @@ def test_timestamps_that_spark_cannot_represent_cost_their_ranges_only(
         read=read,
         planner=Frozen(a_plan(odd(), at=at)),
         settings=Settings(bucket=timedelta(minutes=10), timezone=UTC),
-        progress=Quiet(),
+        stage=nullcontext,
         clock=lambda: at,
     )
 

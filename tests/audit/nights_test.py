@@ -1,5 +1,6 @@
 """Which ranges a nightly run has."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from types import SimpleNamespace
@@ -23,7 +24,7 @@ from mirrorwatch_audit.job import AuditJob, SideDigest
 from mirrorwatch_audit.nights import Nights
 from mirrorwatch_audit.store.carry import begun
 from mirrorwatch_audit.store.store import FrozenRun, RunStore
-from mirrorwatch_audit.tools import Quiet, Settings, Tools
+from mirrorwatch_audit.tools import Settings, Tools
 from tests.support.audit import (
     FROZEN_AT,
     a_finished,
@@ -354,7 +355,7 @@ class Scheduled:
         tools = SimpleNamespace(
             clock=lambda: self.log.now,
             planner=self.log,
-            progress=Quiet(),
+            stage=nullcontext,
             settings=Settings.of(audit),
         )
         self._job = ComparesNothing(

@@ -7,12 +7,12 @@ from types import MappingProxyType
 import pytest
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
+from rich.console import Console
 
 from mirrorwatch.config import Config
 from mirrorwatch.domain.audit.plan import AuditedEnds, Request
 from mirrorwatch.domain.audit.result import AuditResult
 from mirrorwatch_audit.entry import Audits
-from mirrorwatch_audit.tools import Quiet
 from mirrorwatch_lab import CANARY_TOPIC, Lab, LabSettings
 from mirrorwatch_lab.cli import describe_agent
 from mirrorwatch_lab.faults import MARK, drop_marked, exactly_once
@@ -117,7 +117,7 @@ class Auditor:
         data["flows"][0].setdefault("mirror", {}).update(mirror)
         data["audit"] = {"settle": "0s", "slack": "0s"}
         config = Config.from_mapping(data)
-        self._audits = Audits(config, spark, str(folder), Quiet())
+        self._audits = Audits(config, spark, str(folder), Console())
 
     def __call__(self, topics: str | None = None) -> AuditResult:
         (audit,) = self._audits.run(Request(topics=topics))

@@ -1,6 +1,7 @@
 """Two sites with logs in memory, and audits of them without clusters."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, timedelta
 from pathlib import Path
@@ -20,7 +21,7 @@ from mirrorwatch.domain.audit.result import FinishedAudit
 from mirrorwatch_audit.digest.records import Times
 from mirrorwatch_audit.job import AuditJob
 from mirrorwatch_audit.store.store import RunStore
-from mirrorwatch_audit.tools import Quiet, Settings, Tools
+from mirrorwatch_audit.tools import Settings, Tools
 from tests.support.audit import a_plan
 from tests.support.logs import AT, Logs
 
@@ -79,7 +80,7 @@ class Site:
             read=self,
             planner=self,
             settings=Settings(bucket=timedelta(minutes=10), timezone=UTC),
-            progress=Quiet(),
+            stage=nullcontext,
             clock=lambda: AT + timedelta(days=self.days),
         )
 

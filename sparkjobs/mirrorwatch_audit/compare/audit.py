@@ -464,7 +464,7 @@ def judge(
     read = tools.clock()
     gone: dict[Unverifiable, None] = {}
     while True:
-        doing = tools.progress.stage("Comparing")
+        doing = tools.stage("Comparing")
         with doing, translated("Cannot compare"):
             found = compare(
                 tools.read,
@@ -475,9 +475,7 @@ def judge(
                 before=before,
             )
             readings = [reading_of(source), reading_of(target)]
-        with tools.progress.stage(
-            "Looking whether anything expired meanwhile"
-        ):
+        with tools.stage("Looking whether anything expired meanwhile"):
             rest, void = tools.planner.recheck(plan)
         gone |= dict.fromkeys(void)
         if rest is plan:
