@@ -10,18 +10,21 @@
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
 from ..domain.audit.plan import earlier_pieces, nights_by_day
-from ..domain.audit.result import FinishedAudit
+from ..domain.audit.result import AuditResult, FinishedAudit
 from ..exceptions import AuditError
 from .documents import from_json, to_json
 
 __all__ = [
     "SCHEMA_VERSION",
+    "ResultFolder",
+    "ResultsSeen",
     "from_versioned",
     "latest_audit",
     "local_path",
@@ -149,6 +152,114 @@ def read_audits(folder: Path) -> Iterator[FinishedAudit]:
         audit = read_document(FinishedAudit, file)
         if audit is not None:
             yield audit
+
+
+WHOLE = 20
+"""Whole nights that are read, the newest ones: what is older is of no concern
+any more."""
+
+MOST = 100
+"""Runs that are read at most: parts and pieces of nights are many."""
+
+Version = tuple[int, int]
+"""Time of the last change, and size."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResultsSeen:
+    """Nightly results in a folder."""
+
+    results: tuple[AuditResult, ...] = ()
+    """Results, the last written first."""
+
+    problems: tuple[str, ...] = ()
+    """Reasons why results cannot be read, the newest first."""
+
+
+class ResultFolder:
+    """Folder of all runs, of which the newest nights are read.
+
+    Parameters
+    ----------
+    folder
+        ``audit.out``; it need not exist yet.
+
+    Notes
+    -----
+    Results of every audit are there, whatever ran it: the agent, another one,
+    or a cluster. So there is one truth, and it survives the agent. A result
+    is read once; one that cannot be read is tried again with every look: a
+    mounted folder may fail for a moment.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._known: dict[tuple[str, Version], FinishedAudit] = {}
+
+    def look(self) -> ResultsSeen:
+        """Return the newest nights.
+
+        Raises
+        ------
+        AuditError
+            Raised if the folder cannot be read.
+        """
+        known, problems = {}, []
+        results: list[AuditResult] = []
+        versions = self._list()
+        newest_first = sorted(
+            versions, key=lambda r: versions[r], reverse=True
+        )
+        for run in newest_first:
+            if _is_enough(results, problems):
+                break
+            key = run, versions[run]
+            try:
+                audit = self._known.get(key) or read_audit(self._folder, run)
+            except AuditError as e:
+                which = "An earlier" if known or problems else "The latest"
+                problems.append(f"{which} audit result cannot be read: {e}")
+                continue
+            if audit is None:
+                continue  # deleted since it was listed
+            known[key] = audit
+            if audit.result.nightly:
+                results.append(audit.result)
+        # Replaced as a whole: two requests may be answered at once.
+        self._known = known
+        return ResultsSeen(tuple(results), tuple(problems))
+
+    def has_report(self, run: str) -> bool:
+        """Return whether a run left a report for people."""
+        try:
+            return (self._folder / "runs" / run / "report.html").is_file()
+        except OSError:
+            return False
+
+    def _list(self) -> dict[str, Version]:
+        found = {}
+        try:
+            for folder in (self._folder / "runs").iterdir():
+                if folder.name.startswith("adhoc-"):
+                    continue  # a window that somebody asked for, no night
+                try:
+                    facts = (folder / "result.json").stat()
+                except (FileNotFoundError, NotADirectoryError):
+                    continue  # one that still runs, or was given up
+                found[folder.name] = (facts.st_mtime_ns, facts.st_size)
+        except FileNotFoundError:
+            return {}  # before the first audit
+        except OSError as e:
+            raise AuditError(f"Audit results cannot be read: {e}") from e
+        return found
+
+
+def _is_enough(
+    results: Sequence[AuditResult], problems: Sequence[str]
+) -> bool:
+    """Return whether the results have the last night of every flow."""
+    whole = [r for r in results if not (r.more or r.partial or r.of_flow)]
+    return len(whole) >= WHOLE or len(results) + len(problems) >= MOST
 
 
 def read_document(kind: type[T], file: Path) -> T | None:

@@ -1,6 +1,7 @@
 """The reports of audits, for anyone who looks at the page."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,10 @@ from starlette.responses import (
 )
 
 from ..domain.audit.flow_result import AuditObservation, flow_result_of
+from ..domain.audit.result import AuditResult
 from ..exceptions import AuditError, WebError
 from ..ports import Report
-from ..state.audits import read_audit
+from ..state.audits import ResultFolder
 from ..threads import Latest
 from .details import night_document
 from .headers import JsonAnswer
@@ -95,11 +97,6 @@ def _latest(report: Report | None) -> str:
 NIGHTS = 14
 """Newest nightly runs that are listed: two weeks, if one runs a night."""
 
-Version = tuple[int, int, str]
-"""Time of the last change, size and name of a run."""
-
-Nights = tuple[dict[str, Any], ...]
-
 
 class AuditNights:
     """Returns the sums of the last nightly audits.
@@ -111,8 +108,7 @@ class AuditNights:
     """
 
     def __init__(self, folder: Path | None) -> None:
-        self._folder = folder
-        self._known: dict[Version, Nights] = {}
+        self._folder = None if folder is None else ResultFolder(folder)
 
     def show(self, request: Request) -> Response:
         """Return the nights of all flows, the newest first.
@@ -125,58 +121,26 @@ class AuditNights:
         if self._folder is None:
             return JsonAnswer({"nights": [], "problems": []})
         try:
-            versions = _newest_first(self._folder / "runs")
-        except OSError as e:
-            error = f"Audit results cannot be read: {e}"
-            return JsonAnswer({"error": error}, status_code=503)
-        known, problems, left = {}, [], NIGHTS
-        for version in versions:
-            if not left:
-                break
-            found = self._known.get(version)
-            try:
-                if found is None:
-                    found = _read(self._folder, version[2])
-            except AuditError as e:
-                problems.append(str(e))
-                left -= 1
-                continue
-            known[version] = found
-            # Those of windows have no nights: they take no place.
-            left -= bool(found)
-        # Replaced as a whole: two requests may be answered at once.
-        self._known = known
-        nights = [night for of_run in known.values() for night in of_run]
-        return JsonAnswer({"nights": nights, "problems": problems})
+            seen = self._folder.look()
+        except AuditError as e:
+            return JsonAnswer({"error": str(e)}, status_code=503)
+        nights = [
+            night
+            for result in seen.results[:NIGHTS]
+            for night in _nights(result, self._folder)
+        ]
+        return JsonAnswer({"nights": nights, "problems": seen.problems})
 
 
-def _newest_first(runs: Path) -> list[Version]:
-    found = []
-    folders = list(runs.iterdir()) if runs.is_dir() else []
-    for folder in folders:
-        result = folder / "result.json"
-        if result.is_file():
-            facts = result.stat()
-            found.append((facts.st_mtime_ns, facts.st_size, folder.name))
-    return sorted(found, reverse=True)
-
-
-def _read(folder: Path, run: str) -> Nights:
-    audit = read_audit(folder, run)
-    if audit is None or not audit.result.nightly:
-        return ()
-    result = audit.result
-    has_report = (folder / "runs" / run / "report.html").is_file()
+def _nights(
+    result: AuditResult, folder: ResultFolder
+) -> Iterator[dict[str, Any]]:
+    report = f"/audit/{result.id}" if folder.has_report(result.id) else None
     flows = {topic.flow for topic in result.topics}
     flows |= {gap.flow for gap in result.unverifiable}
     flows |= {shared.flow for shared in result.shared}
-    return tuple(
-        {
-            "flow": flow,
-            "run": run,
-            "report": f"/audit/{run}" if has_report else None,
-        }
-        | night_document(night)
-        for flow in sorted(flows)
-        if (night := flow_result_of(result, flow)) is not None
-    )
+    for flow in sorted(flows):
+        night = flow_result_of(result, flow)
+        if night is not None:
+            about = {"flow": flow, "run": result.id, "report": report}
+            yield about | night_document(night)

@@ -8,18 +8,17 @@ from ..config.audit import AuditConfig, to_mebibytes, to_trigger
 from ..config.display import hidden_values
 from ..sources.audit.job import (
     JobSettings,
-    ResultFolder,
     why_not_read,
     why_not_start,
 )
 from ..sources.audit.worker import (
     AuditAttempts,
     AuditStarter,
+    AuditWatch,
     AuditWorker,
-    FlowAudits,
     Schedule,
 )
-from ..state.audits import local_path
+from ..state.audits import ResultFolder, local_path
 from ..state.documents import DocumentStore
 from .context import WiredParts, WiringContext
 
@@ -62,7 +61,7 @@ def wire_audit(
     worker = AuditWorker(
         stores={
             flow.name: DocumentStore(
-                around.database, flow.name, "audits", FlowAudits
+                around.database, flow.name, "audits", AuditWatch
             )
             for flow in config.audited_flows
         },

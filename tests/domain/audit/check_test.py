@@ -16,9 +16,9 @@ from mirrorwatch.domain.audit.flow_result import (
     FlowResult,
     Outcome,
     TopicTally,
-    add_flow_result,
     flow_result_of,
     join,
+    last_audit,
 )
 from mirrorwatch.domain.audit.plan import (
     SharedTopic,
@@ -428,7 +428,7 @@ def test_pieces_of_one_night_are_one_audit() -> None:
     second = of(a_result(at=NIGHT + ONE_HOUR / 2))
     assert first.more
     second = replace(second, runs=("nightly-2026-11-21-2",))
-    nights = add_flow_result(add_flow_result((), first, NIGHT), second, NIGHT)
+    nights = last_audit([second, first], NIGHT)
     both = join(nights)
     assert both is not None
     # The second piece found nothing; the first one still did.
@@ -439,23 +439,17 @@ def test_pieces_of_one_night_are_one_audit() -> None:
     assert both.topics[0].source_records == 2000
     # So they are where the hourly schedule was due meanwhile.
     for since in (second.end - ONE_HOUR / 60, None):
-        assert add_flow_result((first,), second, since) == (first, second)
+        assert last_audit([first, second], since) == (first, second)
     third = of(a_result(at=NIGHT + DAY))
-    assert add_flow_result((first, second), third, third.end) == (third,)
+    assert last_audit([first, second, third], third.end) == (third,)
 
 
 def test_the_next_night_takes_the_place_of_the_last() -> None:
     first = of(a_result(a_finding(), at=NIGHT - DAY))
     second = of(a_result(at=NIGHT))
-    assert add_flow_result((first,), second, NIGHT) == (second,)
     # In whatever order they are read.
-    assert add_flow_result((second,), first, NIGHT) == (second,)
-
-
-def test_a_run_that_was_run_again_counts_once() -> None:
-    first = of(a_result(a_finding(), at=NIGHT))
-    again = of(a_result(at=NIGHT))
-    assert add_flow_result((first,), again, NIGHT) == (again,)
+    for runs in ([first, second], [second, first]):
+        assert last_audit(runs, NIGHT) == (second,)
 
 
 def test_nothing_is_joined_to_nothing() -> None:
@@ -464,7 +458,7 @@ def test_nothing_is_joined_to_nothing() -> None:
 
 @given(st.lists(st.lists(st.integers(0, 3), max_size=4), min_size=1))
 def test_no_finding_is_forgotten_by_joining(found: list[list[int]]) -> None:
-    nights: tuple[FlowResult, ...] = ()
+    nights: list[FlowResult] = []
     for number, counts in enumerate(found):
         at = NIGHT + number * ONE_HOUR / 60
         findings = [
@@ -472,9 +466,8 @@ def test_no_finding_is_forgotten_by_joining(found: list[list[int]]) -> None:
             for n, count in enumerate(counts)
         ]
         result = a_result(*findings, at=at, topics=(a_count(f"t{number}"),))
-        night = replace(of(result), runs=(f"nightly-{number}",))
-        nights = add_flow_result(nights, night, NIGHT)
-    joined = join(nights)
+        nights.append(replace(of(result), runs=(f"nightly-{number}",)))
+    joined = join(last_audit(nights, NIGHT))
     assert joined is not None
     assert len(joined.runs) == len(found)
     total = sum(count + 1 for counts in found for count in counts)

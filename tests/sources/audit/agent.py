@@ -10,15 +10,16 @@ from mirrorwatch.config.audit import to_trigger
 from mirrorwatch.domain.audit.check import AuditLimits, judge_audit
 from mirrorwatch.domain.audit.flow_result import AuditObservation
 from mirrorwatch.domain.report import Verdict
-from mirrorwatch.sources.audit.job import JobSettings, ResultFolder
+from mirrorwatch.sources.audit.job import JobSettings
 from mirrorwatch.sources.audit.worker import (
     AuditAttempts,
     AuditStarter,
+    AuditWatch,
     AuditWorker,
-    FlowAudits,
     Schedule,
 )
 from mirrorwatch.state import Database
+from mirrorwatch.state.audits import ResultFolder
 from mirrorwatch.state.documents import DocumentStore
 from tests.support.audit import NIGHT
 from tests.support.audit_run import audit_command
@@ -70,7 +71,7 @@ class Agent:
                 logger=structlog.get_logger(),
             )
         self.worker = AuditWorker(
-            stores={FLOW: DocumentStore(database, FLOW, "audits", FlowAudits)},
+            stores={FLOW: DocumentStore(database, FLOW, "audits", AuditWatch)},
             folder=ResultFolder(folder / "out"),
             starter=starter,
             schedule=SCHEDULE,

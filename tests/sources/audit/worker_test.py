@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from mirrorwatch.config.audit import to_trigger
 from mirrorwatch.domain.audit.result import AuditFinding, AuditResult
 from mirrorwatch.domain.report import Health
-from mirrorwatch.exceptions import AuditError, StateError
-from mirrorwatch.sources.audit import job
+from mirrorwatch.exceptions import AuditError
 from mirrorwatch.sources.audit.worker import Schedule
-from mirrorwatch.state import Database
+from mirrorwatch.state import Database, audits
 from mirrorwatch.state.audits import read_audit
 from tests.sources.audit.agent import DAY, HOUR, MINUTE, Agent, diary_of
 from tests.support.audit import (
@@ -61,11 +60,27 @@ def test_findings_are_critical_and_a_restart_forgets_nothing(
     told = agent.verdict()
     assert told.health is Health.CRITICAL
     agent.worker.close()
-    # Even if the folder is gone.
-    (tmp_path / "out").rename(tmp_path / "elsewhere")
     again = Agent(tmp_path, database, act="findings", now=NIGHT + HOUR)
     assert again.outcome == "finished"
     assert again.verdict().findings == told.findings
+
+
+def test_a_folder_that_cannot_be_read_for_a_moment_is_unknown(
+    tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = Agent(tmp_path, database, act=None, now=NIGHT)
+    assert see(agent, a_result(a_finding(), at=NIGHT)) is Health.CRITICAL
+
+    def refuse(_: Path) -> object:
+        raise OSError("Stale file handle")
+
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    agent.look(NIGHT + HOUR)
+    # The last night still holds.
+    assert agent.verdict().codes == ("audit.dropped", "audit.unreadable")
+    monkeypatch.undo()
+    agent.look(NIGHT + 2 * HOUR)
+    assert agent.verdict().codes == ("audit.dropped",)
 
 
 def error_of(agent: Agent) -> str:
@@ -426,7 +441,7 @@ def unreadable(monkeypatch: pytest.MonkeyPatch, *runs: str) -> list[str]:
             raise AuditError(f"Cannot read {name}: Stale file handle")
         return read_audit(folder, name)
 
-    monkeypatch.setattr(job, "read_audit", read)
+    monkeypatch.setattr(audits, "read_audit", read)
     return tried
 
 
@@ -548,24 +563,6 @@ def test_an_agent_that_starts_reads_no_more_nights_than_it_needs(
     agent.look(NIGHT + 29 * DAY + 2 * HOUR)
     assert tried == [night.id for night in nights[:9:-1]]
     assert agent.verdict().health is Health.OK
-
-
-def test_a_result_that_could_not_be_written_down_is_not_forgotten(
-    tmp_path: Path, database: Database
-) -> None:
-    agent = Agent(tmp_path, database, act=None)
-    write_audit(tmp_path / "out", a_finished(a_result(a_finding(), at=NIGHT)))
-    agent.at(NIGHT + MINUTE)
-    with database.transaction() as sql:
-        sql.execute("ALTER TABLE documents RENAME TO gone")
-    with pytest.raises(StateError):
-        agent.worker.step()
-    with database.transaction() as sql:
-        sql.execute("ALTER TABLE gone RENAME TO documents")
-    agent.worker.step()
-    assert agent.verdict().health is Health.CRITICAL
-    later = Agent(tmp_path, database, act=None, now=NIGHT + HOUR)
-    assert later.verdict().health is Health.CRITICAL
 
 
 def test_what_keeps_it_from_starting_is_unknown(

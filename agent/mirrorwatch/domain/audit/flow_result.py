@@ -22,9 +22,9 @@ __all__ = [
     "FlowResult",
     "Outcome",
     "TopicTally",
-    "add_flow_result",
     "flow_result_of",
     "join",
+    "last_audit",
 ]
 
 
@@ -169,33 +169,30 @@ def flow_result_of(result: AuditResult, flow: str) -> FlowResult | None:
     )
 
 
-def add_flow_result(
-    known: Iterable[FlowResult], new: FlowResult, since: datetime | None
+def last_audit(
+    runs: Iterable[FlowResult], since: datetime | None
 ) -> tuple[FlowResult, ...]:
     """Return the runs that together are the last audit, the oldest first.
 
     Parameters
     ----------
-    known
-        Runs known so far.
-    new
-        One that was read now; it replaces one of its name.
+    runs
+        Runs of one flow.
     since
         Due time of the last audit. Older runs are of audits before it.
 
     Notes
     -----
-    A night that was missed is made up for in several runs. What one of them
-    found must not be forgotten because the next one found nothing, nor because
-    another audit was due meanwhile. A run is as old as what it compared: one
-    of an old night that is run again is not the last audit.
+    A night that was missed is made up for in several runs. A loss found by one
+    of them must not be forgotten because the next one found nothing, nor
+    because another audit was due meanwhile. A run is as old as the records it
+    compared: one of an old night that is run again is not the last audit.
 
     One of named topics takes the place of none, but no other run compares
-    these records: what it found is kept beside the last audit, and goes with
-    it. Where it found nothing, there is nothing to keep.
+    these records: its findings are shown beside the last audit, and go with
+    it.
     """
-    runs = {night.runs: night for night in known} | {new.runs: new}
-    ordered = sorted(runs.values(), key=lambda night: night.end)
+    ordered = sorted(runs, key=lambda night: night.end)
     whole = [night for night in ordered if not night.partial]
     last = [run for night in whole[-1:] for run in night.runs]
     pieces = {piece for run in last for piece in (run, *earlier_pieces(run))}

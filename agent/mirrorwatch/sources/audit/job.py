@@ -1,4 +1,4 @@
-"""Audit job: one running audit, in processes of its own, and its results."""
+"""Audit job: one running audit, in processes of its own."""
 
 import subprocess
 import sys
@@ -10,16 +10,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
 
-from ...domain.audit.result import AuditResult
 from ...exceptions import AuditError
 from ...secrets import HIDDEN
-from ...state.audits import read_audit
 
 __all__ = [
     "AuditProcess",
     "JobSettings",
-    "ResultFolder",
-    "ResultsSeen",
     "why_not_read",
     "why_not_start",
 ]
@@ -185,121 +181,3 @@ def why_not_read(folder: str, *, is_local: bool) -> str | None:
     if is_local:
         return None
     return f"mirrorwatch cannot read audit results in {folder}"
-
-
-FIRST = 20
-"""Newest whole nights that are read when the agent starts: what is older is
-either known from before, or of no concern any more."""
-
-MOST = 100
-"""Runs that are read then at most: parts and pieces of nights are many."""
-
-Version = tuple[int, int]
-"""Time of the last change, and size."""
-
-
-@dataclass(frozen=True, slots=True)
-class ResultsSeen:
-    """New results in the folder since the last look."""
-
-    results: tuple[AuditResult, ...] = ()
-    problems: tuple[str, ...] = ()
-    """Reasons why results cannot be read, the newest first."""
-
-
-class ResultFolder:
-    """Finds results that were not there, or were others, before.
-
-    Parameters
-    ----------
-    folder
-        ``audit.out``; it need not exist yet.
-
-    Notes
-    -----
-    Results of every audit are there, whatever ran it: the agent, another one,
-    or a cluster. So there is one truth, and it survives the agent.
-
-    One that cannot be read is tried again with every look: a mounted folder
-    may fail for a moment, and a change of rights changes no version.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._listed: dict[str, Version] | None = None
-        self._known: dict[str, Version] | None = None
-
-    def look(self) -> ResultsSeen:
-        """Return what is new.
-
-        Raises
-        ------
-        AuditError
-            Raised if the folder cannot be read.
-        """
-        versions = self._listed = self._list()
-        newest_first = sorted(
-            versions, key=lambda r: versions[r], reverse=True
-        )
-        before = self._known or {}
-        is_start = self._known is None
-        known = {}
-        results: list[AuditResult] = []
-        problems: list[str] = []
-        for run in newest_first:
-            is_old = is_start and _is_enough(results, problems)
-            if not is_old and before.get(run) != versions[run]:
-                try:
-                    audit = read_audit(self._folder, run)
-                except AuditError as e:
-                    is_latest = run == newest_first[0]
-                    which = "The latest" if is_latest else "An earlier"
-                    problems.append(
-                        f"{which} audit result cannot be read: {e}"
-                    )
-                    continue
-                if audit is None:
-                    continue  # deleted since it was listed
-                if audit.result.nightly:
-                    results.append(audit.result)
-            known[run] = versions[run]
-        self._known = known
-        return ResultsSeen(tuple(results), tuple(problems))
-
-    def has_result(self, run: str) -> bool:
-        """Return whether the result of a run was there at the last look."""
-        return self._listed is None or run in self._listed
-
-    def has_report(self, run: str) -> bool:
-        """Return whether a run left a report for people."""
-        if not run:
-            return False
-        try:
-            return (self._folder / "runs" / run / "report.html").is_file()
-        except OSError:
-            return False
-
-    def _list(self) -> dict[str, Version]:
-        found = {}
-        try:
-            for folder in (self._folder / "runs").iterdir():
-                if folder.name.startswith("adhoc-"):
-                    continue  # a window that somebody asked for, no night
-                try:
-                    facts = (folder / "result.json").stat()
-                except (FileNotFoundError, NotADirectoryError):
-                    continue  # one that still runs, or was given up
-                found[folder.name] = (facts.st_mtime_ns, facts.st_size)
-        except FileNotFoundError:
-            return {}  # before the first audit
-        except OSError as e:
-            raise AuditError(f"Audit results cannot be read: {e}") from e
-        return found
-
-
-def _is_enough(
-    results: Sequence[AuditResult], problems: Sequence[str]
-) -> bool:
-    """Return whether what was read has the last night of every flow."""
-    whole = [r for r in results if not (r.more or r.partial or r.of_flow)]
-    return len(whole) >= FIRST or len(results) + len(problems) >= MOST

@@ -14,20 +14,20 @@ from ...domain.audit.flow_result import (
     AuditObservation,
     FlowResult,
     Outcome,
-    add_flow_result,
     flow_result_of,
     join,
+    last_audit,
 )
-from ...domain.audit.result import AuditResult
 from ...exceptions import AuditError, AuditRefusedError
+from ...state.audits import ResultFolder, ResultsSeen
 from ...state.documents import DocumentStore
-from .job import AuditProcess, JobSettings, ResultFolder, ResultsSeen
+from .job import AuditProcess, JobSettings
 
 __all__ = [
     "AuditAttempts",
     "AuditStarter",
+    "AuditWatch",
     "AuditWorker",
-    "FlowAudits",
     "Schedule",
 ]
 
@@ -360,17 +360,11 @@ AHEAD = timedelta(hours=1)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class FlowAudits:
-    """Stored audit results of one flow."""
+class AuditWatch:
+    """Stored begin of the watch over the audits of one flow."""
 
     since: datetime | None = None
     """Time when the agent was first asked to watch them."""
-
-    nights: tuple[FlowResult, ...] = ()
-    """The runs that are its last audit, the oldest first."""
-
-    ahead: tuple[FlowResult, ...] = ()
-    """Runs of a time that is yet to come: each would hide all until then."""
 
 
 class AuditWorker:
@@ -379,7 +373,7 @@ class AuditWorker:
     Parameters
     ----------
     stores
-        Store of the audits of each flow, by its name.
+        Store of the begin of the watch over each flow, by its name.
     folder
         Folder of the results; `None` if no folder of this machine.
     starter
@@ -399,7 +393,7 @@ class AuditWorker:
     def __init__(
         self,
         *,
-        stores: Mapping[str, DocumentStore[FlowAudits]],
+        stores: Mapping[str, DocumentStore[AuditWatch]],
         folder: ResultFolder | None,
         starter: AuditStarter | None,
         schedule: Schedule,
@@ -412,12 +406,12 @@ class AuditWorker:
         self._schedule = schedule
         self._problems = tuple(problems)
         self._clock = clock
-        self._flows: dict[str, FlowAudits] = {}
+        self._since: dict[str, datetime] = {}
         self._looked_at: datetime | None = None
         self._look = ResultsSeen()
-        self._news: tuple[AuditResult, ...] = ()
         self._nights: dict[str, FlowResult | None] = {}
         self._reports: dict[str, str | None] = {}
+        self._ahead: dict[str, list[FlowResult]] = {}
         # Replaced as a whole: the tick reads it in another thread.
         self._published: tuple[AuditObservation, ...] = ()
 
@@ -428,8 +422,8 @@ class AuditWorker:
 
     def step(self) -> None:
         now = self._clock()
-        for flow in self._stores.keys() - self._flows.keys():
-            self._flows[flow] = self._load(flow, self._clock.label())
+        for flow in self._stores.keys() - self._since.keys():
+            self._since[flow] = self._load(flow, self._clock.label())
         last = self._looked_at
         if last is None or now - last >= LOOK_EVERY:
             self._read(now)
@@ -468,84 +462,48 @@ class AuditWorker:
         if self._starter is not None:
             self._starter.close()
 
-    def _load(self, flow: str, now: datetime) -> FlowAudits:
-        known = self._stores[flow].load()
-        if known.since is None:
-            known = replace(known, since=now)
-            self._stores[flow].save(known)
-        return known
+    def _load(self, flow: str, now: datetime) -> datetime:
+        since = self._stores[flow].load().since
+        if since is None:
+            since = now
+            self._stores[flow].save(AuditWatch(since=since))
+        return since
 
     def _read(self, now: datetime) -> None:
-        self._take_results()
-        self._sum_up()
+        if self._folder is not None:
+            try:
+                self._look = self._folder.look()
+            except AuditError as e:
+                # Its results still hold.
+                self._look = replace(self._look, problems=(str(e),))
+        for flow in self._stores:
+            night = self._nights[flow] = join(self._last(flow))
+            run = night.shown if night is not None else ""
+            shown = self._folder is not None and self._folder.has_report(run)
+            self._reports[flow] = run if run and shown else None
         self._looked_at = now
 
-    def _take_results(self) -> None:
-        if self._folder is None:
-            return
-        try:
-            self._look = self._folder.look()
-        except AuditError as e:
-            self._look = ResultsSeen(problems=(str(e),))
-        # Kept until it is stored: the folder shows a new result only once.
-        self._news += self._look.results
-        for flow in self._stores:
-            self._put_off(flow)
-        for result in sorted(self._news, key=lambda r: r.began_at):
-            for flow in self._stores:
-                night = flow_result_of(result, flow)
-                if night is not None:
-                    self._take(flow, night)
-        self._news = ()
-
-    def _put_off(self, flow: str) -> None:
-        """Let runs of the future wait; those that were deleted are forgotten.
-
-        They are stored, for the folder shows a result only once; and a clock
-        that was put back makes runs of the future of those that were taken.
+    def _last(self, flow: str) -> Sequence[FlowResult]:
+        """Return the runs that are the last audit of a flow. Runs of the
+        future wait: each would hide all others until then.
         """
-        known = self._flows[flow]
         latest = self._clock.label() + AHEAD
-        come = [run for run in known.ahead if run.end <= latest]
-        ahead = tuple(
+        runs = [
             run
-            for run in (*known.ahead, *known.nights)
-            if run.end > latest
-            and (self._folder is None or self._folder.has_result(run.shown))
-        )
-        nights = tuple(run for run in known.nights if run.end <= latest)
-        self._keep(flow, replace(known, nights=nights, ahead=ahead))
-        for run in come:
-            self._take(flow, run)
-
-    def _take(self, flow: str, night: FlowResult) -> None:
-        known = self._flows[flow]
-        ahead = tuple(run for run in known.ahead if run.runs != night.runs)
-        if night.end > self._clock.label() + AHEAD:
-            self._keep(flow, replace(known, ahead=(*ahead, night)))
-            return
-        runs = (*known.nights, night)
-        newest = max(
-            (run.end for run in runs if not run.partial), default=night.end
-        )
+            for result in self._look.results
+            if (run := flow_result_of(result, flow)) is not None
+        ]
+        self._ahead[flow] = [run for run in runs if run.end > latest]
+        runs = [run for run in runs if run.end <= latest]
+        if not runs:
+            return ()
+        whole = [run for run in runs if not run.partial]
+        newest = max(run.end for run in whole or runs)
         since = self._schedule.last(newest + CLOCKS)
         if since is not None:
             # The first of several pieces may have begun before it was due.
             since -= CLOCKS
-        nights = add_flow_result(known.nights, night, since)
-        self._keep(flow, replace(known, nights=nights, ahead=ahead))
-
-    def _keep(self, flow: str, new: FlowAudits) -> None:
-        if new != self._flows[flow]:
-            self._stores[flow].save(new)
-            self._flows[flow] = new
-
-    def _sum_up(self) -> None:
-        for flow, known in self._flows.items():
-            night = self._nights[flow] = join(known.nights)
-            run = night.shown if night is not None else ""
-            shown = self._folder is not None and self._folder.has_report(run)
-            self._reports[flow] = run if shown else None
+        return last_audit(runs, since)
 
     def _compared(self) -> datetime | None:
         """Return until when all flows were compared; `None` if one was not."""
@@ -559,9 +517,10 @@ class AuditWorker:
     def _has_result(self) -> bool:
         attempt = self._starter.attempt if self._starter is not None else None
         return attempt is not None and any(
-            not night.partial and night.ended_at >= attempt.began_at
-            for known in self._flows.values()
-            for night in known.nights
+            night is not None
+            and not night.partial
+            and night.ended_at >= attempt.began_at
+            for night in self._nights.values()
         )
 
     def _publish(self) -> None:
@@ -571,17 +530,17 @@ class AuditWorker:
             AuditObservation(
                 flow=flow,
                 at=now,
-                since=known.since or now,
+                since=since,
                 night=self._nights.get(flow),
                 attempt=attempt,
                 report=self._reports.get(flow),
                 problems=(
                     *self._problems,
                     *self._look.problems,
-                    *(_yet_to_come(run) for run in known.ahead),
+                    *map(_yet_to_come, self._ahead.get(flow, ())),
                 ),
             )
-            for flow, known in self._flows.items()
+            for flow, since in self._since.items()
         )
 
 
