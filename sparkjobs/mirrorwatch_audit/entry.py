@@ -74,7 +74,10 @@ class Audits:
             read=KafkaReader(
                 session,
                 {alias: cluster.kafka for alias, cluster in clusters},
-                {alias: cluster.java or {} for alias, cluster in clusters},
+                {
+                    alias: {**(audit.consumer or {}), **(cluster.java or {})}
+                    for alias, cluster in clusters
+                },
             ),
             planner=SitePlanner(config, utc_now),
             settings=Settings.of(config.audit),

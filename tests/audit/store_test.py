@@ -108,7 +108,6 @@ def test_an_empty_folder_has_nothing(store: RunStore) -> None:
     run = "nightly-2026-11-21"
     assert store.plan(run) is None
     assert store.carry(run) is None
-    assert store.carry(None) is None
     assert store.result(run) is None
     assert store.last_night() is None
 

@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from mirrorwatch.domain.audit.plan import Stated, Unverifiable
-from mirrorwatch.domain.audit.result import FinishedAudit
+from mirrorwatch.domain.audit.result import AuditResult, FinishedAudit
 from mirrorwatch.exceptions import AuditError
 from mirrorwatch.state.audits import (
     from_versioned,
@@ -15,10 +15,12 @@ from mirrorwatch.state.audits import (
     local_path,
     read_audit,
     read_audits,
+    to_document,
     to_url,
     to_versioned,
     write_file,
 )
+from mirrorwatch.state.documents import from_json, to_json
 from tests.support.audit import (
     NIGHT,
     a_finding,
@@ -117,8 +119,8 @@ def test_another_version_is_refused_with_a_remedy(tmp_path: Path) -> None:
         "",
         "[]",
         "{}",
-        '{"schema_version": 3}',
-        '{"schema_version": 3, "value": {}}',
+        '{"schema_version": 4}',
+        '{"schema_version": 4, "value": {}}',
     ],
 )
 def test_what_is_no_result_is_refused(tmp_path: Path, text: str) -> None:
@@ -160,3 +162,48 @@ def test_a_url_stays_what_it_is_and_is_elsewhere(url: str) -> None:
 
 def test_a_file_url_may_have_one_slash(tmp_path: Path) -> None:
     assert local_path(f"file:{tmp_path}") == tmp_path
+
+
+def test_the_document_has_these_keys_for_other_programs() -> None:
+    gap = Unverifiable(flow="f", topic="t", partition=None, reason="gone")
+    untimed = replace(a_finding("extra"), start=None, end=None)
+    result = a_result(a_finding(), untimed, unverifiable=(gap,))
+    document = json.loads(to_document(result))
+    assert (document["from"], document["to"], document["clean"]) == (
+        "2026-11-20T02:00:00+00:00",
+        "2026-11-21T02:00:00+00:00",
+        False,
+    )
+    (topic,) = document["topics"]
+    assert (
+        topic.items()
+        >= {
+            "flow": "summit->ldf",
+            "topic": "events",
+            "source_count": 1000,
+            "target_count": 1000,
+        }.items()
+    )
+    finding, other = document["findings"]
+    assert finding == {
+        "flow": "summit->ldf",
+        "topic": "events",
+        "partition": 0,
+        "kind": "dropped",
+        "count": 1,
+        "source_offsets": [[42, 42]],
+        "target_offsets": [],
+        "from": "2026-11-20T23:00:00+00:00",
+        "to": "2026-11-20T23:00:02+00:00",
+    }
+    assert (other["from"], other["to"]) == (None, None)
+    assert document["unverifiable"] == [
+        {
+            "flow": "f",
+            "topic": "t",
+            "partition": None,
+            "reason": "gone",
+            "records": None,
+        }
+    ]
+    assert from_json(AuditResult, to_json(result)) == result

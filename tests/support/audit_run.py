@@ -51,9 +51,8 @@ class Ran:
 
     @property
     def document(self) -> dict[str, Any]:
-        """Result of the one run that it printed, without its times."""
-        (line,) = self.output.splitlines()
-        result = json.loads(line)["value"]["result"]
+        """What it printed, as JSON, without the times of the run."""
+        result = json.loads(self.output)
         times = {"began_at", "ended_at"}
         return {k: v for k, v in result.items() if k not in times}
 

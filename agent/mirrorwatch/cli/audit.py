@@ -12,7 +12,7 @@ from ..config import Config
 from ..domain.audit.result import FinishedAudit, combined
 from ..exceptions import AuditError
 from ..log import configure_logging
-from ..state.audits import read_audits, read_named, to_versioned
+from ..state.audits import read_audits, read_named, to_document
 from .audit_options import (
     EXIT_UNHEALTHY,
     NightName,
@@ -95,8 +95,7 @@ def run(
             html.write_text(audits.page(finished), encoding="utf-8")
     result = combined([audit.result for audit in finished])
     if as_json:
-        for audit in finished:
-            click.echo(to_versioned(audit))
+        click.echo(to_document(result))
     else:
         print_result(result, finished, Console(highlight=False))
     if not result.clean:

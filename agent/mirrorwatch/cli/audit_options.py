@@ -128,7 +128,7 @@ json_option = click.option(
     "--json",
     "as_json",
     is_flag=True,
-    help="Print each run's result.json, one a line.",
+    help="Print the result.",
 )
 html_option = click.option(
     "--html",

@@ -9,7 +9,7 @@ from rich.console import Console
 from ..config import Config
 from ..domain.audit.plan import Side
 from ..log import configure_logging
-from ..state.audits import to_versioned
+from ..state.audits import to_document
 from .audit_options import (
     EXIT_UNHEALTHY,
     NightName,
@@ -155,7 +155,7 @@ def compare(
     for crossing in crossings:
         print_crossing(crossing, console)
     if as_json:
-        click.echo(to_versioned(finished))
+        click.echo(to_document(finished.result))
     else:
         print_result(finished.result, [finished], Console(highlight=False))
     if not finished.result.clean:

@@ -12,6 +12,7 @@ from pydantic_core import PydanticCustomError
 
 from ..domain.audit.check import AuditLimits
 from .base import NEVER_SHOWN, ConfigProblem, Duration, Model
+from .kafka import JavaProperties
 from .properties import PROPERTY_NAME, Properties, find_no_text
 
 __all__ = [
@@ -292,6 +293,11 @@ class AuditConfig(Model):
     `spark.master`, `spark.driver.memory`, `spark.sql.ansi.enabled`,
     `spark.sql.caseSensitive`, `spark.sql.session.timeZone` and those of
     redaction. They override what `spark-submit` was given."""
+
+    consumer: JavaProperties | None = Field(None, title="Consumer properties")
+    """Properties of Kafka's Java consumer, by which the audit reads both
+    clusters, such as `fetch.max.bytes`. Logins belong in `clusters.*.java`,
+    which goes over these."""
 
     timeout: Duration = Field(
         AuditLimits().timeout,

@@ -219,7 +219,7 @@ class ClusterConfig(Model):
 
     java: JavaProperties | None = Field(None, title="Java client properties")
     """Properties of Kafka's Java consumer, by which the audit reads this
-    cluster, such as `fetch.max.bytes`. PEM files, `PLAIN` and `SCRAM` are
+    cluster, over those of `audit.consumer`. PEM files, `PLAIN` and `SCRAM` are
     taken from `kafka`; for any other login or store set all `ssl.*` and
     `sasl.*` properties here, as the mirror has them. `client.id` is
     `mirrorwatch-audit` unless it is set here. Those that change what is read

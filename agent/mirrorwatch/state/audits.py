@@ -1,7 +1,7 @@
 """Results of audits, as plain files in a folder.
 
 ``<out>/runs/<id>/result.json``
-    ``{"schema_version": 3, "value": {...}}``, where the value is a
+    ``{"schema_version": 4, "value": {...}}``, where the value is a
     `FinishedAudit` as `to_json` writes it. It is what makes a run count.
 ``<out>/runs/<id>/report.html``
     The report for a person.
@@ -32,6 +32,7 @@ __all__ = [
     "read_audits",
     "read_document",
     "read_named",
+    "to_document",
     "to_url",
     "to_versioned",
     "write_file",
@@ -40,7 +41,7 @@ __all__ = [
 
 T = TypeVar("T")
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Of everything that audits keep: documents, digests and carries. Raise it
 with each change of one of them."""
 
@@ -48,6 +49,14 @@ with each change of one of them."""
 def to_versioned(value: Any) -> str:
     """Return a dataclass of the domain on one line, with the version."""
     return f'{{"schema_version":{SCHEMA_VERSION},"value":{to_json(value)}}}'
+
+
+def to_document(result: AuditResult) -> str:
+    """Return a result as other programs read it: as `result.json` has it, and
+    whether it is clean.
+    """
+    document = {"clean": result.clean, **json.loads(to_json(result))}
+    return json.dumps(document, indent=2)
 
 
 def from_versioned(kind: type[T], text: str, where: str) -> T:
@@ -204,8 +213,9 @@ class ResultFolder:
         AuditError
             Raised if the folder cannot be read.
         """
-        known, problems = {}, []
+        known: dict[tuple[str, Version], FinishedAudit] = {}
         results: list[AuditResult] = []
+        problems: list[str] = []
         versions = self._list()
         newest_first = sorted(
             versions, key=lambda r: versions[r], reverse=True

@@ -21,6 +21,7 @@ from cattrs.gen import (
 from pydantic_core import to_json as to_bytes
 
 from ..clock import Clock
+from ..domain.audit.result import AuditFinding, AuditResult
 from ..domain.canary.tracker import Ledger
 from ..domain.copies.coverage import Coverage, Span, State
 from ..domain.offsets import RangeSet
@@ -115,6 +116,16 @@ _converter.register_structure_hook(
         touched=_ELSEWHERE,
     ),
 )
+_FROM, _TO = override(rename="from"), override(rename="to")
+for _spanning in (AuditFinding, AuditResult):
+    _converter.register_unstructure_hook(
+        _spanning,
+        make_dict_unstructure_fn(_spanning, _converter, start=_FROM, end=_TO),
+    )
+    _converter.register_structure_hook(
+        _spanning,
+        make_dict_structure_fn(_spanning, _converter, start=_FROM, end=_TO),
+    )
 
 
 def to_json(value: Any) -> str:

@@ -27,7 +27,6 @@ from mirrorwatch.domain.audit.plan import (
 )
 from mirrorwatch.domain.audit.result import AuditResult, FindingKind
 from mirrorwatch.domain.report import Health
-from mirrorwatch.state.documents import from_json, to_json
 from tests.support.audit import (
     CALM,
     DUE,
@@ -416,11 +415,6 @@ def test_what_could_not_be_verified_is_never_counted_as_nothing(
     """Of a range that only the target has, no source offset is lost."""
     night = of(a_result(unverifiable=(a_gap("events", records),)))
     assert [topic.unverifiable for topic in night.topics] == [told]
-
-
-def test_a_night_survives_the_state_file() -> None:
-    night = of(a_result(a_finding(), unverifiable=(a_gap("events", None),)))
-    assert from_json(FlowResult, to_json(night)) == night
 
 
 def test_pieces_of_one_night_are_one_audit() -> None:
