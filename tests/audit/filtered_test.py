@@ -3,8 +3,6 @@
 from dataclasses import replace
 from typing import Any, cast
 
-import pytest
-
 from mirrorwatch.audit import planner
 from mirrorwatch.config import Config
 from mirrorwatch.domain.audit.plan import (
@@ -96,15 +94,6 @@ def test_a_result_tells_apart_what_its_plan_says_is_filtered() -> None:
     result = _result(a_plan(), FOUND, (), (), began=NOON, ended=NOON)
     kinds = {f.topic: f.kind for f in result.findings}
     assert kinds == {"events": "filtered", "telemetry": "dropped"}
-
-
-@pytest.mark.parametrize("partial", [False, True])
-def test_a_result_says_whether_its_plan_is_of_named_topics(
-    *, partial: bool
-) -> None:
-    plan = replace(a_plan(), partial=partial)
-    result = _result(plan, FOUND, (), (), began=NOON, ended=NOON)
-    assert result.partial is partial
 
 
 def test_a_filter_has_its_limit_by_the_flow_s_own_records() -> None:

@@ -646,21 +646,6 @@ def test_the_own_topic_of_a_registry_is_known(
     assert {pair.copies.registry for pair in found.pairs} == {known}
 
 
-@pytest.mark.parametrize("topics", [None, "events"])
-def test_a_plan_says_whether_it_is_of_named_topics(
-    monkeypatch: pytest.MonkeyPatch, topics: str | None
-) -> None:
-    monkeypatch.setattr(planner, "AuditedSites", lambda _: nullcontext({}))
-    gap = Unverifiable(flow="f", topic="t", partition=None, reason="hidden")
-    found = AuditedTopics(pairs=[], unverifiable=[gap])
-    monkeypatch.setattr(planner, "find_topics", lambda *_: found)
-    config = Config.model_construct(clusters={}, flows=(), audit=None)
-    plan = planner.freeze(
-        config, Request(topics=topics), AuditedEnds(), clock=lambda: NOON
-    )
-    assert plan.partial is (topics is not None)
-
-
 @pytest.mark.parametrize("ends", [AuditedEnds(), AuditedEnds((END,))])
 def test_a_night_of_no_topic_at_all_is_refused(
     monkeypatch: pytest.MonkeyPatch, ends: AuditedEnds

@@ -73,6 +73,8 @@ def audit(*arguments: str) -> Result:
         (["--date", "20 Nov"], "--date"),
         (["--flow", "up"], "there are summit->ldf"),
         (["--topics", "["], "is no regex"),
+        (["--topics", "a"], "need --from and --to: a night is of all"),
+        (["--flow", "summit->ldf"], "need --from and --to"),
     ],
 )
 def test_what_makes_no_sense_is_refused_before_spark_is_started(

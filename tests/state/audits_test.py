@@ -93,18 +93,6 @@ def test_an_ad_hoc_run_is_never_the_latest(tmp_path: Path) -> None:
     assert latest_audit(tmp_path) is None
 
 
-def test_a_run_of_named_topics_is_never_the_latest(tmp_path: Path) -> None:
-    night = a_finished(a_result(a_finding(), at=NIGHT))
-    write_audit(tmp_path, night)
-    named = replace(
-        a_result(at=NIGHT + timedelta(hours=1)),
-        id=f"{night.result.id}-part0a1b2c3d",
-        partial=True,
-    )
-    write_audit(tmp_path, a_finished(named))
-    assert latest_audit(tmp_path) == night
-
-
 def test_another_version_is_refused_with_a_remedy(tmp_path: Path) -> None:
     write_file(
         tmp_path / RESULT, json.dumps({"schema_version": 99, "value": {}})

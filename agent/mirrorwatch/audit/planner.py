@@ -580,9 +580,7 @@ def freeze(
         more=any(o.more for o in outcomes),
         filtered=tuple(_filtered(config, frozen)),
         gone=tuple(topics.gone),
-        partial=request.topics is not None,
         shared=topics.shared,
-        of_flow=request.flow,
     )
 
 

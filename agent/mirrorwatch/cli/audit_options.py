@@ -185,6 +185,10 @@ def as_request(
     window = _window(start, end)
     if window is not None and night is not None:
         raise click.UsageError("--date names a night, --from and --to do not")
+    if window is None and (flow is not None or topics is not None):
+        raise click.UsageError(
+            "--flow and --topics need --from and --to: a night is of all"
+        )
     return Request(
         window=window,
         night=None if night is None else night.night,

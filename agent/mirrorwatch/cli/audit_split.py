@@ -14,7 +14,6 @@ from .audit_options import (
     EXIT_UNHEALTHY,
     NightName,
     as_request,
-    flow_option,
     html_option,
     json_option,
     master_option,
@@ -22,7 +21,6 @@ from .audit_options import (
     out_option,
     report_page,
     spark_job,
-    topics_option,
 )
 from .audit_page import print_crossing, print_frozen, print_result
 from .options import config_option
@@ -36,8 +34,6 @@ __all__ = ["compare", "digest", "freeze"]
 @config_option
 @click.argument("plan")
 @night_option
-@flow_option
-@topics_option
 @out_option
 @master_option
 def freeze(
@@ -45,8 +41,6 @@ def freeze(
     *,
     plan: str,
     night: NightName | None,
-    flow: str | None,
-    topics: str | None,
     out: str | None,
     master: str | None,
 ) -> None:
@@ -58,7 +52,7 @@ def freeze(
     frozen again.
     """
     request = as_request(
-        config, start=None, end=None, flow=flow, topics=topics, night=night
+        config, start=None, end=None, flow=None, topics=None, night=night
     )
     configure_logging(json=False, level="warning")
     job = spark_job()

@@ -92,8 +92,7 @@ def from_versioned(kind: type[T], text: str, where: str) -> T:
 
 
 def latest_audit(folder: Path) -> FinishedAudit | None:
-    """Return the nightly audit with the newest ranges; `None` before one. One
-    of named topics is none.
+    """Return the nightly audit with the newest ranges; `None` before one.
 
     Raises
     ------
@@ -103,9 +102,9 @@ def latest_audit(folder: Path) -> FinishedAudit | None:
     runs = [file.parent.name for file in folder.glob("runs/*/result.json")]
     for day in nights_by_day(runs):
         audits = [read_audit(folder, run) for run in day]
-        whole = [a for a in audits if a is not None and not a.result.partial]
-        if whole:
-            return max(whole, key=lambda audit: audit.result.end)
+        finished = [audit for audit in audits if audit is not None]
+        if finished:
+            return max(finished, key=lambda audit: audit.result.end)
     return None
 
 
@@ -168,7 +167,7 @@ WHOLE = 20
 any more."""
 
 MOST = 100
-"""Runs that are read at most: parts and pieces of nights are many."""
+"""Runs that are read at most: pieces of nights are many."""
 
 Version = tuple[int, int]
 """Time of the last change, and size."""
@@ -268,7 +267,7 @@ def _is_enough(
     results: Sequence[AuditResult], problems: Sequence[str]
 ) -> bool:
     """Return whether the results have the last night of every flow."""
-    whole = [r for r in results if not (r.more or r.partial or r.of_flow)]
+    whole = [r for r in results if not r.more]
     return len(whole) >= WHOLE or len(results) + len(problems) >= MOST
 
 

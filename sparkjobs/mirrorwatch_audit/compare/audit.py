@@ -531,9 +531,7 @@ def _result(
         ),
         unverifiable=(*plan.unverifiable, *found.unverifiable, *gone),
         more=plan.more,
-        partial=plan.partial,
         shared=plan.shared,
-        of_flow=plan.of_flow,
     )
 
 

@@ -372,10 +372,6 @@ def test_each_flow_of_a_merged_topic_has_its_night() -> None:
     assert clean is not None
     assert not clean.wrong
     assert flow_result_of(result, "another") is None
-    # Of one flow alone it is no night of the others.
-    alone = replace(result, of_flow="other")
-    nights = [flow_result_of(alone, f) for f in ("other", AUDITED_FLOW)]
-    assert [night and bool(night.partial) for night in nights] == [False, True]
 
 
 def test_sums_are_by_topic_and_count_what_is_not_kept() -> None:

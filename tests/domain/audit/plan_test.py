@@ -289,6 +289,7 @@ def test_a_window_behind_the_first_copy_is_due_whole(
 
 TODAY = date(2026, 11, 21)
 LOCAL_NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+WINDOW_OF_A_DAY = TimeWindow(LOCAL_NOON, LOCAL_NOON + timedelta(days=1))
 
 
 def test_a_nightly_run_is_named_after_its_night_and_piece() -> None:
@@ -303,7 +304,6 @@ def test_the_pieces_of_a_night_are_known_by_their_names() -> None:
     for request in (
         Request(night=night),
         Request(night=night, clock="0300"),
-        Request(night=night, topics="t"),
     ):
         names = [
             replace(request, piece=piece).run_id(night) for piece in (1, 2, 3)
@@ -330,14 +330,14 @@ def test_a_part_of_the_topics_is_another_run() -> None:
     names = {
         request.run_id(TODAY)
         for request in (
-            Request(),
-            Request(flow="a"),
-            Request(topics="a"),
-            Request(flow="a", topics="b"),
+            Request(window=WINDOW_OF_A_DAY),
+            Request(window=WINDOW_OF_A_DAY, flow="a"),
+            Request(window=WINDOW_OF_A_DAY, topics="a"),
+            Request(window=WINDOW_OF_A_DAY, flow="a", topics="b"),
         )
     }
     assert len(names) == 4
-    assert all(name.startswith("nightly-2026-11-21") for name in names)
+    assert all(name.startswith("adhoc-20261120T120000Z") for name in names)
 
 
 def a_world_with_one_sync() -> World:

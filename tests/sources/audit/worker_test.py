@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorwatch.config.audit import to_trigger
-from mirrorwatch.domain.audit.result import AuditFinding, AuditResult
+from mirrorwatch.domain.audit.result import AuditResult
 from mirrorwatch.domain.report import Health
 from mirrorwatch.exceptions import AuditError
 from mirrorwatch.sources.audit.worker import Schedule
@@ -305,54 +305,10 @@ def test_pieces_of_a_night_that_began_before_it_was_due_are_one_audit(
     assert agent.verdict().health is Health.OK
 
 
-def of_named_topics(*findings: AuditFinding, at: datetime) -> AuditResult:
-    """What `audit run --topics` found."""
-    result = a_result(*findings, at=at, topics=(a_count("named"),))
-    name = f"nightly-{at:%Y-%m-%d}-part01234567"
-    return replace(result, id=name, partial=True)
-
-
 def see(agent: Agent, result: AuditResult) -> Health:
     write_audit(agent.folder / "out", a_finished(result))
     agent.look(result.ended_at + MINUTE)
     return agent.verdict().health
-
-
-def test_a_run_of_named_topics_hides_nothing_of_the_last_night(
-    tmp_path: Path, database: Database
-) -> None:
-    agent = Agent(tmp_path, database, act=None)
-    assert see(agent, a_result(a_finding(), at=NIGHT)) is Health.CRITICAL
-    told = agent.verdict().findings
-    named = of_named_topics(at=NIGHT + HOUR)
-    assert see(agent, named) is Health.CRITICAL
-    assert agent.verdict().findings == told
-    assert see(agent, a_result(at=NIGHT + DAY)) is Health.OK
-
-
-def test_what_a_run_of_named_topics_found_is_told_until_the_next_night(
-    tmp_path: Path, database: Database
-) -> None:
-    agent = Agent(tmp_path, database, act=None, now=NIGHT - 2 * HOUR)
-    named = of_named_topics(a_finding(topic="named"), at=NIGHT - HOUR)
-    assert see(agent, named) is Health.CRITICAL
-    assert see(agent, a_result(at=NIGHT)) is Health.OK
-    named = of_named_topics(a_finding(topic="named"), at=NIGHT + HOUR)
-    assert see(agent, named) is Health.CRITICAL
-    assert see(agent, a_result(at=NIGHT + DAY)) is Health.OK
-
-
-def test_a_run_of_named_topics_is_not_the_night_that_was_due(
-    tmp_path: Path, database: Database
-) -> None:
-    agent = Agent(tmp_path, database, act=None, now=NIGHT - 2 * HOUR)
-    named = of_named_topics(at=NIGHT - HOUR)
-    assert see(agent, named) is Health.UNKNOWN
-    assert agent.verdict().codes == ("audit.no-data",)
-    assert see(agent, a_result(at=NIGHT)) is Health.OK
-    named = of_named_topics(at=NIGHT + DAY + 4 * HOUR)
-    assert see(agent, named) is Health.WARNING
-    assert agent.verdict().code == "audit.missed"
 
 
 YEAR = timedelta(days=365)
@@ -514,29 +470,8 @@ def test_a_piece_that_could_not_be_read_for_a_moment_is_not_forgotten(
     assert agent.verdict().health is Health.CRITICAL, agent.verdict().reason
 
 
-@pytest.mark.parametrize(
-    "windows",
-    [
-        [
-            replace(
-                a_result(at=NIGHT + DAY + n * MINUTE, nightly=False),
-                id=f"adhoc-{n}",
-            )
-            for n in range(1, 150)
-        ],
-        [
-            replace(
-                a_result(at=NIGHT + DAY + n * MINUTE),
-                id=f"nightly-2026-11-22-part{n:08x}",
-                partial=True,
-            )
-            for n in range(1, 50)
-        ],
-    ],
-    ids=["windows", "named-topics"],
-)
 def test_many_windows_since_hide_no_night_from_an_agent_that_was_down(
-    tmp_path: Path, database: Database, windows: list[AuditResult]
+    tmp_path: Path, database: Database
 ) -> None:
     write_audit(tmp_path / "out", a_finished(a_result(at=NIGHT)))
     agent = Agent(tmp_path, database, act=None, now=NIGHT + HOUR)
@@ -544,7 +479,9 @@ def test_many_windows_since_hide_no_night_from_an_agent_that_was_down(
     # While it is down, a night finds a loss, and somebody looks into it.
     found = a_result(a_finding(), at=NIGHT + DAY)
     write_audit(tmp_path / "out", a_finished(found))
-    for window in windows:
+    for n in range(1, 150):
+        at = NIGHT + DAY + n * MINUTE
+        window = replace(a_result(at=at, nightly=False), id=f"adhoc-{n}")
         write_audit(tmp_path / "out", a_finished(window))
     again = Agent(tmp_path, database, act=None, now=NIGHT + DAY + HOUR)
     assert again.verdict().health is Health.CRITICAL, again.verdict().reason
@@ -689,17 +626,11 @@ def test_a_night_that_was_run_by_hand_is_not_run_again(
     assert beside.verdict().health is Health.OK
 
 
-@pytest.mark.parametrize(
-    "made",
-    [
-        # The first piece of the night, begun before that was due.
-        a_result(at=NIGHT - 5 * MINUTE),
-        replace(a_result(at=NIGHT + MINUTE), partial=True),
-    ],
-)
 def test_a_night_is_run_after_an_audit_by_hand_that_was_not_the_night(
-    beside: Agent, made: AuditResult
+    beside: Agent,
 ) -> None:
+    # The first piece of the night, begun before that was due.
+    made = a_result(at=NIGHT - 5 * MINUTE)
     write_audit(beside.folder / "out", a_finished(made))
     (beside.folder / "held").unlink()
     beside.look(NIGHT + 2 * MINUTE)

@@ -144,7 +144,7 @@ def _find(
         yield texts.STALE.found(Health.UNKNOWN, seconds=age.total_seconds())
     for problem in seen.problems:
         yield texts.UNREADABLE.found(Health.UNKNOWN, problem=problem)
-    if seen.night is None or seen.night.partial:
+    if seen.night is None:
         due = _time(seen.next_due) if seen.next_due else None
         yield texts.NO_DATA.found(Health.UNKNOWN, next_due=due)
 
@@ -219,8 +219,6 @@ def _judge_attempt(
     seen: AuditObservation, limits: AuditLimits, now: datetime
 ) -> Iterator[Finding]:
     night, attempt, overdue = seen.night, seen.attempt, seen.overdue
-    if night is not None and night.partial:
-        night = None
     if attempt is not None and attempt.ended_at is not None:
         # What it had compared by then was kept, the rest was not. An old
         # night that was run again since has not compared it either.

@@ -88,9 +88,6 @@ class FlowResult:
     shown: str = ""
     """The run whose report is worth reading first."""
 
-    partial: bool = False
-    """Audit of named topics only, which does not count as one of the flow."""
-
     @property
     def wrong(self) -> bool:
         """Audit found errors, apart from records that filters drop."""
@@ -165,7 +162,6 @@ def flow_result_of(result: AuditResult, flow: str) -> FlowResult | None:
         gaps_total=len(gaps),
         more=result.more,
         shown=result.id,
-        partial=result.of_flow not in {None, flow} or result.partial,
     )
 
 
@@ -187,30 +183,14 @@ def last_audit(
     of them must not be forgotten because the next one found nothing, nor
     because another audit was due meanwhile. A run is as old as the records it
     compared: one of an old night that is run again is not the last audit.
-
-    One of named topics takes the place of none, but no other run compares
-    these records: its findings are shown beside the last audit, and go with
-    it.
     """
     ordered = sorted(runs, key=lambda night: night.end)
-    whole = [night for night in ordered if not night.partial]
-    last = [run for night in whole[-1:] for run in night.runs]
+    last = [run for night in ordered[-1:] for run in night.runs]
     pieces = {piece for run in last for piece in (run, *earlier_pieces(run))}
-    recent = [
-        night
-        for night in whole
-        if (since is not None and night.end >= since) or pieces & {*night.runs}
-    ]
-    begins = [n.end for n in recent] + ([] if since is None else [since])
     return tuple(
         night
         for night in ordered
-        if night in recent
-        or (
-            night.partial
-            and (night.wrong or night.gaps)
-            and night.end >= min(begins, default=night.end)
-        )
+        if (since is not None and night.end >= since) or pieces & {*night.runs}
     )
 
 
@@ -218,8 +198,7 @@ def join(nights: Sequence[FlowResult]) -> FlowResult | None:
     """Return several runs as one; `None` if there are none."""
     if not nights:
         return None
-    whole = [night for night in nights if not night.partial]
-    newest = (whole or nights)[-1]
+    newest = nights[-1]
     topics: dict[str, TopicTally] = {}
     stated: Counter[str] = Counter()
     for night in nights:
@@ -244,7 +223,6 @@ def join(nights: Sequence[FlowResult]) -> FlowResult | None:
         shown=[*doubtful, *wrong][-1].shown
         if doubtful or wrong
         else newest.shown,
-        partial=not whole,
     )
 
 

@@ -88,5 +88,4 @@ def samples(seen: AuditObservation, _now: datetime) -> Iterator[Sample]:
         for kind, metric in FOUND.items():
             yield Sample(metric, labels, topic.found.get(kind, 0))
         yield Sample(UNVERIFIABLE, labels, topic.unverifiable)
-    if not night.partial:
-        yield Sample(LAST_SUCCESS, (seen.flow,), night.ended_at.timestamp())
+    yield Sample(LAST_SUCCESS, (seen.flow,), night.ended_at.timestamp())

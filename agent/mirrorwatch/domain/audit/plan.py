@@ -283,13 +283,7 @@ class Plan:
 
     filtered: tuple[FilteredTopic, ...] = ()
     gone: tuple[tuple[str, str], ...] = ()
-    partial: bool = False
-    """Audit covers named topics only."""
-
     shared: tuple[SharedTopic, ...] = ()
-    of_flow: str | None = None
-    """The only flow that was asked for: of others it has no more than what
-    they feed together with it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -414,10 +408,11 @@ class Request:
     `Plan.more`."""
 
     flow: str | None = None
-    """Only this flow, and the flows that it shares a target topic with."""
+    """Only this flow, and the flows that it shares a target topic with: of an
+    ad hoc audit, as a night is of all."""
 
     topics: str | None = None
-    """Only source topics whose whole name matches this regex."""
+    """Only source topics whose whole name matches this regex, likewise."""
 
     def wants(self, flow: str, topic: str) -> bool:
         """Return whether a source topic of a flow is asked for.
@@ -462,7 +457,7 @@ class Request:
 
 
 _PIECE = re.compile(
-    r"(nightly-\d{4}-\d\d-\d\d(?:T\d{4})?(?:-part[\da-f]{8})?)-(\d+)",
+    r"(nightly-\d{4}-\d\d-\d\d(?:T\d{4})?)-(\d+)",
     re.ASCII,
 )
 

@@ -95,13 +95,7 @@ class AuditResult:
 
     unverifiable: tuple[Unverifiable, ...] = ()
     more: bool = False
-    partial: bool = False
-    """Audit covered named topics only."""
-
     shared: tuple[SharedTopic, ...] = ()
-    of_flow: str | None = None
-    """The only flow that was asked for: of others it has no more than what
-    they feed together with it."""
 
     @property
     def errors(self) -> tuple[AuditFinding, ...]:

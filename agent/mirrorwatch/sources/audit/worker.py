@@ -447,11 +447,7 @@ class AuditWorker:
                 next_due=next_due,
                 # Of one before the agent watched, only others can know.
                 overdue=due
-                if due
-                and (
-                    due >= seen.since
-                    or (seen.night is not None and not seen.night.partial)
-                )
+                if due and (due >= seen.since or seen.night is not None)
                 else None,
             )
             for seen in self._published
@@ -497,8 +493,7 @@ class AuditWorker:
         runs = [run for run in runs if run.end <= latest]
         if not runs:
             return ()
-        whole = [run for run in runs if not run.partial]
-        newest = max(run.end for run in whole or runs)
+        newest = max(run.end for run in runs)
         since = self._schedule.last(newest + CLOCKS)
         if since is not None:
             # The first of several pieces may have begun before it was due.
@@ -510,16 +505,14 @@ class AuditWorker:
         ends = [
             night.end
             for night in self._nights.values()
-            if night is not None and not night.partial and not night.more
+            if night is not None and not night.more
         ]
         return min(ends) if ends and len(ends) == len(self._stores) else None
 
     def _has_result(self) -> bool:
         attempt = self._starter.attempt if self._starter is not None else None
         return attempt is not None and any(
-            night is not None
-            and not night.partial
-            and night.ended_at >= attempt.began_at
+            night is not None and night.ended_at >= attempt.began_at
             for night in self._nights.values()
         )
 
