@@ -69,7 +69,7 @@ ELSEWHERE = {
 
 LOGIN = httpx.BasicAuth("visitor", "page")
 WRONG = httpx.BasicAuth("visitor", "no")
-PROBED = {"/healthz", "/readyz"}
+PROBED = {"/healthz", "/readyz", "/api/audits/results"}
 HASHED = bcrypt.hashpw(b"page", bcrypt.gensalt(4)).decode()
 
 
@@ -260,6 +260,10 @@ def a_config(plants: Plants, *, old: bool) -> dict[str, Any]:
             if old
             else f"s3a://bucket/{env('out')}",
             "master": f"spark://{env('master')}:7077",
+            "post": {
+                "url": f"http://{env('post', '127.13.37.10')}:1",
+                "token": file("post token"),
+            },
         },
     }
 
@@ -341,6 +345,7 @@ def addresses() -> Mapping[str, list[str]]:
         "/api/topics": ["/api/topics", f"/api/topics{query}"],
         "/api/details": [f"/api/details{query}", "/api/details"],
         "/api/audits": ["/api/audits"],
+        "/api/audits/results": ["/api/audits/results"],
         "/runbook": ["/runbook"],
         "/audit/{run}": ["/audit/nightly-2026-11-21"],
         "/metrics": ["/metrics"],
@@ -431,7 +436,7 @@ WINDOW = ["--from", "2026-11-20T00:00Z", "--to", "2026-11-21T00:00Z"]
 COMMANDS: Mapping[tuple[str, ...], list[list[str]]] = {
     ("audit", "compare"): [["a", "b"]],
     ("audit", "digest"): [["--side", "source", "--out", "d", *WINDOW]],
-    ("audit", "freeze"): [["plan.json"], ["plan.json", "--flow", "no"]],
+    ("audit", "freeze"): [["plan.json"], ["plan.json", "--date", "no"]],
     ("audit", "history"): [[]],
     ("audit", "report"): [[], ["no-such-run"]],
     ("audit", "run"): [[], ["--flow", "no"]],

@@ -19,11 +19,11 @@ from .sinks.prometheus import OLD_AFTER, PrometheusSink
 from .sources.audit.worker import AuditWorker
 from .sources.canary.settings import Headers, no_headers
 from .state import Database
-from .state.audits import local_path
 from .state.documents import VerdictStore
 from .state.history import History
 from .state.maintenance import MaintenanceStore
 from .web.app import LatestReport, create_app
+from .web.audits import AuditInbox
 from .web.headers import protected
 from .web.login import Credentials
 from .web.server import Server
@@ -33,6 +33,7 @@ from .wiring import (
     LONGEST_LOOK,
     WiredParts,
     WiringContext,
+    to_results,
     wire_audit,
     wire_flows,
     wire_sinks,
@@ -144,7 +145,8 @@ def build_agent(
         prometheus.exposition,
         interval=config.interval,
         clock=clock,
-        audits=local_path(config.audit_out) if config.audit else None,
+        audits=to_results(config),
+        inbox=_to_inbox(config),
     )
     return Agent(
         pipeline=pipeline,
@@ -208,6 +210,15 @@ def to_tls(web: WebConfig) -> ServerTLS | None:
         tls.key_file,
         client_ca=tls.client_ca_file,
     )
+
+
+def _to_inbox(config: Config) -> AuditInbox | None:
+    """Return the address that takes results of audits, if it takes any."""
+    audit = config.audit
+    if audit is None or audit.post is None:
+        return None
+    token = audit.post.token.get_secret_value()
+    return AuditInbox(to_results(config), token, audit.keep)
 
 
 def _to_credentials(web: WebConfig) -> Credentials | None:

@@ -17,11 +17,12 @@ from mirrorwatch.domain.audit.result import (
     FinishedAudit,
     combined,
 )
-from mirrorwatch.exceptions import MirrorwatchError
+from mirrorwatch.exceptions import AuditError, MirrorwatchError
 
 from .checkpoint import reliable
 from .digest.reader import KafkaReader
 from .job import AuditJob
+from .post import post_result
 from .report.report import report_page
 from .session import make_session, translated
 from .split import Split
@@ -87,12 +88,16 @@ class Audits:
         self._session = session
         self._folder = folder
         self._keep = audit.keep
+        self._post_to = audit.post
         self._split = Split(self._tools, session)
 
     def run(self, request: Request) -> list[FinishedAudit]:
         """Carry out what is asked for, alone on the folder of all runs."""
+        finished = []
         with self._alone() as store:
-            finished = list(AuditJob(self._tools, store).run(request))
+            for audit in AuditJob(self._tools, store).run(request):
+                self._post(audit)
+                finished.append(audit)
             self._forget(store)
         return finished
 
@@ -120,6 +125,7 @@ class Audits:
         digests, crossings = self._split.digests(source, target)
         with self._alone() as store:
             audit = AuditJob(self._tools, store).compare(digests)
+            self._post(audit)
             self._forget(store)
         return audit, crossings
 
@@ -137,6 +143,16 @@ class Audits:
         """Hold the folder of all runs."""
         with only_one(self._folder):
             yield self._store
+
+    def _post(self, audit: FinishedAudit) -> None:
+        """Post a result; if that fails, it is in the folder all the same."""
+        if self._post_to is None:
+            return
+        try:
+            post_result(audit, self._post_to)
+        except AuditError as e:
+            logger = structlog.get_logger("mirrorwatch")
+            logger.warning("Cannot post a result", error=str(e))
 
     def _forget(self, store: RunStore) -> None:
         """Delete old runs; if that fails, the audit is none the worse."""

@@ -15,6 +15,7 @@ from mirrorwatch.state import Database
 from mirrorwatch.state.events import EventStore
 from mirrorwatch.state.history import History
 from mirrorwatch.web.app import LatestReport, create_app
+from mirrorwatch.web.audits import AuditInbox
 from mirrorwatch.web.headers import protected
 from mirrorwatch.web.login import Credentials
 from mirrorwatch.web.server import Server
@@ -48,6 +49,7 @@ class Stage:
         interval: timedelta = timedelta(seconds=5),
         clock: Callable[[], datetime] | None = None,
         audits: Path | None = None,
+        inbox: AuditInbox | None = None,
         hosts: Collection[str] | None = None,
         credentials: Credentials | None = None,
         tls: ServerTLS | None = None,
@@ -69,6 +71,7 @@ class Stage:
             interval=interval,
             clock=clock or self._time_of_last_report,
             audits=audits,
+            inbox=inbox,
         )
 
     def exposition(

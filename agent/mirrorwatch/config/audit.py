@@ -7,16 +7,18 @@ from typing import Annotated, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from apscheduler.triggers.cron import CronTrigger
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, SecretStr
 from pydantic_core import PydanticCustomError
 
 from ..domain.audit.check import AuditLimits
 from .base import NEVER_SHOWN, ConfigProblem, Duration, Model
 from .kafka import JavaProperties
 from .properties import PROPERTY_NAME, Properties, find_no_text
+from .types import HttpUrl, PemFile
 
 __all__ = [
     "AuditConfig",
+    "AuditPost",
     "SparkProperties",
     "to_mebibytes",
     "to_trigger",
@@ -206,6 +208,21 @@ class SparkProperties(Properties):
                 yield from find_no_text(key, value)
 
 
+class AuditPost(Model):
+    """The agent that takes results of audits that run elsewhere."""
+
+    url: HttpUrl = Field(title="URL")
+    """URL of the agent's web server, which the audit posts to."""
+
+    token: SecretStr = Field(title="Token", min_length=1)
+    """Bearer token that the audit sends and the agent asks for, such as
+    `${file:/run/secrets/audit-token}`."""
+
+    ca: PemFile | None = Field(None, title="CA certificate")
+    """PEM file with the CA that signed the agent's certificate. Default: the
+    public CAs."""
+
+
 class AuditConfig(Model):
     """The nightly audit, which compares the records of both clusters."""
 
@@ -268,6 +285,11 @@ class AuditConfig(Model):
     """Runs that ended longer ago are deleted after the next one. A year and a
     month, to compare a night with the same one a year ago. What the next audit
     needs is always kept."""
+
+    post: AuditPost | None = Field(None, title="Post of results")
+    """An audit posts each result to the agent, which keeps it in `out`, or
+    beside the state file if that is elsewhere: then they share no volume.
+    Without it the agent takes none."""
 
     start: bool = Field(default=True, title="Start audits")
     """Let the agent start audits. Set to false if a scheduler such as

@@ -10,12 +10,15 @@
 import json
 import os
 import re
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
+from ..clock import utc_now
 from ..domain.audit.plan import earlier_pieces, nights_by_day
 from ..domain.audit.result import AuditResult, FinishedAudit
 from ..exceptions import AuditError
@@ -26,6 +29,7 @@ __all__ = [
     "ResultFolder",
     "ResultsSeen",
     "from_versioned",
+    "keep_posted",
     "latest_audit",
     "local_path",
     "read_audit",
@@ -269,6 +273,41 @@ def _is_enough(
     """Return whether the results have the last night of every flow."""
     whole = [r for r in results if not r.more]
     return len(whole) >= WHOLE or len(results) + len(problems) >= MOST
+
+
+def keep_posted(folder: Path, audit: FinishedAudit, keep: timedelta) -> None:
+    """Keep a result that was posted, once however often that is done, and
+    delete posted ones that are old.
+
+    Parameters
+    ----------
+    folder
+        Folder of all runs.
+    audit
+        The result.
+    keep
+        Time for which posted results are kept. Runs with other files are not
+        touched.
+
+    Raises
+    ------
+    AuditError
+        Raised if the folder cannot be used.
+    """
+    file = folder / "runs" / audit.result.id / "result.json"
+    if read_audit(folder, audit.result.id) != audit:
+        write_file(file, to_versioned(audit))
+    oldest = (utc_now() - keep).timestamp()
+    try:
+        for run in (folder / "runs").iterdir():
+            if (
+                run != file.parent
+                and [each.name for each in run.iterdir()] == [file.name]
+                and (run / file.name).stat().st_mtime < oldest
+            ):
+                shutil.rmtree(run)
+    except OSError as e:
+        raise AuditError(f"Cannot use {folder}: {e}") from e
 
 
 def read_document(kind: type[T], file: Path) -> T | None:

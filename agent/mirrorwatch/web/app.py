@@ -21,7 +21,7 @@ from ..ports import Report
 from ..state.events import EventStore
 from ..state.history import Bucket, History
 from ..threads import Latest
-from .audits import AuditNights, AuditReports
+from .audits import AuditInbox, AuditNights, AuditReports
 from .details import details_document
 from .events import MOST_EVENTS, events_document, parse_since
 from .headers import JsonAnswer, takes_gzip
@@ -74,6 +74,7 @@ def create_app(
     interval: timedelta,
     clock: Callable[[], datetime],
     audits: Path | None = None,
+    inbox: AuditInbox | None = None,
 ) -> Starlette:
     """Return the page and the API.
 
@@ -93,10 +94,12 @@ def create_app(
         Gives the agent's own time.
     audits
         Folder with the results of audits, if there is one here.
+    inbox
+        Takes results of audits that run elsewhere.
 
     Notes
     -----
-    Starlette and not FastAPI: a few read-only addresses do not repay the
+    Starlette and not FastAPI: a few addresses do not repay the
     11 MiB that the latter adds to an agent that is to stay below 100 MiB.
     """
     pages = _Pages(
@@ -116,6 +119,11 @@ def create_app(
             Route("/api/topics", pages.topics),
             Route("/api/details", pages.details),
             Route("/api/audits", AuditNights(audits).show),
+            Route(
+                "/api/audits/results",
+                (inbox or AuditInbox()).take,
+                methods=["POST"],
+            ),
             Route("/runbook", pages.runbook),
             Route("/audit/{run}", AuditReports(latest, audits).show),
             Route("/metrics", pages.metrics),

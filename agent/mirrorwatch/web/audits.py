@@ -1,10 +1,14 @@
 """The reports of audits, for anyone who looks at the page."""
 
+import hmac
 import re
+from asyncio import to_thread
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import (
     FileResponse,
@@ -13,15 +17,15 @@ from starlette.responses import (
 )
 
 from ..domain.audit.flow_result import AuditObservation, flow_result_of
-from ..domain.audit.result import AuditResult
+from ..domain.audit.result import AuditResult, FinishedAudit
 from ..exceptions import AuditError, WebError
 from ..ports import Report
-from ..state.audits import ResultFolder
+from ..state.audits import ResultFolder, from_versioned, keep_posted
 from ..threads import Latest
 from .details import night_document
 from .headers import JsonAnswer
 
-__all__ = ["AuditNights", "AuditReports"]
+__all__ = ["AuditInbox", "AuditNights", "AuditReports"]
 
 
 LATEST = "latest"
@@ -92,6 +96,71 @@ def _latest(report: Report | None) -> str:
     if not reports:
         raise WebError("No audit has written a report yet")
     return max(reports)[1]
+
+
+MOST_BYTES = 16 * 2**20
+"""Largest result that is taken."""
+
+
+class AuditInbox:
+    """Takes results of audits that run elsewhere.
+
+    Parameters
+    ----------
+    folder
+        Folder of the audits' results; `None` if there is none.
+    token
+        Bearer token that is asked for; `None` if no result is taken.
+    keep
+        Time for which results are kept.
+    """
+
+    def __init__(
+        self,
+        folder: Path | None = None,
+        token: str | None = None,
+        keep: timedelta = timedelta(days=400),
+    ) -> None:
+        self._folder = folder
+        self._token = token
+        self._keep = keep
+
+    async def take(self, request: Request) -> Response:
+        """Keep a posted `result.json`, once however often it is posted."""
+        folder, token = self._folder, self._token
+        if folder is None or token is None:
+            raise HTTPException(404, "No results are taken: see audit.post")
+        _check_token(request, token)
+        body = bytearray()
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > MOST_BYTES:
+                raise HTTPException(413, f"More than {MOST_BYTES} bytes")
+        try:
+            audit = await to_thread(
+                from_versioned, FinishedAudit, body.decode(), "The result"
+            )
+        except (AuditError, UnicodeError) as e:
+            raise HTTPException(400, str(e)) from e
+        if not RUN.fullmatch(audit.result.id):
+            raise HTTPException(400, "The result has no name of a run")
+        try:
+            await to_thread(keep_posted, folder, audit, self._keep)
+        except AuditError as e:
+            raise HTTPException(503, str(e)) from e
+        return JsonAnswer({"run": audit.result.id})
+
+
+def _check_token(request: Request, token: str) -> None:
+    header = request.headers.get("authorization", "")
+    scheme, _, given = header.partition(" ")
+    same = hmac.compare_digest(given.strip().encode(), token.encode())
+    if scheme.lower() != "bearer" or not same:
+        raise HTTPException(
+            401,
+            "The token is wrong: see audit.post",
+            headers={"WWW-Authenticate": "Bearer"},
+        )
 
 
 NIGHTS = 14

@@ -26,9 +26,9 @@ LOG = logging.getLogger("uvicorn.error")
 STRANGER = "mirrorwatch.stranger"
 """Set in the scope of requests without a login."""
 
-OPEN = frozenset({"/healthz", "/readyz"})
+OPEN = frozenset({"/healthz", "/readyz", "/api/audits/results"})
 """Answered without a login too: Kubernetes' and load balancers' probes have
-none. They then say the status only."""
+none, and get the status only; audits have a token of their own."""
 
 REMEMBERED = 256
 """Checked credentials that are kept, right ones and wrong ones each. More than

@@ -1,6 +1,7 @@
 """The nightly audit of all flows."""
 
 import sys
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from ..config import Config
@@ -22,7 +23,20 @@ from ..state.audits import ResultFolder, local_path
 from ..state.documents import DocumentStore
 from .context import WiredParts, WiringContext
 
-__all__ = ["wire_audit"]
+__all__ = ["to_results", "wire_audit"]
+
+
+def to_results(config: Config) -> Path | None:
+    """Return the folder of results on this machine; `None` if there is none.
+    Results that are posted need one.
+    """
+    if config.audit is None:
+        return None
+    folder = local_path(config.audit_out)
+    if folder is None and config.audit.post is not None:
+        return config.state.path.with_name("audit")
+    return folder
+
 
 BESIDE_HEAP = 2048
 """Mebibytes for what Java keeps outside its heap: half of it was seen."""
@@ -50,7 +64,7 @@ def wire_audit(
     audit, out = config.audit, config.audit_out
     if audit is None:
         return WiredParts()
-    folder = local_path(out)
+    folder = to_results(config)
     schedule = Schedule(to_trigger(audit.schedule), ZoneInfo(audit.timezone))
     problems = [why_not_read(out, is_local=folder is not None)]
     starter = None
