@@ -1,7 +1,7 @@
 """Audits of a configuration: what the commands call."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 import structlog
@@ -15,7 +15,6 @@ from mirrorwatch.domain.audit.plan import Plan, Request, Side
 from mirrorwatch.domain.audit.result import (
     Crossing,
     FinishedAudit,
-    combined,
 )
 from mirrorwatch.exceptions import AuditError, MirrorwatchError
 
@@ -23,7 +22,6 @@ from .checkpoint import reliable
 from .digest.reader import KafkaReader
 from .job import AuditJob
 from .post import post_result
-from .report.report import report_page
 from .session import make_session, translated
 from .split import Split
 from .store.lock import only_one
@@ -128,11 +126,6 @@ class Audits:
             self._post(audit)
             self._forget(store)
         return audit, crossings
-
-    def page(self, finished: Sequence[FinishedAudit]) -> str:
-        """Return the report of what was run, as HTML."""
-        result = combined([audit.result for audit in finished])
-        return report_page(result, finished)
 
     @property
     def _store(self) -> RunStore:

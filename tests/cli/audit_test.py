@@ -135,7 +135,7 @@ def test_one_beside_another_has_a_status_of_its_own(
     status: int,
 ) -> None:
     job = SparkJob(error("said"))
-    monkeypatch.setattr("mirrorwatch.cli.audit.spark_job", lambda: job)
+    monkeypatch.setattr("mirrorwatch.cli.audit_options.spark_job", lambda: job)
 
     result = audit("run", "--config", config)
 

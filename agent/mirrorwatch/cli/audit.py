@@ -9,12 +9,10 @@ import click
 from rich.console import Console
 
 from ..config import Config
-from ..domain.audit.result import FinishedAudit, combined
+from ..domain.audit.result import FinishedAudit
 from ..exceptions import AuditError
-from ..log import configure_logging
-from ..state.audits import read_audits, read_named, to_document
+from ..state.audits import read_audits, read_named
 from .audit_options import (
-    EXIT_UNHEALTHY,
     NightName,
     as_request,
     flow_option,
@@ -24,13 +22,12 @@ from .audit_options import (
     local_runs,
     master_option,
     night_option,
+    opened_job,
     out_option,
-    report_page,
-    spark_job,
     to_option,
     topics_option,
 )
-from .audit_page import print_history, print_result
+from .audit_page import print_history, show_result
 from .audit_split import compare, digest, freeze
 from .options import config_option
 
@@ -86,20 +83,9 @@ def run(
         topics=topics,
         night=night,
     )
-    configure_logging(json=False, level="warning")
-    job = spark_job()
-    console = Console(stderr=True, highlight=False)
-    with job.opened(config, out=out, master=master, console=console) as audits:
+    with opened_job(config, out=out, master=master) as audits:
         finished = audits.run(request)
-        if html is not None:
-            html.write_text(audits.page(finished), encoding="utf-8")
-    result = combined([audit.result for audit in finished])
-    if as_json:
-        click.echo(to_document(result))
-    else:
-        print_result(result, finished, Console(highlight=False))
-    if not result.clean:
-        ctx.exit(EXIT_UNHEALTHY)
+    show_result(ctx, finished, as_json=as_json, html=html)
 
 
 @click.command(
@@ -126,13 +112,7 @@ def report(
     Exit status 0 if the run was clean, 3 if not.
     """
     finished = _kept(local_runs(config, out), run)
-    result = combined([audit.result for audit in finished])
-    if html is not None:
-        page = report_page(result, finished)
-        html.write_text(page, encoding="utf-8")
-    print_result(result, finished, Console(highlight=False))
-    if not result.clean:
-        ctx.exit(EXIT_UNHEALTHY)
+    show_result(ctx, finished, html=html)
 
 
 @click.command(

@@ -2,7 +2,8 @@
 
 import importlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from importlib.util import find_spec
@@ -10,12 +11,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from rich.console import Console
 
 from ..config import Config
 from ..domain.audit.plan import Request, TimeWindow
 from ..domain.audit.result import AuditResult, FinishedAudit
 from ..domain.topics import PatternError, compile_pattern
 from ..exceptions import AuditError
+from ..log import configure_logging
 from ..state.audits import local_path
 from .options import EXAMPLE, TIME, choose_flows
 
@@ -31,6 +34,7 @@ __all__ = [
     "local_runs",
     "master_option",
     "night_option",
+    "opened_job",
     "out_option",
     "report_page",
     "require",
@@ -245,6 +249,24 @@ def spark_job() -> Any:
     """
     require("pyspark", "jinja2")
     return importlib.import_module("mirrorwatch_audit.entry")
+
+
+@contextmanager
+def opened_job(
+    config: Config, *, out: str | None = None, master: str | None = None
+) -> Iterator[Any]:
+    """Start Spark for the audits of a configuration, and stop it at the end.
+
+    Raises
+    ------
+    AuditError
+        Raised with the remedy if it cannot be started.
+    """
+    configure_logging(json=False, level="warning")
+    job = spark_job()
+    console = Console(stderr=True, highlight=False)
+    with job.opened(config, out=out, master=master, console=console) as audits:
+        yield audits
 
 
 def report_page(result: AuditResult, finished: Sequence[FinishedAudit]) -> str:

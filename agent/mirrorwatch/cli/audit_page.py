@@ -3,7 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from pathlib import Path
 
+import click
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -19,19 +21,54 @@ from ..domain.audit.result import (
     as_ranges,
     as_size,
     as_time,
+    combined,
 )
 from ..domain.report import counted
+from ..state.audits import to_document
+from .audit_options import EXIT_UNHEALTHY, report_page
 
 __all__ = [
     "print_crossing",
     "print_frozen",
     "print_history",
     "print_result",
+    "show_result",
 ]
 
 
 LINES = 20
 """Most lines of a table; the report and the JSON have them all."""
+
+
+def show_result(
+    ctx: click.Context,
+    finished: Sequence[FinishedAudit],
+    *,
+    as_json: bool = False,
+    html: Path | None = None,
+) -> None:
+    """Show what runs found, and end with status 3 if it is not clean.
+
+    Parameters
+    ----------
+    ctx
+        The command.
+    finished
+        The runs.
+    as_json
+        Print JSON.
+    html
+        File for the report, if one is wanted.
+    """
+    result = combined([audit.result for audit in finished])
+    if html is not None:
+        html.write_text(report_page(result, finished), encoding="utf-8")
+    if as_json:
+        click.echo(to_document(result))
+    else:
+        print_result(result, finished, Console(highlight=False))
+    if not result.clean:
+        ctx.exit(EXIT_UNHEALTHY)
 
 
 def print_result(

@@ -8,21 +8,17 @@ from rich.console import Console
 
 from ..config import Config
 from ..domain.audit.plan import Side
-from ..log import configure_logging
-from ..state.audits import to_document
 from .audit_options import (
-    EXIT_UNHEALTHY,
     NightName,
     as_request,
     html_option,
     json_option,
     master_option,
     night_option,
+    opened_job,
     out_option,
-    report_page,
-    spark_job,
 )
-from .audit_page import print_crossing, print_frozen, print_result
+from .audit_page import print_crossing, print_frozen, show_result
 from .options import config_option
 
 __all__ = ["compare", "digest", "freeze"]
@@ -54,10 +50,7 @@ def freeze(
     request = as_request(
         config, start=None, end=None, flow=None, topics=None, night=night
     )
-    configure_logging(json=False, level="warning")
-    job = spark_job()
-    console = Console(stderr=True, highlight=False)
-    with job.opened(config, out=out, master=master, console=console) as audits:
+    with opened_job(config, out=out, master=master) as audits:
         frozen = audits.freeze(request, plan)
     print_frozen(frozen, plan, Console(highlight=False))
 
@@ -99,10 +92,7 @@ def digest(
     Only the clusters of that side are asked. What is written is some bytes
     for each partition and bucket of time; take it to where `compare` runs.
     """
-    configure_logging(json=False, level="warning")
-    job = spark_job()
-    console = Console(stderr=True, highlight=False)
-    with job.opened(config, master=master, console=console) as audits:
+    with opened_job(config, master=master) as audits:
         crossing = audits.digest(cast("Side", side), plan, out)
     print_crossing(crossing, Console(highlight=False))
 
@@ -138,19 +128,8 @@ def compare(
 
     Exit status 0 if everything was verified and nothing is wrong, 3 if not.
     """
-    configure_logging(json=False, level="warning")
-    job = spark_job()
-    console = Console(stderr=True, highlight=False)
-    with job.opened(config, out=out, master=master, console=console) as audits:
+    with opened_job(config, out=out, master=master) as audits:
         finished, crossings = audits.compare(source, target)
-    if html is not None:
-        page = report_page(finished.result, [finished])
-        html.write_text(page, encoding="utf-8")
     for crossing in crossings:
-        print_crossing(crossing, console)
-    if as_json:
-        click.echo(to_document(finished.result))
-    else:
-        print_result(finished.result, [finished], Console(highlight=False))
-    if not finished.result.clean:
-        ctx.exit(EXIT_UNHEALTHY)
+        print_crossing(crossing, Console(stderr=True, highlight=False))
+    show_result(ctx, [finished], as_json=as_json, html=html)
