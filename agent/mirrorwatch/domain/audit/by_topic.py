@@ -21,6 +21,7 @@ from .plan import (
 )
 from .ranges import (
     EPOCH,
+    EXPIRED,
     SKIPPED,
     AlignedOffsets,
     PlanningOutcome,
@@ -34,13 +35,7 @@ from .ranges import (
     to_gap,
     to_pair,
 )
-from .ranges import EXPIRED as EXPIRED_BEFORE
-from .window import (
-    EXPIRED,
-    AdHoc,
-    has_expired,
-    window_span,
-)
+from .window import AdHoc, has_expired, window_spans
 
 __all__ = ["plan_topic_night", "plan_topic_window"]
 
@@ -130,23 +125,9 @@ def plan_topic_window(
     refused = _refused(parts)
     if refused is not None:
         return refused
-    spans: dict[Log, AuditSpan] = {}
-    expired = None
-    for log in _logs(parts):
-        spans[log] = window_span(look, log, adhoc)
-        if expired is None and (has_expired(look, log, adhoc.window.start)):
-            expired = log
-    if expired is not None and (
-        any(map(len, spans.values()))
-        or not all(
-            log.retention.kept_since(adhoc.window.start, adhoc.now)
-            for log in _logs(parts)
-        )
-    ):
-        reason = EXPIRED.format(
-            side=expired.side, start=expired.retained.start
-        )
-        return _give_up(parts, reason)
+    spans = window_spans(look, _logs(parts), adhoc)
+    if isinstance(spans, str):
+        return _give_up(parts, spans)
     return [
         PlanningOutcome(pair=_pair(parts, part, spans, None)) for part in parts
     ]
@@ -241,7 +222,7 @@ def _since(
         if not log.retention.kept_since(since, night.now) and (
             has_expired(look, log, since)
         ):
-            reason = reason or EXPIRED_BEFORE.format(side=log.side)
+            reason = reason or EXPIRED.format(side=log.side)
     if reason is None:
         return since, since, []
     return _first_since(look, parts, night, reason)

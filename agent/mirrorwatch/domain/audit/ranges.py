@@ -29,6 +29,7 @@ from .plan import (
 
 __all__ = [
     "EPOCH",
+    "EXPIRED",
     "SKIPPED",
     "AlignedOffsets",
     "PlanningOutcome",

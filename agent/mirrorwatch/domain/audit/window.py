@@ -25,12 +25,11 @@ from .ranges import (
 )
 
 __all__ = [
-    "EXPIRED",
     "UNTIMED",
     "AdHoc",
     "has_expired",
     "plan_window",
-    "window_span",
+    "window_spans",
 ]
 
 
@@ -73,22 +72,10 @@ def plan_window(
     logs = [source.log for source in pair.sources]
     if pair.target is not None and pair.timestamps:
         logs.append(pair.target)
-    spans, expired = [], None
-    for log in logs:
-        spans.append(window_span(look, log, adhoc))
-        if expired is None and (has_expired(look, log, adhoc.window.start)):
-            expired = log
-    if expired is not None and (
-        any(map(len, spans))
-        or not all(
-            log.retention.kept_since(adhoc.window.start, adhoc.now)
-            for log in logs
-        )
-    ):
-        reason = EXPIRED.format(
-            side=expired.side, start=expired.retained.start
-        )
-        return _give_up(pair, reason)
+    found = window_spans(look, logs, adhoc)
+    if isinstance(found, str):
+        return _give_up(pair, found)
+    spans = [found[log] for log in logs]
     sources = spans[: len(pair.sources)]
     asked_from = asked_from_of(
         look,
@@ -103,10 +90,10 @@ def plan_window(
     if pair.timestamps:
         whole = _to_pair(pair, sources, spans[-1], asked_from)
         return PlanningOutcome(pair=whole)
-    found = _by_syncs(pair, pair.target, sources[0])
-    if found is None:
+    synced = _by_syncs(pair, pair.target, sources[0])
+    if synced is None:
         return _give_up(pair, UNTIMED)
-    source, target = found
+    source, target = synced
     return PlanningOutcome(pair=_to_pair(pair, [source], target))
 
 
@@ -151,14 +138,32 @@ def _missing_target(
     )
 
 
-def window_span(look: Lookup, log: Log, adhoc: AdHoc) -> AuditSpan:
-    """Ask where the records of a window are in a log: as far behind it as
-    they may be out of order.
+def window_spans(
+    look: Lookup, logs: Sequence[Log], adhoc: AdHoc
+) -> dict[Log, AuditSpan] | str:
+    """Ask where the records of a window are in logs; return the reason if
+    some of them may have expired.
     """
-    first = look(FirstSince(log, adhoc.window.start))
-    end = later(adhoc.window.end, adhoc.slack)
-    last = look(FirstSince(log, end))
-    return AuditSpan(first.within(log.retained), last.within(log.retained))
+    spans = {}
+    expired = None
+    for log in logs:
+        first = look(FirstSince(log, adhoc.window.start))
+        # As far behind the window as records may be out of order.
+        end = later(adhoc.window.end, adhoc.slack)
+        last = look(FirstSince(log, end))
+        spans[log] = AuditSpan(
+            first.within(log.retained), last.within(log.retained)
+        )
+        if expired is None and has_expired(look, log, adhoc.window.start):
+            expired = log
+    if expired is None:
+        return spans
+    kept = (
+        log.retention.kept_since(adhoc.window.start, adhoc.now) for log in logs
+    )
+    if not any(map(len, spans.values())) and all(kept):
+        return spans
+    return EXPIRED.format(side=expired.side, start=expired.retained.start)
 
 
 def has_expired(look: Lookup, log: Log, since: datetime) -> bool:
