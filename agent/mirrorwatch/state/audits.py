@@ -11,9 +11,10 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import unquote
@@ -31,6 +32,7 @@ __all__ = [
     "from_versioned",
     "keep_posted",
     "latest_audit",
+    "latest_of",
     "local_path",
     "read_audit",
     "read_audits",
@@ -104,9 +106,23 @@ def latest_audit(folder: Path) -> FinishedAudit | None:
         Raised if a file cannot be read.
     """
     runs = [file.parent.name for file in folder.glob("runs/*/result.json")]
+    return latest_of(runs, partial(read_audit, folder))
+
+
+def latest_of(
+    runs: Iterable[str], read: Callable[[str], FinishedAudit | None]
+) -> FinishedAudit | None:
+    """Return the nightly audit with the newest ranges among runs.
+
+    Parameters
+    ----------
+    runs
+        Names of runs.
+    read
+        Reads one; `None` if it was not finished.
+    """
     for day in nights_by_day(runs):
-        audits = [read_audit(folder, run) for run in day]
-        finished = [audit for audit in audits if audit is not None]
+        finished = [audit for run in day if (audit := read(run)) is not None]
         if finished:
             return max(finished, key=lambda audit: audit.result.end)
     return None

@@ -34,6 +34,7 @@ from mirrorwatch.domain.audit.result import FinishedAudit
 from mirrorwatch.exceptions import AuditError, AuditRefusedError
 from mirrorwatch.state.audits import (
     from_versioned,
+    latest_of,
     local_path,
     to_url,
     to_versioned,
@@ -394,19 +395,16 @@ class RunStore:
 
     def last_night(self) -> FrozenRun | None:
         """Return the finished nightly run with the newest ranges."""
-        for day in nights_by_day(self._folder.folders("runs")):
-            results = [a.result for run in day if (a := self.result(run))]
-            if not results:
-                continue
-            last = max(results, key=lambda result: result.end).id
-            run = self.plan(last)
-            if run is None:
-                raise AuditError(
-                    f"{self._folder.url} has a result of {last} and not its "
-                    "plan, so it is not known where to go on: put it back"
-                )
-            return run
-        return None
+        audit = latest_of(self._folder.folders("runs"), self.result)
+        if audit is None:
+            return None
+        run = self.plan(audit.result.id)
+        if run is None:
+            raise AuditError(
+                f"{self._folder.url} has a result of {audit.result.id} and "
+                "not its plan, so it is not known where to go on: put it back"
+            )
+        return run
 
     def _write(self, name: str, text: str, *, anew: bool = False) -> bool:
         if self._local is None:
