@@ -156,15 +156,8 @@ def _check_memory(size: str) -> str:
     return size
 
 
-Schedule = Annotated[str, AfterValidator(_check_schedule)]
-"""A schedule as cron takes it."""
-
 Memory = Annotated[str, AfterValidator(_check_memory)]
 """Size of a Java heap."""
-
-TimeZone = Annotated[str, AfterValidator(_check_timezone)]
-"""Name of a time zone."""
-
 
 _OF_THE_AUDIT = "the audit sets it, as its results depend on it"
 
