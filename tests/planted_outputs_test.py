@@ -69,7 +69,7 @@ ELSEWHERE = {
 
 LOGIN = httpx.BasicAuth("visitor", "page")
 WRONG = httpx.BasicAuth("visitor", "no")
-PROBED = {"/healthz", "/readyz", "/api/audits/results"}
+PROBED = {"/healthz", "/readyz", "/api/audit/results"}
 HASHED = bcrypt.hashpw(b"page", bcrypt.gensalt(4)).decode()
 
 
@@ -345,7 +345,7 @@ def addresses() -> Mapping[str, list[str]]:
         "/api/topics": ["/api/topics", f"/api/topics{query}"],
         "/api/details": [f"/api/details{query}", "/api/details"],
         "/api/audits": ["/api/audits"],
-        "/api/audits/results": ["/api/audits/results"],
+        "/api/audit/results": ["/api/audit/results"],
         "/runbook": ["/runbook"],
         "/audit/{run}": ["/audit/nightly-2026-11-21"],
         "/metrics": ["/metrics"],

@@ -29,7 +29,7 @@ def post_result(audit: FinishedAudit, post: AuditPost) -> None:
         Raised if the agent does not take it.
     """
     said = ""
-    address = f"{post.url.rstrip('/')}/api/audits/results"
+    address = f"{post.url.rstrip('/')}/api/audit/results"
     token = post.token.get_secret_value()
     try:
         verify = ssl.create_default_context(cafile=post.ca)

@@ -54,7 +54,7 @@ def send(
     content: str = to_versioned(FOUND),
     headers: dict[str, str] = BEARER,
 ) -> httpx.Response:
-    address = f"{server.url}/api/audits/results"
+    address = f"{server.url}/api/audit/results"
     return HTTP.post(address, content=content, headers=headers, timeout=60)
 
 

@@ -120,7 +120,7 @@ def create_app(
             Route("/api/details", pages.details),
             Route("/api/audits", AuditNights(audits).show),
             Route(
-                "/api/audits/results",
+                "/api/audit/results",
                 (inbox or AuditInbox()).take,
                 methods=["POST"],
             ),

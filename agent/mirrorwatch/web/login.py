@@ -26,7 +26,7 @@ LOG = logging.getLogger("uvicorn.error")
 STRANGER = "mirrorwatch.stranger"
 """Set in the scope of requests without a login."""
 
-OPEN = frozenset({"/healthz", "/readyz", "/api/audits/results"})
+OPEN = frozenset({"/healthz", "/readyz", "/api/audit/results"})
 """Answered without a login too: Kubernetes' and load balancers' probes have
 none, and get the status only; audits have a token of their own."""
 
