@@ -490,8 +490,8 @@ def test_no_output_of_a_command_holds_a_secret(
     names: tuple[str, ...], plants: Plants, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Spark's own output: `sources/audit/job_test.py`.
-    for part in ("audit", "audit_split"):
-        monkeypatch.setattr(f"mirrorwatch.cli.{part}.spark_job", refuse_spark)
+    opener = "mirrorwatch.cli.audit_options.spark_job"
+    monkeypatch.setattr(opener, refuse_spark)
     monkeypatch.setattr("mirrorwatch.cli.once.wait_for_signal", wait)
     monkeypatch.chdir(plants.folder)
     config = ["--config", str(plants.folder / "config.yaml")]
