@@ -51,18 +51,19 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def keep(
     config: Path,
     ends: dict[tuple[str, int], int],
-    target_end: int | None = None,
+    target_end: int = 0,
 ) -> None:
     database = Database(config.parent / "state.db")
     pairs = {
         (topic, 0): log_pair((0, 10, 0), (17, 51, 10))
         for topic in ("t", "filtered")
     }
+    pairs["t", 0].target_end = target_end
     tracker = CopyTracker(pairs=pairs, changed=set(pairs))
     CopiesStore(database, FLOW).save(tracker)
     places = {
-        ("t", 0): PartitionPosition(reached=58, target_end=target_end),
-        ("merged", 0): PartitionPosition(reached=3),
+        ("t", 0): PartitionPosition(committed=58),
+        ("merged", 0): PartitionPosition(committed=3),
     }
     PositionStore(database, FLOW).save(PositionState(places=places), places)
     if ends:

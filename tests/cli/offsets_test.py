@@ -184,7 +184,7 @@ def test_markers_at_the_end_are_not_left_to_copy(
     pairs = {("t", 0): log_pair((0, 10, 0))}
     tracker = CopyTracker(pairs=pairs, changed=set(pairs))
     CopiesStore(database, FLOW).save(tracker)
-    place = PartitionPosition(reached=50)
+    place = PartitionPosition(committed=50)
     positions = PositionState(places={("t", 0): place})
     PositionStore(database, FLOW).save(positions, [("t", 0)])
     offset = GroupOffset(topic="t", partition=0, committed=51)
@@ -237,7 +237,7 @@ def test_what_expired_after_it_was_read_is_not_missed(
     tracker = CopyTracker(pairs=pairs, changed=set(pairs))
     tracker.is_transactional = True
     CopiesStore(database, FLOW).save(tracker)
-    place = PartitionPosition(reached=50)
+    place = PartitionPosition(committed=50)
     positions = PositionState(places={("t", 0): place})
     PositionStore(database, FLOW).save(positions, [("t", 0)])
     SourceEndStore(database, FLOW).save({("t", 0): kept}, [], utc_now())

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from mirrorwatch.domain.copies.journal import CopyCounters
+from mirrorwatch.domain.copies.out_of_range import OutOfRange
 from mirrorwatch.domain.losses import ledger as ledgers
 from mirrorwatch.domain.losses.ledger import LossLedger
 from mirrorwatch.domain.losses.model import LossesObservation, LostRecords
@@ -72,13 +73,9 @@ SETTLED = {"settled": NOON}
         (SETTLED, LostRecords(expired=60)),
         ({"at_most": True}, LostRecords(at_most=60)),
         (SETTLED | {"at_most": True}, LostRecords(at_most=60)),
-        # The topic is gone, and may only be denied.
-        ({"away": True}, LostRecords()),
-        (SETTLED | {"away": True}, LostRecords(expired=60)),
         # What the mirror left out of a log that holds it is counted as
         # dropped.
         (SETTLED | {"kind": ResetKind.BEYOND}, LostRecords()),
-        (SETTLED | {"kind": ResetKind.UNVERIFIED}, LostRecords()),
         (SETTLED | {"kind": ResetKind.REWIND}, LostRecords()),
         (
             SETTLED | {"kind": ResetKind.TARGET_RECREATED, "gone": 7},
@@ -96,24 +93,49 @@ def test_resets_count_by_what_they_lost(
     assert total(expiring(**reset)[0]) == lost
 
 
-def test_a_reset_that_is_opened_again_counts_once() -> None:
-    state, reset = expiring()
-    reset = state.change(reset, settled=NOON, away=True)
-    state.forget(NOON + MINUTE, memory=timedelta())
-    assert total(state) == LostRecords(expired=60)
+def watched(
+    *, expired: int = 0, expiring: tuple[int, int, int] | None = None
+) -> SkipsObservation:
+    """Return copies of `b`: records that expired, and that still do from an
+    offset on, for sure from another one on, to a third.
+    """
+    found: tuple[OutOfRange, ...] = ()
+    if expiring is not None:
+        first, sure_from, end = expiring
+        found = (
+            OutOfRange(
+                topic="b",
+                partition=0,
+                first=first,
+                sure_from=sure_from,
+                end=end,
+                since=NOON,
+                log_end=99,
+                copies_end=9,
+            ),
+        )
+    return replace(
+        dropped(0),
+        counters=(("b", CopyCounters(expired=expired)),),
+        out_of_range=found,
+    )
 
-    state, reset = expiring()
-    ledger = LossLedger()
-    for change, records in (
-        ({"settled": NOON, "away": True}, 60),
-        ({"settled": None, "away": False}, 60),
-        ({"end": 80}, 70),
-        ({"settled": NOON, "end": 90}, 80),
+
+def test_what_expires_counts_once_from_the_first_moment_on() -> None:
+    ledger, position = LossLedger(), at(PositionState())
+    for skips, lost in (
+        (watched(expiring=(10, 10, 70)), LostRecords(expired=60)),
+        (watched(expiring=(10, 20, 70)), LostRecords(expired=50, at_most=10)),
+        (watched(expired=60), LostRecords(expired=60)),
+        (
+            watched(expired=60, expiring=(80, 80, 85)),
+            LostRecords(expired=65),
+        ),
+        (watched(expired=65), LostRecords(expired=65)),
     ):
-        reset = state.change(reset, **change)
-        ledger.take(None, at(state), NOON)
-        found = ledger.observe(FLOW.name, None, at(state), NOON)
-        assert windows(found) == (records, records, records)
+        ledger.take(skips, position, NOON)
+        found = ledger.observe(FLOW.name, skips, position, NOON)
+        assert (found.hour, found.day, found.total) == (lost, lost, lost)
 
 
 def windows(seen: LossesObservation) -> tuple[int, int, int]:

@@ -15,7 +15,7 @@ from time import monotonic, sleep
 
 import pytest
 
-from mirrorwatch.domain.position.out_of_range import BEYOND_AFTER
+from mirrorwatch.domain.cluster_view import STALE_END
 from mirrorwatch.kafka import errors as errors_module
 from mirrorwatch.kafka import list_offsets as list_offsets_module
 from mirrorwatch.kafka.admin import Cluster
@@ -146,7 +146,7 @@ def end_within(lookup: OffsetLookup, end: int, seconds: float) -> bool:
 def test_a_leader_that_is_cut_off_is_not_asked_for_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert timedelta(milliseconds=LEADERS_MS) < BEYOND_AFTER
+    assert timedelta(milliseconds=LEADERS_MS) < STALE_END
     monkeypatch.setattr(list_offsets_module, "LEADERS_MS", 1000)
     site = Site()
     with serving(site):
@@ -154,17 +154,6 @@ def test_a_leader_that_is_cut_off_is_not_asked_for_long(
         assert end_within(lookup, 5, 10)
         site.leader = 2
         assert end_within(lookup, 9, 10)
-
-
-@pytest.mark.parametrize("epoch", [-1, 0, 7])
-def test_the_epoch_of_the_leader_that_answers_is_known(epoch: int) -> None:
-    # That tells an old one from the next.
-    site, epochs = Site(), dict[tuple[str, int], int]()
-    site.brokers[0].epoch = epoch
-    with serving(site):
-        lookup = OffsetLookup({"bootstrap.servers": site.address})
-        lookup.read({PLACE: LATEST}, read_committed=False, epochs=epochs)
-    assert epochs == ({} if epoch < 0 else {PLACE: epoch})
 
 
 def test_who_leads_is_asked_for_now_and_then_only() -> None:

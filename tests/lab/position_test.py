@@ -19,6 +19,7 @@ from tests.support.resets import (
     MISSED_AT_ONCE,
     OFFSETS,
     RETENTION,
+    all_resets,
     await_found,
     await_health,
     await_reset,
@@ -90,8 +91,8 @@ def test_nothing_is_said_of_what_is_usual(lab: Lab, watch: Watch) -> None:
     watch.let_pass(10)
     # What was found would stay for an hour.
     await_health(watch, Health.OK)
-    found = seen(watch)
-    assert (found.resets, sum(found.counts.values())) == ((), 0)
+    assert all_resets(watch) == ()
+    assert sum(seen(watch).counts.values()) == 0
 
 
 def test_a_mirror_that_is_killed_only_goes_back(
@@ -121,7 +122,7 @@ def test_a_mirror_that_is_killed_only_goes_back(
     first = rewind.first or 0
     assert target.count(str(first)) > 1
     assert target.count(str(first - 1)) == 1
-    assert {r.kind for r in seen(watch).resets} == {ResetKind.REWIND}
+    assert {r.kind for r in all_resets(watch)} == {ResetKind.REWIND}
 
 
 @pytest.mark.long

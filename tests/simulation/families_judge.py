@@ -84,10 +84,7 @@ class CommitsJudge(Judge):
 def _told_by_position(position: PositionObservation) -> Counter[str]:
     told: Counter[str] = Counter()
     for reset in position.resets:
-        if reset.kind in {ResetKind.EXPIRED, ResetKind.UNVERIFIED}:
-            told[reset.topic] += reset.count
-        else:
-            told[reset.topic] += reset.count + reset.gone
+        told[reset.topic] += reset.count + (reset.gone or 0)
     return told
 
 

@@ -10,9 +10,14 @@ from typing import NamedTuple
 
 from mirrorwatch.domain.checkpoints import CheckpointsObservation
 from mirrorwatch.domain.failover.check import FailoverObservation, GroupStart
-from mirrorwatch.domain.position.model import PositionObservation
+from mirrorwatch.domain.position.model import (
+    PositionObservation,
+    ResetKind,
+    resets_of,
+)
 from mirrorwatch.domain.readers.model import ReadersObservation
 from mirrorwatch.domain.report import Health, Report, Verdict
+from mirrorwatch.domain.skips.model import SkipsObservation
 
 from .cluster import Kind, Log
 from .groups import Checkpoint, Groups, Place, SimReader, read_syncs
@@ -117,9 +122,12 @@ class GroupsJudge:
         if failover is not None:
             self._starts_hold(by_check["failover"], failover)
             position = find_fact(report, PositionObservation)
+            skips = find_fact(report, SkipsObservation)
             # Of what was written between a truncation and the next survey,
             # nobody knows how much it was.
-            if position and not any(r.at_least for r in position.resets):
+            if position and not any(
+                r.kind is ResetKind.BEYOND for r in resets_of(position, skips)
+            ):
                 self._recovery_holds(failover)
         self._checkpoints_hold(
             by_check["checkpoints"], find_fact(report, CheckpointsObservation)

@@ -11,6 +11,7 @@ from mirrorwatch.domain.position.model import (
     PositionObservation,
     Reset,
     ResetKind,
+    resets_of,
 )
 from mirrorwatch.domain.report import Health, Report, Verdict
 from mirrorwatch.domain.skips.model import SkipsObservation
@@ -134,7 +135,7 @@ class Judge:
         if skips is not None:
             self._never_more_skips(skips)
         if position is not None:
-            self._never_more_expired(position)
+            self._never_more_expired(resets_of(position, skips))
         if skips is not None and position is not None:
             self._doubts_are_due(skips, position)
         self._no_false_critical(by_check)
@@ -160,7 +161,7 @@ class Judge:
     ) -> None:
         found: list[object] = []
         if skips is not None:
-            found += [*skips.events, *skips.foreign]
+            found += [*skips.events, *skips.foreign, *skips.out_of_range]
         if position is not None:
             found += position.resets
         now = self.world.schedule.elapsed
@@ -206,12 +207,12 @@ class Judge:
                 self._are_lost(event.place, ranges, event.count)
         self._are_told_once(told)
 
-    def _never_more_expired(self, position: PositionObservation) -> None:
+    def _never_more_expired(self, resets: Iterable[Reset]) -> None:
         """Whatever is said to have expired did, and is told once, unless it is
         `at most`, or was no record: that shows only while it is there.
         """
         told: Counter[Key] = Counter()
-        for reset in position.resets:
+        for reset in resets:
             named = _named(reset)
             if reset.kind is ResetKind.EXPIRED and named and not reset.at_most:
                 key, first, end = named
@@ -524,7 +525,7 @@ def find_fact(report: Report, kind: type[T]) -> T | None:
 
 def _is_doubt(reset: Reset) -> bool:
     """Return whether it says where records may be missing, and no more."""
-    return reset.at_most or reset.kind is ResetKind.UNVERIFIED
+    return reset.at_most
 
 
 def _named(reset: Reset) -> Named | None:
@@ -545,6 +546,9 @@ def _doubtful(
         named = _named(reset)
         if named is not None and _is_doubt(reset):
             yield named
+    for each in skips.out_of_range:
+        if each.first < each.sure_from:
+            yield (each.topic, each.partition), each.first, each.sure_from
 
 
 def _told_lost(
@@ -556,17 +560,17 @@ def _told_lost(
             told[event.place] += missing
     for topic, found in skips.foreign:
         told[topic, None] += found.records
-    for reset in position.resets:
+    for reset in resets_of(position, skips):
         place = reset.topic, reset.partition
-        told[place] += reset.gone
+        told[place] += reset.gone or 0
+        if reset.kind in NO_LOSS:
+            continue
         if not _is_doubt(reset) or reset.summed:
             told[place] += reset.count
-        if (
-            reset.at_least
-            or reset.unseen
-            or (reset.kind is ResetKind.BEYOND and reset.count)
-        ):
-            # What was written between a truncation and the next survey
-            # nobody saw: at least so many.
+        if reset.gone is None:
+            # Nobody saw how many the topic held that is no more.
             told[place] += AT_LEAST
     return told
+
+
+NO_LOSS = {ResetKind.REWIND, ResetKind.BEYOND}

@@ -128,8 +128,8 @@ MUTATIONS = (
     Mutation(
         "records that expired unread are unverifiable as well",
         "copies/pair.py",
-        "_clip(gaps, self.expired, content.source_start)",
-        "_clip(gaps, 0, content.source_start)",
+        "EventKind.EXPIRED if is_proved else EventKind.UNVERIFIABLE",
+        "EventKind.UNVERIFIABLE",
         "each_history_is_told",
     ),
     Mutation(
@@ -163,7 +163,7 @@ MUTATIONS = (
     Mutation(
         "a truncated source is judged before the mirror resumed",
         "copies/pair.py",
-        "if self.awaits_sync:\n    return None",
+        "if self.beyond:\n    return None",
         "pass",
         "copied_again_is_no_loss",
     ),
@@ -191,8 +191,9 @@ MUTATIONS = (
     Mutation(
         "a recreated topic is taken for the one before",
         "copies/tracker.py",
-        "pair is None or _is_another(pair, seen)",
-        "pair is None",
+        "pair.source_id != seen.source_id or (None not in {pair.target_id, "
+        "seen.target_id} and pair.target_id != seen.target_id)",
+        "False",
         "each_history_is_told",
     ),
     Mutation(
@@ -226,23 +227,23 @@ MUTATIONS = (
     # Position: what expired, and what only seems to have.
     Mutation(
         "one look is enough to tell that records expired or were cut off",
-        "position/out_of_range.py",
-        "return spot in since and at - first >= patience",
+        "copies/out_of_range.py",
+        "return self.since < at",
         "return True",
         "one_stale_end",
     ),
     Mutation(
         "what expired before a place was first seen is not told",
-        "position/out_of_range.py",
-        "key in self.fresh and start == end",
-        "key in self.fresh",
+        "copies/out_of_range.py",
+        "start == seen.source_end and pair.source_end <= first",
+        "False",
         "before_the_first_start",
     ),
     Mutation(
         "records of others are counted as copies",
-        "position/out_of_range.py",
-        "found > seen.source_end",
-        "False",
+        "copies/pair.py",
+        "self.cursor.source + target_end - self.cursor.target <= source_end",
+        "True",
         "soon_after_a_crash",
     ),
     Mutation(
@@ -253,31 +254,31 @@ MUTATIONS = (
         "unseen_for_some_looks",
     ),
     Mutation(
-        "a gap at the log's start is not told",
-        "position/moves.py",
-        "gap.first < start <= gap.end",
+        "what comes when the mirror has stopped is taken for copies",
+        "copies/pair.py",
+        "not (is_counted and target < self.counted_end)",
         "False",
-        "topic_is_denied",
+        "moved_to_the_target",
     ),
     Mutation(
         "what a recreated topic held uncopied is not reported",
         "position/recreation.py",
-        "gone = max(0, left)",
-        "gone = 0",
+        "left if left or key in state.seen else None",
+        "0",
         "deleted_topic_held",
     ),
     Mutation(
         "a topic that was never seen had been copied",
         "position/recreation.py",
-        "unseen, lacked = not place.is_seen, False",
-        "unseen, lacked = False, False",
+        "left if left or key in state.seen else None",
+        "left",
         "held_since_the_last_look",
     ),
     Mutation(
         "an expired range ends with the first sync, wherever that is",
-        "position/moves.py",
-        "expired is not None and self._went_on(expired, place, sync)",
-        "expired is not None",
+        "copies/out_of_range.py",
+        "pair.judged >= known.end",
+        "seen.copies_end != known.copies_end",
         "a_late_sync_ends",
     ),
     # Lag: when a position stands for too long.
@@ -348,8 +349,8 @@ MUTATIONS = (
     # Mirrors without offset-syncs.
     Mutation(
         "what expired between two ends of a link was copied",
-        "position/moves.py",
-        "known is None and before < start <= position",
+        "position/commits.py",
+        "expired is None and place.reached is not None and first < start",
         "False",
         "expires_unseen",
     ),

@@ -85,8 +85,12 @@ def test_what_two_tasks_copied_does_not_lessen_what_expired() -> None:
         assert 0 <= most - world.oracle.lost() < 150
         world.mirror.start()
         world.run(10 * MINUTE)
-        assert world.oracle.lost() > 900
-        assert expired(world) == (0, most)
+        lost = world.oracle.lost()
+        assert lost > 900
+        sure, most = expired(world)
+        assert most == 0
+        doubtful = told(world, "skips.unverifiable")
+        assert sure <= lost <= sure + doubtful <= lost + 150
 
 
 def test_what_expired_is_counted_once_one_task_is_left() -> None:
@@ -144,7 +148,7 @@ def test_all_that_expired_before_the_first_start_is_told() -> None:
         world.traffic("a", per_second=1)
         world.run(10 * MINUTE)
         assert world.oracle.lost() == 300
-        assert told(world, code, number="records_at_most") == 300
+        assert expired(world) == (300, 0)
 
 
 @pytest.mark.parametrize("rate", [proof(2.0), 20.0])
@@ -205,10 +209,10 @@ def test_expired_unread_beside_another_producer(
         assert expired(world)[0] == 0
         world.mirror.start()
         world.run(15 * MINUTE)
-        lost = world.oracle.lost()
-        assert health(world, "position") is Health.CRITICAL, world.describe()
-        # What was copied since the last commit may be in it.
-        assert lost <= sum(expired(world)) <= lost + 120
+        # Any record of the other producer may be a copy of one that is gone.
+        doubtful = told(world, "skips.unverifiable")
+        assert expired(world)[0] == 0
+        assert 0 <= doubtful - world.oracle.lost() <= 120
 
 
 def test_many_records_of_others_soon_after_a_crash_hide_nothing() -> None:
@@ -244,13 +248,15 @@ def test_producers_that_moved_to_the_target_hide_nothing_that_expired(
         world.run(5 * MINUTE)
         world.expire("a", 0, 20)
         world.run(5 * MINUTE)
-        for _ in range(2):
-            lost = world.oracle.lost()
-            assert health(world, "position") is Health.CRITICAL
-            assert expired(world)[0] == 0
-            assert lost <= sum(expired(world)) <= lost + 15
-            world.mirror.start()
-            world.run(HOUR / 2)
+        lost = world.oracle.lost()
+        assert health(world, "position") is Health.CRITICAL
+        sure, most = expired(world)
+        assert sure <= lost <= sure + most <= lost + 15
+        world.mirror.start()
+        world.run(HOUR / 2)
+        sure, most = expired(world)
+        doubtful = most + told(world, "skips.unverifiable")
+        assert sure <= lost <= sure + doubtful <= lost + 15
 
 
 @pytest.mark.parametrize("flush", [proof(60.0), 300.0])
@@ -388,8 +394,11 @@ def test_what_a_deleted_topic_held_since_the_last_look_is_not_known() -> None:
         world.mirror.start()
         world.run(3 * MINUTE)
         assert health(world, "position") is Health.WARNING
-        found = world.agent.verdicts["position"].findings[0]
-        assert found.code == "position.recreated"
+        (found,) = (
+            each
+            for each in world.agent.verdicts["position"].findings
+            if each.code == "position.recreated"
+        )
         assert found.numbers["old_records_at_most"] is None
 
 
@@ -427,8 +436,8 @@ def test_what_expires_unread_while_a_topic_is_denied_is_told() -> None:
         assert lost > 0
         world.source.denied.clear()
         world.run(5 * MINUTE)
-        assert health(world, "position") is Health.CRITICAL
-        assert expired(world) == (lost, 0)
+        # Whether it is compacted is not known yet.
+        assert told(world, "skips.unverifiable") == lost
 
 
 def test_a_topic_that_was_denied_for_a_while_is_no_alarm() -> None:
@@ -511,39 +520,6 @@ def test_a_leader_that_is_cut_off_truncates_nothing() -> None:
         world.run(10 * MINUTE)
         assert set(healths(world, "position", MINUTE * 5)) <= {Health.OK}
         assert set(healths(world, "skips", MINUTE * 5)) <= {Health.OK}
-
-
-@pytest.mark.parametrize("is_truncated", [True, False])
-def test_a_log_that_grows_past_the_position_by_the_next_survey(
-    is_truncated: bool,
-) -> None:
-    # The mirror alters all records, so that no copy shows what they are of.
-    settings = MirrorSettings(alters=True)
-    with running("a", rate=0.2, mirror=settings) as world:
-        log = world.source.log("a", 0)
-        assert log is not None
-        world.mirror.stop()
-        position = log.end
-        world.run(5)
-        if is_truncated:
-            log.truncate(log.end - 9)
-        else:
-            stale = world.source.topics["a"].stale_ends
-            stale[0] = log.end - 9
-        world.run(30)
-        assert log.seen < position
-        world.source.topics["a"].stale_ends.clear()
-        world.run(10 * MINUTE)
-        assert log.end > position
-        world.mirror.start()
-        world.run(10 * MINUTE)
-        assert (world.oracle.lost() > 0) is is_truncated
-        if is_truncated:
-            assert health(world, "position") is Health.CRITICAL
-            code = "position.truncated"
-            assert told(world, code, number="records_at_least")
-        else:
-            assert healths(world, "position", 15 * MINUTE) == []
 
 
 def resumed(world: World, *, away: float, cut: int | None, new: int) -> int:

@@ -48,8 +48,13 @@ class Answers(RangeExaminer):
         self.levels: list[bool] = []
         self.is_held = False
         self.is_away = False
+        self.knows_configs = True
         self.read_at_each = 0
         """Bytes that an answer takes of each side."""
+
+    @property
+    def has_configs(self) -> bool:
+        return self.knows_configs
 
     @property
     def bytes_read(self) -> tuple[int, int]:
@@ -78,6 +83,14 @@ class Answers(RangeExaminer):
         if self.is_held:
             return [None for _ in requests]
         return [self.world.read(request) for request in requests]
+
+
+class Unconfigured(Answers):
+    """Knows no configurations."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.knows_configs = False
 
 
 class Log(RangeReader):
@@ -213,6 +226,10 @@ class Watched:
         return sum(each.skipped for _, each in self.seen.counters)
 
     @property
+    def expired(self) -> int:
+        return sum(each.expired for _, each in self.seen.counters)
+
+    @property
     def unverifiable(self) -> int:
         return sum(each.unverifiable for _, each in self.seen.counters)
 
@@ -275,7 +292,8 @@ def test_no_loss_is_told_while_a_partition_has_no_log_start(
     # Three had no room among the copies that expired.
     assert watched.skipped == (10 if side == "is_led" else 13)
     assert watched.seen.unread is None
-    assert watched.unverifiable
+    assert bool(watched.expired) is (side == "is_led")
+    assert bool(watched.unverifiable) is (side != "is_led")
 
 
 def test_what_a_mirror_left_out_before_it_was_told_not_to_is_no_loss() -> None:
@@ -327,6 +345,15 @@ def test_ranges_beyond_the_read_rate_wait_a_minute_then_are_unverifiable() -> (
     watched.wait(100)
     watched.do("write 9", "copy 3", "drop 3", "copy 3", "flush")
     assert (watched.skipped, watched.unverifiable) == (16, 3)
+
+
+def test_ranges_wait_for_configurations_after_the_start() -> None:
+    # Without them nobody knows what may be compacted.
+    watched = Watched(Unconfigured)
+    assert watched.now - START == timedelta(seconds=30)
+    assert watched.skipped == 0
+    watched.wait(1)
+    assert watched.skipped == 10
 
 
 def test_the_range_that_has_waited_longest_is_read_first() -> None:

@@ -309,18 +309,6 @@ def test_a_topic_made_again_is_seen_with_its_own_ends() -> None:
     assert world.source().starts["sal.a", 0] == 5
 
 
-@pytest.mark.parametrize("epoch", [None, 0, 3])
-def test_the_epoch_of_the_leader_that_told_an_end_is_seen(
-    epoch: int | None,
-) -> None:
-    world = World()
-    world.clusters["summit"].epoch = epoch
-    world.look()
-    seen = world.learners["ldf"][0].views[-1].partitions["sal.a", 0]
-    assert seen is not None
-    assert seen.source_epoch == epoch
-
-
 def test_another_id_is_believed_when_it_is_answered_again() -> None:
     world = World()
     world.look()

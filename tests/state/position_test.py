@@ -9,8 +9,6 @@ from mirrorwatch.domain.position.model import (
     PartitionPosition,
     PositionState,
     ResetKind,
-    Truncation,
-    UnexplainedGap,
 )
 from mirrorwatch.state import Database
 from mirrorwatch.state.position import PositionStore
@@ -26,19 +24,10 @@ def test_books_outlive_the_agent(tmp_path: Path) -> None:
         reached=7,
         committed=5,
         committed_at=NOON,
-        upstream=6,
-        downstream=9,
-        synced_at=LATER,
         empty_until=8,
         source_end=12,
-        target_end=11,
-        truncation=Truncation(reached=13, synced_at=LATER),
-        passed=[5, 6],
     )
     books.places["u", 0] = PartitionPosition()
-    books.gaps.append(
-        UnexplainedGap(topic="t", partition=3, first=2, end=4, at=NOON)
-    )
     over = books.begin(
         ResetKind.EXPIRED, "t", NOON, partition=3, first=1, end=4
     )

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from confluent_kafka import Message, Producer
 
@@ -10,8 +11,10 @@ from mirrorwatch.domain.position.model import (
     PositionObservation,
     Reset,
     ResetKind,
+    resets_of,
 )
 from mirrorwatch.domain.report import Health, Verdict
+from mirrorwatch.domain.skips.model import SkipsObservation
 from mirrorwatch_lab import Lab
 from mirrorwatch_lab.settings import SOURCE, TARGET
 
@@ -19,10 +22,13 @@ from .findings import find, is_found
 from .lab import FLUSH_SECONDS, values
 from .watch import Watch, wait_until
 
-__all__ = ["FLOW", "MISSED_AT_ONCE", "OFFSETS", "RETENTION", "await_health"]
+__all__ = ["FLOW", "MISSED_AT_ONCE", "OFFSETS", "RETENTION", "all_resets"]
+__all__ += ["await_health"]
 __all__ += ["await_found", "await_reset", "await_time_to_loss", "health"]
 __all__ += ["is_judged", "is_settled", "numbers", "resets", "seen"]
 __all__ += ["set_position", "stop_mirror", "uncopied"]
+
+T = TypeVar("T")
 
 OFFSETS = f"mm2-offsets.{SOURCE}.internal"
 """Where a dedicated mirror commits its positions."""
@@ -64,13 +70,18 @@ NOTHING = PositionObservation(
 
 def seen(watch: Watch) -> PositionObservation:
     """Return what the last report knew of positions."""
+    return _observed(watch, PositionObservation) or NOTHING
+
+
+def all_resets(watch: Watch) -> tuple[Reset, ...]:
+    """Return the resets that commits, topic ids, and copies show."""
+    return resets_of(seen(watch), _observed(watch, SkipsObservation))
+
+
+def _observed(watch: Watch, kind: type[T]) -> T | None:
     report = watch.agent.latest.get()
-    found = [
-        o
-        for o in (report.observations if report else ())
-        if isinstance(o, PositionObservation)
-    ]
-    return found[0] if found else NOTHING
+    found = report.observations if report else ()
+    return next((o for o in found if isinstance(o, kind)), None)
 
 
 def is_judged(watch: Watch) -> bool:
@@ -83,7 +94,7 @@ def resets(watch: Watch, topic: str, kind: ResetKind) -> list[Reset]:
     """Return the resets of one kind in one topic."""
     return [
         reset
-        for reset in seen(watch).resets
+        for reset in all_resets(watch)
         if reset.topic == topic and reset.kind is kind
     ]
 
@@ -136,7 +147,6 @@ def await_time_to_loss(
     """
     verdict = watch.wait_for(grade, check="retention")
     find(verdict, "retention.expiring", topic=topic)
-    assert verdict.evidence["worst_topic"] == topic
     left = verdict.evidence["time_to_loss_seconds"]
     print(f"retention {grade.name}: {left} s before the loss")
     assert isinstance(left, int)
@@ -195,4 +205,4 @@ def set_position(lab: Lab, topic: str, position: int | None) -> None:
 
 
 def _tell(watch: Watch) -> object:
-    return (watch.verdict("position"), seen(watch))
+    return (watch.verdict("position"), all_resets(watch))

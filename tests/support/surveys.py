@@ -61,7 +61,6 @@ class FakeCluster(Cluster):
         """Of which the start was read last."""
 
         self.after_ends: Callable[[], None] = lambda: None
-        self.epoch: int | None = None
         """Of all leaders; `None` if they do not say."""
         self._told = told
         self._error, self._failures = None, 0
@@ -82,7 +81,6 @@ class FakeCluster(Cluster):
         *,
         read_committed: bool = False,
         strict: bool = False,
-        epochs: dict[TopicPartition, int] | None = None,
     ) -> dict[TopicPartition, int]:
         if not wanted:
             return {}
@@ -94,8 +92,6 @@ class FakeCluster(Cluster):
         self._told.append(f"ends of {self.alias}{how}")
         end = 90 if read_committed else 100
         found = {place: self.known.get(place, end) for place in wanted}
-        if epochs is not None and self.epoch is not None:
-            epochs |= dict.fromkeys(wanted, self.epoch)
         self.after_ends()
         return found
 

@@ -1,6 +1,5 @@
 """What watches positions: of the configuration, the tails, the state file."""
 
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ import structlog
 
 from mirrorwatch.clock import Clock
 from mirrorwatch.config import Config
-from mirrorwatch.domain.mirror_records import Committed, Sync
+from mirrorwatch.domain.mirror_records import Committed
 from mirrorwatch.domain.position.model import PositionObservation, ResetKind
 from mirrorwatch.sources.mirror_state import MirrorState
 from mirrorwatch.state import Database
@@ -45,7 +44,6 @@ class Agent:
             }
         )
         self.positions = MirrorState()
-        self.positions.keep_every_sync()
         parts = FlowParts(
             config=config.flows[0],
             mirror=to_mirror(config.flows[0]),
@@ -65,24 +63,15 @@ class Agent:
         (self.source,) = wire_position(parts, around).sources
         (self.reader,) = parts.listeners
         self.positions.move("offsets", "o1")
-        self.say(99, 99)
         self.commit(100)
-
-    def say(self, upstream: int, downstream: int) -> None:
-        self.positions.note(
-            Sync(
-                topic="t",
-                partition=0,
-                upstream=upstream,
-                downstream=downstream,
-                written_at=OLD if upstream == 99 else self.world.now,
-            )
-        )
 
     def commit(self, position: int) -> None:
         self.positions.note(
             Committed(
-                topic="t", partition=0, position=position, written_at=OLD
+                topic="t",
+                partition=0,
+                position=position,
+                written_at=OLD if position == 100 else self.world.now,
             )
         )
 
@@ -90,8 +79,7 @@ class Agent:
         for _ in range(times):
             self.world.now += TICK
             self.world.committed = dict(self.positions.all_committed())
-            new_syncs = self.positions.take_syncs()
-            self.reader.take(replace(self.world.view(), new_syncs=new_syncs))
+            self.reader.take(self.world.view())
         (seen,) = self.source.observe(self.world.now)
         assert isinstance(seen, PositionObservation)
         return seen
@@ -122,18 +110,17 @@ def test_a_loss_is_told_once_whenever_the_agent_dies(
     agent.tick(after) if after else None
     agent.die()
     agent = Agent(world, state)
-    (reset,) = agent.tick(4).resets
+    (reset,) = agent.tick(45).resets
     assert (reset.kind, reset.first, reset.end) == (
         ResetKind.EXPIRED,
         100,
         250,
     )
-    world.target["t"].ends[0] = 350
-    agent.say(250, 100)
+    agent.commit(350)
     agent.tick(3)
     agent.die()
     agent = Agent(world, state)
-    agent.say(250, 100)
+    agent.commit(350)
     seen = agent.tick(3)
     (reset,) = seen.resets
     assert (reset.count, reset.settled is None) == (150, False)

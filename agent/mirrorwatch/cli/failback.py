@@ -332,8 +332,7 @@ def _to_log(
     if pair is not None and pair.cursor is None and pair.since is None:
         pair = None  # no sync of it was ever read
     position = kept.positions.places.get(place)
-    passed = 0 if position is None else position.proved
-    watched_end = None if position is None else position.target_end
+    passed = 0 if position is None else position.committed or 0
     is_transactional = kept.tracker.is_transactional
     copied = (
         CopiedPartition()
@@ -353,7 +352,7 @@ def _to_log(
         passed=passed if pair is None else max(pair.passed, passed),
         is_filtered=topics.filtered.matches(topic),
         target_end=None if logs.copies is None else logs.copies.get(place),
-        watched_end=watched_end or 0
+        watched_end=(0 if pair is None else pair.target_end)
         if topics.remote(topic) == topic
         else None,
         uncounted=_why_uncounted(

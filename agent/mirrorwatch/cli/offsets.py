@@ -27,6 +27,7 @@ from ..domain.failover.translation import (
     translate,
 )
 from ..domain.offsets import OffsetRange
+from ..domain.position.model import PartitionPosition
 from ..domain.report import seconds
 from ..domain.topics import Selection
 from ..exceptions import MirrorwatchError, SourceError
@@ -200,8 +201,17 @@ class _Kept:
                 if not wanted or name in wanted
             ],
             copies=copies,
-            positions={key: place.proved for key, place in places.items()},
+            positions={
+                key: max(
+                    places.get(key, NO_POSITION).committed or 0,
+                    tracker.pairs[key].passed if key in tracker.pairs else 0,
+                )
+                for key in places.keys() | tracker.pairs.keys()
+            },
         )
+
+
+NO_POSITION = PartitionPosition()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -70,10 +70,6 @@ class ClusterView:
     starts: Mapping[TopicPartition, int] = field(default_factory=dict)
     """Lowest offset that is still there; absent where it was not asked."""
 
-    epochs: Mapping[TopicPartition, int] = field(default_factory=dict)
-    """Epochs of the leaders that told the ends; absent where a broker does
-    not say."""
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ClusterAnswer:
@@ -161,10 +157,6 @@ class PartitionView:
 
     sync: Sync | None
     """Newest sync, read before both ends."""
-
-    source_epoch: int | None = None
-    """Epoch of the leader that told the end at the source; `None` if it does
-    not say."""
 
     marked: bool = False
 
@@ -279,7 +271,7 @@ class FlowView:
             return {}
         found: dict[TopicPartition, PartitionView | None] = {}
         before, marked = self.before, self.exactly_once
-        ends, starts, epochs = source.ends, source.starts, source.epochs
+        ends, starts = source.ends, source.starts
         ends_here = {} if target is None else target.ends
         committed, syncs = self.committed, self.syncs
         for topic, remote in self.names.items():
@@ -294,7 +286,7 @@ class FlowView:
                     found[key] = None
                     continue
                 copied = partition < there
-                start, epoch = starts.get(key), epochs.get(key)
+                start = starts.get(key)
                 copies_end = (
                     ends_here.get((remote, partition)) if copied else None
                 )
@@ -306,7 +298,6 @@ class FlowView:
                     and was.source_end == end
                     and was.target_end == copies_end
                     and was.source_start == start
-                    and was.source_epoch == epoch
                     and was.committed is commit
                     and was.sync is sync
                     and was.source_id == facts.id
@@ -327,7 +318,6 @@ class FlowView:
                     uncopied=uncopied,
                     committed=commit,
                     sync=sync,
-                    source_epoch=epoch,
                     marked=marked,
                 )
         return found

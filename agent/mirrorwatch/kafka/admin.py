@@ -42,7 +42,7 @@ from .errors import (
     denial,
     to_source_error,
 )
-from .list_offsets import BATCH, EARLIEST, LATEST, OffsetLookup, note_epoch
+from .list_offsets import BATCH, EARLIEST, LATEST, OffsetLookup
 
 __all__ = [
     "BestEffortQueries",
@@ -239,7 +239,6 @@ class Cluster:
         *,
         read_committed: bool = False,
         strict: bool = False,
-        epochs: dict[TopicPartition, int] | None = None,
     ) -> dict[TopicPartition, int]:
         """Read offsets of partitions.
 
@@ -253,8 +252,6 @@ class Cluster:
         strict
             Raise an error where one partition has no answer, and do not leave
             it out: it has no leader, or may not be read.
-        epochs
-            Takes the leader epochs that leaders answer with.
 
         Returns
         -------
@@ -271,7 +268,6 @@ class Cluster:
         found = self._lookup.read(
             {p: time for p, time in wanted.items() if p not in self._missing},
             read_committed=read_committed,
-            epochs=epochs,
         )
         rest = wanted.keys() - found.keys()
         if not rest:
@@ -289,8 +285,6 @@ class Cluster:
             strict=strict,
         )
         self._missing -= answers.keys()
-        for place, answer in answers.items():
-            note_epoch(epochs, place, answer.leader_epoch)
         return found | {p: int(a.offset) for p, a in answers.items()}
 
     def list_offsets(

@@ -57,8 +57,8 @@ LEADERS_MS = 10_000
 they keep the leader that they know. A leader that is cut off from its cluster
 goes on to answer, with the end that its log had. What is written to the next
 one does not arrive for whoever reads there, and what the mirror copies from it
-lies beyond that end: the log seems to be truncated after 15 s
-(`BEYOND_AFTER`), where its epoch does not show that it is the old one."""
+lies beyond that end: the log seems to be truncated after 30 s
+(`STALE_END`)."""
 
 DENIED = {
     KafkaError.TOPIC_AUTHORIZATION_FAILED,

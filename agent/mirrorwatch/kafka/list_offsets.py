@@ -15,7 +15,7 @@ from confluent_kafka.admin import ClusterMetadata
 from ..domain.cluster_view import TopicPartition
 from .errors import LEADERS_MS, TIMEOUT, batched, consumer_properties
 
-__all__ = ["BATCH", "EARLIEST", "LATEST", "OffsetLookup", "note_epoch"]
+__all__ = ["BATCH", "EARLIEST", "LATEST", "OffsetLookup"]
 
 
 LATEST, EARLIEST = -1, -2
@@ -33,7 +33,6 @@ between the sites."""
 
 
 _ERROR, _OFFSET = attrgetter("error"), attrgetter("offset")
-_EPOCH = attrgetter("leader_epoch")
 """Of an answer: an attribute for each of 10,000, without a step of Python."""
 
 
@@ -119,7 +118,6 @@ class OffsetLookup:
         wanted: Mapping[TopicPartition, int],
         *,
         read_committed: bool,
-        epochs: dict[TopicPartition, int] | None = None,
     ) -> dict[TopicPartition, int]:
         """Read offsets.
 
@@ -129,9 +127,6 @@ class OffsetLookup:
             Times in milliseconds, or `LATEST`, or `EARLIEST`.
         read_committed
             The isolation level.
-        epochs
-            Takes the leader epochs that leaders answer with. Kafka before 2.1
-            has none.
 
         Returns
         -------
@@ -165,10 +160,6 @@ class OffsetLookup:
                 # They come in the order of the questions.
                 places, given = _answered(batch, answers, wanted)
                 found.update(zip(places, map(_OFFSET, given), strict=True))
-                for place, epoch in zip(
-                    places, map(_EPOCH, given), strict=True
-                ):
-                    note_epoch(epochs, place, epoch)
         if len(found) < len(wanted):
             # What it remembers may no longer be so.
             self.renew(read_committed=read_committed)
@@ -214,16 +205,6 @@ class OffsetLookup:
                 self._properties, read_committed=read_committed
             )
         )
-
-
-def note_epoch(
-    epochs: dict[TopicPartition, int] | None,
-    partition: TopicPartition,
-    epoch: int | None,
-) -> None:
-    """Note the leader epoch of an answer, if it has one."""
-    if epochs is not None and epoch is not None and epoch >= 0:
-        epochs[partition] = epoch
 
 
 def _answered(

@@ -28,7 +28,6 @@ def read_ends(
     partitions: Iterable[TopicPartition],
     *,
     read_committed: bool = False,
-    epochs: dict[TopicPartition, int] | None = None,
 ) -> dict[TopicPartition, int]:
     """Read the ends of partitions; those without a leader are left out.
 
@@ -41,8 +40,6 @@ def read_ends(
     read_committed
         Read as a consumer with isolation level read committed: up to the last
         stable offset.
-    epochs
-        Takes the leader epochs that leaders answer with.
 
     Raises
     ------
@@ -50,9 +47,7 @@ def read_ends(
         Raised if the cluster cannot be asked.
     """
     return cluster.offsets(
-        dict.fromkeys(partitions, LATEST),
-        read_committed=read_committed,
-        epochs=epochs,
+        dict.fromkeys(partitions, LATEST), read_committed=read_committed
     )
 
 

@@ -7,11 +7,18 @@ from datetime import datetime, timedelta
 from functools import partial
 from threading import Event, Lock
 
-from ..domain.cluster_view import FlowView, PartitionView, TopicPartition
+from ..domain.cluster_view import (
+    STALE_END,
+    FlowView,
+    PartitionView,
+    TopicPartition,
+)
 from ..domain.copies.journal import CopyCounters, CopyEvent, sum_up
+from ..domain.copies.pair import Beginning
 from ..domain.copies.ranges import EndRequest, RangeContent, RangeRequest
 from ..domain.copies.tracker import CopyTracker
 from ..domain.failover.translation import CopiedPartition
+from ..domain.mirror_records import LONGEST_FLUSH
 from ..domain.offsets import OffsetRange
 from ..domain.skips.model import (
     PendingReads,
@@ -304,6 +311,11 @@ class RangeExaminer:
         ]
 
     @property
+    def has_configs(self) -> bool:
+        """Configurations of topics were read: what is compacted is known."""
+        return bool(self._configs.get().source)
+
+    @property
     def bytes_read(self) -> tuple[int, int]:
         """Bytes of keys and values read at the source, and at the target."""
         return self._there.bytes_read, self._here.bytes_read
@@ -391,6 +403,10 @@ ones are added by partition."""
 _BUSY, _IDLE = timedelta(milliseconds=250), timedelta(seconds=1)
 """Pause between two steps, while ranges wait to be read and while none do."""
 
+CONFIGS_WITHIN = timedelta(seconds=30)
+"""Time after the start for which ranges wait until configurations were read:
+what may be compacted proves less."""
+
 VIEWS_KEPT = 20
 """Surveys that wait while both sides are read. Older ones are joined to the
 next: only the newest ends count, and all syncs."""
@@ -417,6 +433,11 @@ class CopiesWorker:
         Time for which events are reported by name.
     read_rate
         Bytes per second that are read from each side at most.
+    empty_until
+        Returns the source offsets up to which no data follows positions.
+    dropped
+        Returns the first offset and the end of tails that a transform drops
+        on purpose.
     filtered
         Topics of which a transform drops records on purpose.
     window
@@ -443,6 +464,8 @@ class CopiesWorker:
         memory: timedelta,
         read_rate: int,
         clock: Callable[[], datetime],
+        empty_until: Callable[[], Mapping[TopicPartition, int]] = dict,
+        dropped: Callable[[], Mapping[TopicPartition, tuple[int, int]]] = dict,
         filtered: FilteredTopics | None = None,
         window: timedelta = timedelta(hours=1),
     ) -> None:
@@ -454,14 +477,18 @@ class CopiesWorker:
         self._store = store
         self._examiner = examiner
         self._merged = merged
+        self._empty_until = empty_until
+        self._dropped = dropped
         self._filtered = filtered or FilteredTopics()
         self._window = window
         self._exactly_once = exactly_once
         self._clock = clock
+        self._started_at = clock()
         self._memory = memory
         self._tracker = self._load()
         self._shared = self._tracker.shared_partitions()
-        self._first_copies: Mapping[TopicPartition, tuple[str, int]] = {}
+        self._beginnings: Mapping[TopicPartition, Beginning] = {}
+        self._resets: Mapping[str, int] = {}
         self._events = self._sum_up(store.events())
         self._batches = RangeQueue()
         self._budget = ReadBudget(read_rate)
@@ -548,12 +575,28 @@ class CopiesWorker:
         with self._tracking:
             return self._tracker.accounted(place, seen)
 
-    def first_copies(self) -> Mapping[TopicPartition, tuple[str, int]]:
-        """Return where the mirror began in recreated topics, with their ids,
-        as far as copies show that.
+    def position(
+        self, place: TopicPartition, seen: PartitionView
+    ) -> int | None:
+        """Return the next source offset to copy; `None` if it is not known."""
+        with self._tracking:
+            return self._tracker.position(place, seen)
+
+    def compares(self, topic: str) -> bool:
+        """Return whether the copies of a topic are compared: not where several
+        flows write it.
         """
+        return not self._merged(topic)
+
+    def beginnings(self) -> Mapping[TopicPartition, Beginning]:
+        """Return where the mirror began in recreated topics."""
         with self._lock:
-            return self._first_copies
+            return self._beginnings
+
+    def resets(self) -> Mapping[str, int]:
+        """Return the number of position resets by topic."""
+        with self._lock:
+            return self._resets
 
     def _load(self) -> CopyTracker:
         tracker = self._store.load()
@@ -571,6 +614,8 @@ class CopiesWorker:
             c.exactly_once for c in connectors
         ):
             self._tracker.is_transactional = True
+        flush = [c.flush or LONGEST_FLUSH for c in connectors]
+        self._tracker.flush = STALE_END + max(flush, default=LONGEST_FLUSH)
         # None may be known for a while: then it does as before.
         if connectors and all(c.read_committed for c in connectors):
             self._left_out_at = self._clock()
@@ -584,6 +629,7 @@ class CopiesWorker:
             # As it is, nearly always: then it has its partitions already.
             alike = len(judged) == len(view.names)
             with self._tracking:
+                self._tracker.take_empty(self._empty_until(), self._dropped())
                 self._tracker.follow(
                     view if alike else replace(view, names=judged)
                 )
@@ -595,8 +641,14 @@ class CopiesWorker:
         before = self._examiner.bytes_read
         due = self._batches.due(ends, now)
         self.interval = _BUSY if ranges else _IDLE
+        is_ready = self._examiner.has_configs or (
+            now - self._started_at > CONFIGS_WITHIN
+        )
         batch = self._batches.next(
-            ranges, ends, now, may_read=self._budget.is_free(now)
+            ranges,
+            ends,
+            now,
+            may_read=is_ready and self._budget.is_free(now),
         )
         for request in self._batches.given_up:
             self._answer(request, None)
@@ -675,6 +727,11 @@ class CopiesWorker:
                 for topic, counters in sorted(tracker.counters.items())
                 if counters.excess is not None and topic in view.names
             ),
+            out_of_range=tuple(
+                each
+                for key, each in sorted(tracker.out_of_range.items())
+                if key in tracker.surveyed and each.is_believed(view.at)
+            ),
             unread=self._batches.unread(),
             bytes_read=self._examiner.bytes_read,
             without_syncs=len(tracker.without_syncs),
@@ -684,7 +741,12 @@ class CopiesWorker:
         with self._lock:
             self._seen = seen
             self._shared = tracker.shared_partitions()
-            self._first_copies = tracker.first_copies()
+            self._beginnings = tracker.beginnings()
+            self._resets = {
+                topic: counters.resets
+                for topic, counters in tracker.counters.items()
+                if counters.resets
+            }
             self._missing = tracker.missing_records(self._events)
 
     def _copy_counters(

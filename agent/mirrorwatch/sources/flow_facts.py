@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from ..domain.cluster_view import PartitionView, TopicPartition
+from ..domain.copies.pair import Beginning
 from .copies import CopiesWorker
 from .lag import LagWorker
 from .parity import ParitySource
-from .position import PositionWorker
+from .position import PositionSource
 
 __all__ = ["FlowFacts"]
 
@@ -25,15 +26,31 @@ class FlowFacts:
     copies: CopiesWorker | None = None
     lag: LagWorker | None = None
     parity: ParitySource | None = None
-    resets: PositionWorker | None = None
+    resets: PositionSource | None = None
 
     def shared(self) -> AbstractSet[TopicPartition]:
         """Return the source partitions at whose copies others write, too."""
         return self.copies.shared() if self.copies else frozenset()
 
-    def first_copies(self) -> Mapping[TopicPartition, tuple[str, int]]:
-        """Return the source id and first copied offset of recreated topics."""
-        return self.copies.first_copies() if self.copies else {}
+    def copied_position(
+        self, place: TopicPartition, seen: PartitionView
+    ) -> int | None:
+        """Return the next source offset to copy as copies show it; `None` if
+        it is not known.
+        """
+        return self.copies.position(place, seen) if self.copies else None
+
+    def compares(self, topic: str) -> bool:
+        """Return whether the copies of a topic are compared."""
+        return self.copies is not None and self.copies.compares(topic)
+
+    def beginnings(self) -> Mapping[TopicPartition, Beginning]:
+        """Return where the mirror began in recreated topics."""
+        return self.copies.beginnings() if self.copies else {}
+
+    def copied_resets(self) -> Mapping[str, int]:
+        """Return the number of position resets that copies show, by topic."""
+        return self.copies.resets() if self.copies else {}
 
     def dropped(self) -> Mapping[TopicPartition, tuple[int, int]]:
         """Return the first offset and the end of tails that a transform drops

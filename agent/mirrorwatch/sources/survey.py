@@ -240,12 +240,11 @@ class _Starts:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """Offsets and epochs that one cluster answered in one survey."""
+    """Offsets that one cluster answered in one survey."""
 
     at: datetime
     ends: Mapping[bool, Mapping[TopicPartition, int]]
     starts: Mapping[TopicPartition, int]
-    epochs: Mapping[TopicPartition, int]
 
     def moved(self, before: "_Asked") -> Iterator[str]:
         """Yield the topics of which anything is not as it was before."""
@@ -355,7 +354,6 @@ class ClusterSurvey:
             topics=described.topics,
             ends=asked.ends.get(read_committed, {}),
             starts=asked.starts,
-            epochs=asked.epochs,
         )
 
     def close(self) -> None:
@@ -376,7 +374,7 @@ class ClusterSurvey:
         }
 
     def _read(self, wanted: Wanted) -> _Asked:
-        at, epochs = self._clock(), dict[TopicPartition, int]()
+        at = self._clock()
         if wanted != self._wanted:
             # Otherwise the same objects: an answer would have its own of each
             # partition, and is kept beside others.
@@ -387,11 +385,10 @@ class ClusterSurvey:
                 self._cluster,
                 places,
                 read_committed=committed,
-                epochs=epochs,
             )
             for committed, places in self._places.items()
         }
-        return _Asked(at, ends, self._read_starts(wanted, ends, at), epochs)
+        return _Asked(at, ends, self._read_starts(wanted, ends, at))
 
     def _read_starts(
         self,

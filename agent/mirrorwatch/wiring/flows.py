@@ -13,7 +13,6 @@ from ..domain.schemas.model import SchemasState
 from ..domain.tasks.group import GroupMemory
 from ..domain.topics import Selection, compile_pattern
 from ..exceptions import ConfigError
-from ..kafka.reader import RangeReader
 from ..mirrors.connect import ConnectMirror
 from ..ports import Worker
 from ..sources.checkpoints import CheckpointsSource
@@ -29,7 +28,7 @@ from ..sources.heartbeats import HeartbeatsSource
 from ..sources.lag import LagWorker
 from ..sources.mirror_state import MirrorState, Route, TailWorker
 from ..sources.parity import ConfigsWorker, ParitySource
-from ..sources.position import PositionWorker
+from ..sources.position import PositionSource
 from ..sources.reachability import ReachabilitySource
 from ..sources.registry import Registry
 from ..sources.schemas import SchemasWorker
@@ -155,10 +154,10 @@ def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
     """
     flow = parts.config
     store = PositionStore(around.database, flow.name)
-    limits = flow.limits.position
-    reader = PositionWorker(
+    limits = flow.limits
+    source = PositionSource(
         flow=flow.name,
-        watch=PositionTracker(
+        tracker=PositionTracker(
             flow=flow.name,
             source=flow.source,
             target=flow.target,
@@ -169,23 +168,15 @@ def wire_position(parts: FlowParts, around: WiringContext) -> WiredParts:
                 for topic in parts.mirror.internal_topics()
             },
             keeps_offsets=flow.mirror.traits.keeps_offsets,
-            merged=Selection(include=flow.topics.merged).matches,
-            memory=max(flow.limits.losses.critical, limits.rewind_window),
+            memory=max(limits.losses.critical, limits.position.rewind_window),
         ),
         store=store,
         positions=parts.positions,
-        empty_until=parts.facts.empty_until,
-        dropped=parts.facts.dropped,
-        foreign=parts.facts.shared,
-        first_copies=parts.facts.first_copies,
-        find_truncated=RangeReader(
-            around.properties[flow.source], flow.source
-        ).find_truncated,
-        clock=around.clock,
+        copies=parts.facts,
     )
-    parts.facts.resets = reader
-    parts.listeners.append(reader)
-    return WiredParts(workers=(reader,), sources=(reader,))
+    parts.facts.resets = source
+    parts.listeners.append(source)
+    return WiredParts(sources=(source,))
 
 
 def wire_heartbeats(parts: FlowParts, around: WiringContext) -> WiredParts:
@@ -277,6 +268,8 @@ def wire_skips(parts: FlowParts, around: WiringContext) -> WiredParts:
         filtered=flow.filtered,
         window=flow.limits.losses.critical,
         read_rate=limits.read_rate,
+        empty_until=parts.facts.empty_until,
+        dropped=parts.facts.dropped,
         clock=around.clock,
     )
     parts.facts.copies = watch

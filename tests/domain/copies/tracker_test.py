@@ -14,7 +14,7 @@ import pytest
 from mirrorwatch.domain.cluster_view import FlowView, TopicFacts
 from mirrorwatch.domain.copies.coverage import OffsetPair, State
 from mirrorwatch.domain.copies.journal import CopyEvent
-from mirrorwatch.domain.copies.pair import EventKind, RangeEvent
+from mirrorwatch.domain.copies.pair import Beginning, EventKind, RangeEvent
 from mirrorwatch.domain.copies.ranges import to_ranges
 from mirrorwatch.domain.copies.tracker import CopyTracker
 from mirrorwatch.domain.mirror_records import Sync
@@ -348,14 +348,14 @@ HISTORIES = {
     "four dropped that expire while they are read": (
         BEFORE + "write 9, copy 2, drop 4, copy 3, expire 24, "
         "expire_meanwhile, flush",
-        ["unverifiable 4: 22-25"],
-        "",
+        ["expired 4: 22-25"],
+        "22-25",
         29,
     ),
     "three dropped that expire before they are read": (
         BEFORE + "write 9, drop 3, copy, copy 5, expire 25, flush",
-        ["unverifiable 3: 20-22"],
-        "",
+        ["expired 3: 20-22"],
+        "20-22",
         29,
     ),
     "four dropped in a range that cannot be read": (
@@ -373,13 +373,13 @@ HISTORIES = {
     # Expired unread, as the check `position` tells.
     "fifteen expired while the mirror was down": (
         BEFORE + "write 30, expire 35, look 3, copy 15, flush",
-        SILENT,
+        ["expired 15: 20-34"],
         "20-34",
         50,
     ),
     "fifteen expired before the first copy": (
         "look, write 20, expire 15, look 3, copy 5, flush",
-        SILENT,
+        ["expired 15: 0-14"],
         "0-14",
         20,
     ),
@@ -474,14 +474,14 @@ HISTORIES = {
     ),
     "a truncated source, resumed there": (
         BEFORE + "truncate 5, look 4, write 10, copy 10, flush",
-        SILENT,
+        ["source_truncated 5: 15-19"],
         "",
         25,
     ),
     "a truncated source, resumed at its end": (
         BEFORE + "truncate 5, look 4, write 10, jump 10, write 4, copy 4, "
         "flush",
-        ["unverifiable 10: 15-24"],
+        ["source_truncated 5: 15-19", "unverifiable 10: 15-24"],
         "",
         29,
     ),
@@ -605,11 +605,12 @@ def test_a_commit_of_a_former_topic_is_not_read_again_and_again() -> None:
 
 def test_the_first_copy_of_a_recreated_topic_outlives_a_restart() -> None:
     world = watched("recreate_source, write 30, look, jump 20")
-    assert world.books.first_copies() == {}
+    assert world.books.beginnings() == {}
     world.do(*words("copy 10, flush, look 3"))
-    assert world.books.first_copies() == {KEY: ("s3", 20)}
+    found = {KEY: Beginning("s3", 20, is_exact=True)}
+    assert world.books.beginnings() == found
     world.do("restart")
-    assert world.books.first_copies() == {KEY: ("s3", 20)}
+    assert world.books.beginnings() == found
 
 
 def test_duplicates_are_reported_at_once_and_then_each_minute() -> None:

@@ -460,24 +460,14 @@ def reset(kind: ResetKind, first: int, end: int, **more: Any) -> Reset:
     )
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        ResetKind.SOURCE_RECREATED,
-        ResetKind.BEYOND,
-        ResetKind.EXPIRED,
-    ],
-)
-def test_what_the_mirror_left_behind_is_not_complete(
-    site: Site, kind: ResetKind
-) -> None:
+def test_what_the_mirror_left_behind_is_not_complete(site: Site) -> None:
     since = site.tick().complete_until
     site.ids["t"] = ("s2", "d1")
     site.tick()
     # It went on at its old position, and has copied all since.
     site.written[PLACE], site.copied[PLACE] = 130, 130
     site.syncs[PLACE] = (129, 129)
-    opened = reset(kind, 0, 100)
+    opened = reset(ResetKind.SOURCE_RECREATED, 0, 100)
     site.facts = CopyFacts(resets=[opened])
     assert site.tick().records == 130  # it may be, or may not
     site.facts = CopyFacts(resets=[replace(opened, settled=site.now + TICK)])
@@ -495,7 +485,7 @@ def test_what_the_mirror_left_behind_is_not_complete(
 
 def test_a_reset_that_left_nothing_behind_holds_nothing(site: Site) -> None:
     for kind, more in (
-        (ResetKind.BEYOND, {"harmless": True}),
+        (ResetKind.SOURCE_RECREATED, {"harmless": True}),
         (ResetKind.REWIND, {}),
     ):
         site.facts = CopyFacts(
@@ -503,21 +493,6 @@ def test_a_reset_that_left_nothing_behind_holds_nothing(site: Site) -> None:
         )
         point = site.tick()
         assert (point.records, point.complete_until) == (0, site.now)
-
-
-def test_what_has_expired_holds_nothing(site: Site) -> None:
-    site.starts[PLACE] = 50
-    site.facts = CopyFacts(
-        resets=[reset(ResetKind.EXPIRED, 20, 50, settled=NOON)]
-    )
-    for _ in range(2):
-        point = site.tick()
-        assert (point.records, point.complete_until) == (0, site.now)
-    # A mirror that then goes on at the log end leaves more behind.
-    site.facts = CopyFacts(
-        resets=[reset(ResetKind.EXPIRED, 20, 60, settled=NOON)]
-    )
-    assert site.tick().records == 10
 
 
 def test_a_topic_that_is_not_carried_any_more_holds_nothing(

@@ -115,7 +115,7 @@ def test_what_it_lost_may_expire_at_the_source(world: Linked) -> None:
 
 def test_a_target_that_holds_more_than_the_source(world: Linked) -> None:
     world.source["t"].ends[0] = 80
-    world.tick(6)
+    world.tick(30)
     verdict = world.verdict()
     assert verdict.health is Health.CRITICAL
     world.find("truncated", topic="t", partition=0, records_at_risk=0)

@@ -1,10 +1,10 @@
 """Two clusters and a mirror, as surveys would show them."""
 
-from collections.abc import Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from mirrorwatch.domain.cluster_view import ClusterView, FlowView, TopicFacts
+from mirrorwatch.domain.copies.pair import Beginning
 from mirrorwatch.domain.mirror_records import Committed, Sync
 from mirrorwatch.domain.position.check import PositionLimits, judge_position
 from mirrorwatch.domain.position.model import (
@@ -36,9 +36,6 @@ class Log:
     id: str
     ends: dict[int, int]
     starts: dict[int, int] = field(default_factory=dict)
-    epoch: int | None = None
-    """Leader epoch of all partitions; `None` if the brokers do not say."""
-
     leaderless: int = 0
 
 
@@ -51,8 +48,7 @@ class World:
     def __init__(
         self,
         *,
-        estimates: bool = True,
-        merged: Collection[str] = (),
+        compares: bool = False,
         keeps_offsets: bool = False,
     ) -> None:
         self.now = NOON
@@ -65,29 +61,24 @@ class World:
         self.homes: dict[str, str | None] = {"offsets": "o1", "syncs": "y1"}
         self.empty_until: dict[Place, int] = {}
         self.dropped: dict[Place, tuple[int, int]] = {}
-        self.foreign: set[Place] = set()
-        self.first_copies: dict[Place, tuple[str, int]] = {}
+        self.copied: dict[Place, int] = {}
+        """Positions by copies."""
+
+        self.beginnings: dict[Place, Beginning] = {}
         self.from_end = False
-        self.resumes_at_end = False
         self.committed: dict[Place, Committed] = {}
         self.store = PositionStore(Database(None), FLOW)
-        self._estimates = estimates
-        self._merged = frozenset(merged)
+        self.compares = compares
         self._keeps_offsets = keeps_offsets
-        self._unread: list[Sync] = []
-        self._syncs: list[Sync] = []
-        self._read: dict[Place, Sync] = {}
         self.seen: PositionObservation
         self.restart()
 
     @classmethod
-    def settled(
-        cls, *, estimates: bool = True, merged: Collection[str] = ()
-    ) -> "World":
+    def settled(cls, *, compares: bool = False) -> "World":
         """Return one whose mirror has copied all there is."""
-        world = cls(estimates=estimates, merged=merged)
+        world = cls(compares=compares)
         world.commit(100)
-        world.sync(99, 99)
+        world.copied["t", 0] = 100
         world.tick(2)
         return world
 
@@ -100,11 +91,8 @@ class World:
             state=self.store.load(),
             accepted=self.accepted,
             internal={"offsets": "mm2-offsets", "syncs": "mm2-syncs"},
-            estimates=self._estimates,
-            merged=self._merged.__contains__,
             keeps_offsets=self._keeps_offsets,
         )
-        self._unread, self._read = list(self._syncs), {}
 
     def commit(
         self, position: int | None, topic: str = "t", partition: int = 0
@@ -116,50 +104,19 @@ class World:
             written_at=self.now,
         )
 
-    def sync(
-        self,
-        upstream: int,
-        downstream: int,
-        topic: str = "t",
-        n: int = 0,
-        *,
-        behind: timedelta = timedelta(),
-    ) -> None:
-        sync = Sync(
-            topic=topic,
-            partition=n,
-            upstream=upstream,
-            downstream=downstream,
-            written_at=self.now - behind,
-        )
-        self._unread.append(sync)
-        self._syncs.append(sync)
-
-    def take_unread(self) -> list[Sync]:
-        """Return what the mirror wrote since the last call."""
-        unread, self._unread = self._unread, []
-        return unread
-
-    def hold(self, unread: list[Sync]) -> None:
-        """Let the agent read syncs with the next survey."""
-        self._unread = [*unread, *self._unread]
-
     def tick(self, times: int = 1) -> None:
         for _ in range(times):
             self.now += TICK
             news = PositionInputs(
                 homes=dict(self.homes),
+                position=lambda place, _seen: self.copied.get(place),
+                compares=lambda _topic: self.compares,
+                beginnings=self.beginnings,
                 empty_until=self.empty_until,
                 dropped=self.dropped,
                 from_end=self.from_end,
-                foreign=self.foreign,
-                first_copies=self.first_copies,
-                resumes_at_end=self.resumes_at_end,
             )
-            unread = self.take_unread()
-            self._read |= {sync.key: sync for sync in unread}
-            view = replace(self.view(), new_syncs=tuple(unread))
-            self.seen = self.watch.take(view, news)
+            self.seen = self.watch.take(self.view(), news)
             self._save()
 
     def settle(self) -> None:
@@ -172,12 +129,25 @@ class World:
             flow=FLOW,
             at=self.now,
             committed=dict(self.committed),
-            syncs=dict(self._read),
+            syncs=self._syncs(),
             caught_up=self.caught_up,
             target=self._cluster("ldf", self.target),
             source=self._cluster("summit", self.source),
             names=names,
         )
+
+    def _syncs(self) -> dict[Place, Sync]:
+        """Return a sync, if there are any: nobody reads its offsets."""
+        if not self.compares:
+            return {}
+        sync = Sync(
+            topic="t",
+            partition=0,
+            upstream=0,
+            downstream=0,
+            written_at=NOON,
+        )
+        return {sync.key: sync}
 
     @property
     def resets(self) -> tuple[Reset, ...]:
@@ -203,11 +173,10 @@ class World:
     def _save(self) -> None:
         books = self.watch.state
         try:
-            self.store.save(books, books.touched | books.moved)
+            self.store.save(books, books.touched)
         except StateError as e:
             raise AssertionError from e
         books.touched.clear()
-        books.moved.clear()
         books.urgent = False
 
     def _cluster(self, alias: str, logs: dict[str, Log]) -> ClusterView | None:
@@ -234,12 +203,6 @@ class World:
                 (t, p): log.starts.get(p, 0)
                 for t, log in logs.items()
                 for p in log.ends
-            },
-            epochs={
-                (t, p): log.epoch
-                for t, log in logs.items()
-                for p in log.ends
-                if log.epoch is not None
             },
         )
 

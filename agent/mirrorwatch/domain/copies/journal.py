@@ -110,7 +110,13 @@ class CopyCounters:
     repeated: int = 0
     """Copies beyond the first of each source record."""
 
+    expired: int = 0
+    """Records deleted at the source before they were copied."""
+
     unverifiable: int = 0
+    resets: int = 0
+    """Position resets: expired records, a truncated source, rewinds."""
+
     filtered: int = 0
     """Skipped records where a transform filters on purpose."""
 
@@ -131,8 +137,12 @@ class CopyCounters:
             self.recovered += event.count
         elif event.kind is EventKind.REPEATED:
             self.repeated += event.count
-        else:
+        elif event.kind is EventKind.UNVERIFIABLE:
             self.unverifiable += event.count
+        else:
+            if event.kind is EventKind.EXPIRED and not event.filtered:
+                self.expired += event.count
+            self.resets += 1
 
     def sample(self, at: datetime, window: timedelta) -> None:
         """Keep the counters of now, about once a minute of an hour."""

@@ -22,7 +22,7 @@ from .ranges import (
     to_ranges,
 )
 
-__all__ = ["LOSSES", "EventKind", "LogPair", "RangeEvent"]
+__all__ = ["LOSSES", "Beginning", "EventKind", "LogPair", "RangeEvent"]
 
 
 class EventKind(StrEnum):
@@ -46,6 +46,12 @@ class EventKind(StrEnum):
     RECOVERED = "recovered"
     """Copied after they had been lost."""
 
+    EXPIRED = "expired"
+    """Lost: deleted at the source before they were copied."""
+
+    SOURCE_TRUNCATED = "source_truncated"
+    """Below the mirror's position when the source's log was truncated."""
+
     UNVERIFIABLE = "unverifiable"
     """The mirror's position is beyond them, and no copy is proved."""
 
@@ -58,6 +64,16 @@ LOSSES = frozenset(
         EventKind.TRUNCATED,
     }
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """First copied record of a recreated topic."""
+
+    source_id: str
+    first: int
+    is_exact: bool
+    """Else it is that of the first sync: records before may be copied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +118,12 @@ class LogPair:
     target_end: int = 0
     """Log end of the target, as last believed."""
 
+    counted_end: int = 0
+    """The same while the mirror had committed, or written a sync, within its
+    flush interval: what comes later is not known to be its copies."""
+
+    source_end: int = 0
+
     since: datetime | None = None
     """First sight of these ids, where others were before: syncs that were
     written earlier are of those."""
@@ -116,8 +138,14 @@ class LogPair:
     """First source offset that the mirror may not have passed, as proved."""
 
     expired: int = 0
-    """Log start of the source as seen above the mirror's position: what is
-    below and not copied expired unread, as the check `position` tells."""
+    """Log start of the source as seen above the mirror's position."""
+
+    empty_until: int = 0
+    """Source offset up to which no data follows a position that was proved:
+    transaction markers, or records that a transform drops on purpose."""
+
+    has_markers: bool = False
+    """Source offsets without a record were found: transaction markers."""
 
     truncated_until: int = 0
     """Position of the mirror when the target was truncated: what lacks a copy
@@ -130,9 +158,9 @@ class LogPair:
     """First source offset whose copy is where the coverage says: others were
     altered, or alike, or deleted on one side before both were read."""
 
-    awaits_sync: bool = False
-    """Source truncated below the mirror's position: only its next sync shows
-    where it resumed, and what it will not copy again."""
+    beyond: int = 0
+    """Position of the mirror when the source's log was truncated below it;
+    0 once a sync shows where it resumed."""
 
     is_shared: bool = False
     """Transaction markers, or records of other producers, at the target."""
@@ -193,8 +221,7 @@ class LogPair:
             self.begin(pair.source, pair.target)
             return []
         between = range(self.judged, pair.source)
-        self.awaits_first = self.awaits_sync = False
-        self.cursor = pair
+        self.awaits_first, self.beyond, self.cursor = False, 0, pair
         found = self._copy(range(pair.source, pair.source + 1), pair.target)
         self.passed = max(self.passed, pair.source + 1)
         self.judged = max(self.judged, self.passed)
@@ -205,20 +232,30 @@ class LogPair:
             )
         return found
 
-    def truncate_source(self, end: int) -> None:
+    @property
+    def reached(self) -> int:
+        """First source offset that is not known to be copied or passed."""
+        return max(self.passed, self.even_ends.source if self.even_ends else 0)
+
+    def truncate_source(self, end: int) -> list[RangeEvent]:
         """Forget what is at and above an offset of the source.
 
         Other records may come there, and the next sync shows where the mirror
         resumes.
         """
+        reached, self.even_ends = self.reached, None
         self.coverage.truncate_source(end)
-        self.even_ends = None
         self.judged = min(self.judged, end)
+        self.empty_until = min(self.empty_until, end)
         self.truncated_until = min(self.truncated_until, end)
-        if self.passed > end:
-            self.passed, self.awaits_sync = self.judged, True
         if self.cursor is not None and self.cursor.source >= end:
             self.cursor, self.waiting = None, []
+        if reached <= end:
+            return []
+        self.passed, self.beyond = self.judged, reached
+        gone = range(end, reached)
+        kind = EventKind.SOURCE_TRUNCATED
+        return [RangeEvent(kind, (gone,), len(gone))]
 
     def truncate_target(self, end: int) -> None:
         """Go back to a copy that the target still has after its log was
@@ -256,7 +293,7 @@ class LogPair:
             may_hide = self.is_shared or self.is_mixed
             if (
                 self.awaits_first
-                or self.judged < self.truncated_until
+                or self.judged < max(self.truncated_until, self.expired)
                 or after.source - before.source != length
                 or (may_hide and 1 < length < CADENCE)
             ):
@@ -269,6 +306,27 @@ class LogPair:
             self.judged = max(self.judged, self.passed)
             self.is_mixed &= length < CADENCE
         return found
+
+    def lose_expired(self, first: int, end: int) -> list[RangeEvent]:
+        """Call source offsets lost that expired unread, before copies show
+        it: the topic is gone.
+        """
+        first = max(first, self.judged)
+        if first >= end:
+            return []
+        self.coverage.put(first, end, State.ABSENT)
+        self.judged = end
+        gone = range(first, end)
+        return [RangeEvent(EventKind.EXPIRED, (gone,), len(gone))]
+
+    def count_copies(self, source_end: int, target_end: int) -> None:
+        """Take that what the target holds are copies: not if there are more
+        than the source has records.
+        """
+        if self.cursor is None:
+            return
+        if self.cursor.source + target_end - self.cursor.target <= source_end:
+            self.counted_end = target_end
 
     def note_ends(self, source_end: int, target_end: int) -> None:
         """Note both log ends, the target's read first, if they are alike."""
@@ -300,7 +358,7 @@ class LogPair:
         end = pairs[-1].target + 1 if pairs else seen.copies_end
         source = range(seen.log_start, seen.source_end)
         if not pairs:
-            if self.awaits_sync:
+            if self.beyond:
                 return None
             passed = max(passed, committed)
             room = 0 if self.is_shared else end - start.target - 1
@@ -465,7 +523,7 @@ class LogPair:
         ]
 
     def _move(self, to: OffsetPair) -> None:
-        self.cursor, self.awaits_sync = to, False
+        self.cursor, self.beyond = to, 0
         self.passed = max(self.passed, to.source + 1)
         self.waiting = [p for p in self.waiting if p.target > to.target]
 
@@ -486,9 +544,7 @@ class LogPair:
         judged = range(self.judged, self.passed)
         lowest = request.start.target + 1
         gaps = self.coverage.gaps(judged.start, judged.stop)
-        expired = _clip(gaps, self.expired, content.source_start)
-        for span in _clip(gaps, 0, self.expired):
-            self.coverage.put(span.start, span.stop, State.ABSENT)
+        expired = _clip(gaps, 0, content.source_start)
         lacking = [
             offset
             for span in _clip(gaps, content.source_start, judged.stop)
@@ -499,6 +555,7 @@ class LogPair:
         empty = State.UNKNOWN if content.source_compacted else State.EMPTY
         for span in to_ranges(o for o in lacking if o not in content.source):
             self._put(span, empty, lowest)
+            self.has_markers |= empty is State.EMPTY
         present = leave_out_alike(present, judged, request, content)
         hidden = matched.hidden
         lost = [o for o in present if o < self.truncated_until]
@@ -517,11 +574,48 @@ class LogPair:
             tail = self.passed if request.pairs else matched.passed
             yield from self._name(rest, head, tail)
         hidden = max(0, hidden - len(rest))
-        for span in expired:
-            self._put(span, State.UNKNOWN, lowest)
-        count = max(0, sum(map(len, expired)) - hidden)
-        if count:
-            yield RangeEvent(EventKind.UNVERIFIABLE, tuple(expired), count)
+        yield from self._expire(expired, content, matched, hidden, lowest)
+
+    def _expire(
+        self,
+        spans: Sequence[range],
+        content: RangeContent,
+        matched: MatchedRange,
+        hidden: int,
+        lowest: int,
+    ) -> Iterator[RangeEvent]:
+        """Judge offsets without a copy that are gone at the source.
+
+        Transaction markers are gone, too, and look like records.
+        """
+        # What was taken for copies of these may be duplicates, or others.
+        is_counted = not (self.is_mixed or self.is_shared)
+        guessed = {
+            offset
+            for target, offset in matched.copies.items()
+            if self.judged <= offset < content.source_start
+            and not (is_counted and target < self.counted_end)
+        }
+        if guessed:
+            ranges = tuple(to_ranges(sorted(guessed)))
+            yield RangeEvent(EventKind.UNVERIFIABLE, ranges, len(guessed))
+        gone = sum(map(len, spans))
+        is_marker = gone == 1 and spans[0].start >= self.expired
+        is_proved = not (
+            content.source_compacted
+            or matched.is_altered
+            or self.has_markers
+            or is_marker
+        )
+        kind = EventKind.EXPIRED if is_proved else EventKind.UNVERIFIABLE
+        state = State.UNKNOWN if hidden or not is_proved else State.ABSENT
+        for span in spans:
+            self._put(span, state, lowest)
+        count = max(0, gone - hidden)
+        counts = {EventKind.UNVERIFIABLE: gone - count if is_proved else 0}
+        for which, records in (counts | {kind: count}).items():
+            if records:
+                yield RangeEvent(which, tuple(spans), records)
 
     def _name(
         self, offsets: Sequence[int], head: int, tail: int

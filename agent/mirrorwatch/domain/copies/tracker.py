@@ -1,6 +1,6 @@
 """State of the copies of all partitions of one flow."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -11,11 +11,12 @@ from ..cluster_view import (
     SyncBuffer,
     TopicPartition,
 )
-from ..mirror_records import Sync
+from ..mirror_records import LONGEST_FLUSH, Sync
 from ..topics import FilteredTopics
 from .coverage import OffsetPair, State
 from .journal import CopyCounters, CopyEvent, ForeignRecords
-from .pair import LOSSES, EventKind, LogPair, RangeEvent
+from .out_of_range import NOTHING, OutOfRange, find_out_of_range
+from .pair import LOSSES, Beginning, EventKind, LogPair, RangeEvent
 from .ranges import EndRequest, LogSide, RangeContent, RangeRequest, match
 
 __all__ = ["CopyTracker"]
@@ -72,6 +73,19 @@ class CopyTracker:
 
     without_syncs: set[TopicPartition] = field(default_factory=set)
     """Partitions whose drops only syncs would show, and none is written."""
+
+    out_of_range: dict[TopicPartition, OutOfRange] = field(
+        default_factory=dict
+    )
+    """Partitions whose source log does not hold the position."""
+
+    flush: timedelta = LONGEST_FLUSH + STALE_END
+    """Longest time from a copy until it is committed and that is read."""
+
+    _dropped: Mapping[TopicPartition, tuple[int, int]] = field(
+        default_factory=dict
+    )
+    """First offset and end of tails that a transform drops on purpose."""
 
     _syncs: SyncBuffer = field(default_factory=SyncBuffer)
     _partitions: dict[str, int] = field(default_factory=dict)
@@ -144,6 +158,12 @@ class CopyTracker:
         lacking, self.without_syncs = self.without_syncs, set()
         self._doubted.clear()
         self._recreated.clear()
+        for key, found in list(self.out_of_range.items()):
+            seen = view.partitions.get(key)
+            if key not in view.partitions or (
+                seen is not None and _is_another(self.pairs[key], seen)
+            ):
+                self._leave(view.at, key, found)
         for key, seen in view.partitions.items():
             if seen is None or (seen.target_end is None and not seen.uncopied):
                 is_unwatched = self.has_begun and not self._partitions
@@ -151,7 +171,9 @@ class CopyTracker:
                     is_unwatched or self._is_new(key)
                 ):
                     self._leaderless.add(key)
-            elif before.get(key) is seen and key not in self._unsynced:
+            elif before.get(key) is seen and not (
+                key in self._unsynced or key in self.out_of_range
+            ):
                 self.surveyed[key] = seen  # most partitions, mostly
                 if key in lacking:
                     self.without_syncs.add(key)
@@ -159,6 +181,16 @@ class CopyTracker:
                 self.surveyed[key] = seen
                 if self._lacks_syncs(view.at, key, seen):
                     self.without_syncs.add(key)
+
+    def _leave(
+        self, at: datetime, key: TopicPartition, found: OutOfRange
+    ) -> None:
+        """Count what expired unread of a topic that is gone or recreated."""
+        pair = self.pairs[key]
+        del self.out_of_range[key]
+        if found.is_believed(at) and not found.is_beyond:
+            events = pair.lose_expired(found.sure_from, found.end)
+            self._note(key, pair, events, at, pair.judged)
 
     def _look_at(
         self,
@@ -172,7 +204,7 @@ class CopyTracker:
         is_believed = True
         for at_target, reached, end in (
             (True, max(pair.target_end, _held(pair)), seen.copies_end),
-            (False, pair.passed, seen.source_end),
+            (False, pair.reached, seen.source_end),
         ):
             if reached <= end or (at_target and seen.target_id is None):
                 self._fallen.pop((key, at_target), None)
@@ -192,7 +224,7 @@ class CopyTracker:
             self.changed.add(key)
         if pair.awaits_first:
             self._to_read.add(key)
-        self._note_logs(key, pair, seen)
+        self._note_logs(view.at, key, pair, seen)
         return True
 
     def _identify(
@@ -236,38 +268,93 @@ class CopyTracker:
         self._fallen.pop(key, None)
         self.changed.add(fallen.place)
         if fallen.at_target:
-            if not pair.is_shared and pair.cursor is not None:
-                copied = pair.cursor.source + fallen.offset
-                copied = min(copied - pair.cursor.target, seen.source_end)
-                pair.passed = max(pair.passed, copied)
+            pair.passed = pair.position(seen.source_end, fallen.offset)
             pair.truncate_target(lowest)
             self._to_read.add(fallen.place)
             pair.target_end = seen.copies_end
         else:
-            pair.truncate_source(lowest)
+            gone = pair.truncate_source(lowest)
+            self._note(fallen.place, pair, gone, at, pair.judged)
         pair.since = since
         return True
 
     def _note_logs(
-        self, key: TopicPartition, pair: LogPair, seen: PartitionView
+        self,
+        at: datetime,
+        key: TopicPartition,
+        pair: LogPair,
+        seen: PartitionView,
     ) -> None:
-        """Note the log start while the mirror's position is below it, and both
-        log ends if they are alike.
+        """Note both log ends if they are alike, and whether the source's log
+        holds the mirror's position.
         """
         even_ends = pair.even_ends
         pair.note_ends(seen.source_end, seen.copies_end)
         if pair.even_ends != even_ends:
             self.changed.add(key)
-        start = seen.log_start
-        if (
-            start > max(pair.expired, pair.passed)
-            and pair.cursor is not None
-            and not pair.waiting
-            and key not in self._syncs.partitions
-            and start > pair.position(seen.source_end, seen.copies_end)
-        ):
-            pair.expired = start
+        known = self.out_of_range.pop(key, None)
+        if known is None and pair.counted_end != seen.copies_end:
+            proved_at = seen.proved_at
+            if proved_at is not None and at - proved_at <= self.flush:
+                pair.count_copies(seen.source_end, seen.copies_end)
+        if known or pair.beyond or seen.log_start > pair.passed:
+            self._note_out_of_range(at, key, pair, seen, known)
+        if pair.source_end != seen.source_end:
+            pair.source_end = seen.source_end
             self.changed.add(key)
+
+    def _note_out_of_range(
+        self,
+        at: datetime,
+        key: TopicPartition,
+        pair: LogPair,
+        seen: PartitionView,
+        known: OutOfRange | None,
+    ) -> None:
+        found = find_out_of_range(
+            key,
+            pair,
+            seen,
+            at,
+            known=known,
+            is_moving=bool(pair.waiting) or key in self._syncs.partitions,
+            is_transactional=self.is_transactional,
+            flush=self.flush,
+            dropped=self._dropped.get(key, NOTHING),
+        )
+        if found is not None:
+            self.out_of_range[key] = found
+            if found.is_believed(at) and not found.is_beyond:
+                pair.expired = max(pair.expired, found.end)
+
+    def take_empty(
+        self,
+        empty_until: Mapping[TopicPartition, int],
+        dropped: Mapping[TopicPartition, tuple[int, int]],
+    ) -> None:
+        """Take the source offsets after positions that hold no data.
+
+        Parameters
+        ----------
+        empty_until
+            Offset up to which only transaction markers follow.
+        dropped
+            First offset and end of what a transform drops on purpose.
+        """
+        self._dropped = dropped
+        for key, until in empty_until.items():
+            pair, seen = self.pairs.get(key), self.surveyed.get(key)
+            if (
+                pair is not None
+                and pair.empty_until < until
+                # Else what expired unread lies between.
+                and (
+                    pair.coverage.spans
+                    or (seen is not None and seen.log_start <= pair.reached)
+                )
+            ):
+                pair.empty_until = until
+                self.changed.add(key)
 
     def _begin(
         self,
@@ -361,7 +448,7 @@ class CopyTracker:
         if pair.waiting:
             self._to_read.add(key)
         if (seen := self.surveyed.get(key)) is not None:
-            self._note_logs(key, pair, seen)
+            self._note_logs(at, key, pair, seen)
 
     def _believe_commits(self, view: FlowView) -> None:
         """Believe committed positions that have been the same for long.
@@ -471,8 +558,16 @@ class CopyTracker:
         for each in found:
             is_filtered = (
                 rule is not None
-                and each.kind in LOSSES
-                and each.kind is not EventKind.TAIL  # a filter moves none
+                # A filter moves no position, and what was seen to expire
+                # unread was not filtered.
+                and each.kind is not EventKind.TAIL
+                and (
+                    each.kind in LOSSES
+                    or (
+                        each.kind is EventKind.EXPIRED
+                        and each.ranges[0].start >= pair.expired
+                    )
+                )
             )
             event = CopyEvent.of(
                 key, pair.source_id, each, at, filtered=is_filtered
@@ -508,6 +603,7 @@ class CopyTracker:
                     filtered=False,
                 )
             )
+            self._counters_of(key[0]).resets += 1
             self._reported[key] = at
             del self._repeats[key]
 
@@ -526,9 +622,12 @@ class CopyTracker:
         partition of which a range is still to be read; else `None`.
         """
         pair, sync = self.pairs.get(place), seen.sync
-        if pair is None or pair.cursor is None or _is_another(pair, seen):
+        if pair is None or _is_another(pair, seen):
             return None
-        cursor = pair.cursor
+        if pair.beyond:
+            return pair.judged
+        if (cursor := pair.cursor) is None:
+            return None
         is_uneven = sync is not None and (
             sync.downstream > cursor.target
             and sync.upstream - cursor.source
@@ -589,13 +688,31 @@ class CopyTracker:
             if pair.is_shared or pair.is_mixed
         )
 
-    def first_copies(self) -> dict[TopicPartition, tuple[str, int]]:
-        """Return the source id and first copied offset of recreated topics."""
-        return {
-            key: (pair.source_id, pair.first_copy)
-            for key, pair in self.pairs.items()
-            if pair.first_copy is not None
-        }
+    def position(
+        self, place: TopicPartition, seen: PartitionView
+    ) -> int | None:
+        """Return the next source offset to copy; `None` if it is not known."""
+        pair = self.pairs.get(place)
+        if pair is None or _is_another(pair, seen):
+            return None
+        if pair.cursor is None:
+            return pair.beyond or None
+        return pair.position(seen.source_end, seen.copies_end)
+
+    def beginnings(self) -> dict[TopicPartition, Beginning]:
+        """Return where the mirror began in recreated topics."""
+        found = {}
+        for key, pair in self.pairs.items():
+            if pair.since is None or pair.awaits_first or pair.cursor is None:
+                continue
+            is_exact = pair.first_copy is not None
+            first = pair.first_copy
+            if first is None:
+                copied = pair.coverage.of(State.COPIED)
+                first = copied[0].first if copied else None
+            if first is not None:
+                found[key] = Beginning(pair.source_id, first, is_exact)
+        return found
 
     def missing(self, event: CopyEvent) -> int:
         """Return how many records of an event have no copy yet.

@@ -28,16 +28,6 @@ GONE_FOR = timedelta(hours=1)
 """Time for which a partition is remembered that is no longer replicated: a
 broker that has just started may not list its topic."""
 
-LEFT_OUT = frozenset(
-    {
-        ResetKind.EXPIRED,
-        ResetKind.BEYOND,
-        ResetKind.SOURCE_RECREATED,
-    }
-)
-"""Resets after which the mirror may go on behind records that the source
-still holds."""
-
 ENDS_KEPT = 32
 """Ends of the source that are remembered of one partition. When there are
 more, every other one goes: then less is proved, never more."""
@@ -514,7 +504,7 @@ def _left_out(
     found: defaultdict[TopicPartition, list[Reset]] = defaultdict(list)
     for reset in resets:
         if (
-            reset.kind in LEFT_OUT
+            reset.kind is ResetKind.SOURCE_RECREATED
             and reset.partition is not None
             and not reset.harmless
             and reset.count

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from ..position.model import PositionObservation
+from ..position.model import PositionObservation, resets_of
 from ..skips.model import SkipsObservation
 from .model import LossesObservation, LostRecords, TopicLosses
 
@@ -69,7 +69,7 @@ class LossLedger:
         What expires while the mirror is stopped is part of all of them; how
         much it is in the end is known once the mirror goes on.
         """
-        opened = list(self._open_losses(position, now))
+        opened = list(self._open_losses(skips, position, now))
         recent = [e for e in self.recent if now - e.at < DAY]
         hour = [e for e in recent if now - e.at < HOUR]
         lost = sum((e.lost for e in opened), LostRecords())
@@ -92,35 +92,35 @@ class LossLedger:
         )
 
     def _open_losses(
-        self, position: PositionObservation | None, now: datetime
+        self,
+        skips: SkipsObservation | None,
+        position: PositionObservation | None,
+        now: datetime,
     ) -> Iterator[TopicLosses]:
-        """Yield what open resets lost beyond what is counted: one that was
-        opened again is.
-        """
+        """Yield what open resets lost beyond what is counted."""
         if position is None:
             return
         opened: dict[str, LostRecords] = {}
-        for reset in position.resets:
-            if reset.settled is None and not reset.away and reset.lost:
+        for reset in resets_of(position, skips):
+            if reset.settled is None and reset.lost:
                 before = opened.get(reset.topic, LostRecords())
                 opened[reset.topic] = before + reset.lost
-        for topic, lost in opened.items():
-            counted = self.totals.get(topic, LostRecords())
-            settled = position.lost.get(topic, LostRecords())
-            more = (counted | (settled + lost)) - counted
-            if more:
-                yield TopicLosses(topic=topic, at=now, lost=more)
+        yield from (
+            TopicLosses(topic=topic, at=now, lost=lost)
+            for topic, lost in opened.items()
+        )
 
 
 def _counters(
     skips: SkipsObservation | None, position: PositionObservation | None
 ) -> Iterator[tuple[str, LostRecords]]:
     for topic, counted in () if skips is None else skips.counters:
-        if counted.skipped:
+        if counted.skipped or counted.expired:
             yield (
                 topic,
                 LostRecords(
                     dropped=counted.skipped - counted.filtered,
+                    expired=counted.expired,
                     recovered=counted.recovered,
                 ),
             )

@@ -1,11 +1,10 @@
 """The check ``position``: positions that were reset, lost or overtaken."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from ..copies.pair import EventKind
 from ..finding import Code, Finding, Health, Numbers, Subject
 from ..lag.model import STALE, LagObservation
 from ..losses.model import CRITICAL_FOR
@@ -13,32 +12,33 @@ from ..offsets import name_ranges
 from ..report import Evidence, Verdict, conclude, topic_subject
 from ..skips.model import SkipsObservation
 from . import texts
-from .model import PositionObservation, Reset, ResetKind
+from .model import PositionObservation, Reset, ResetKind, resets_of
 
 __all__ = ["PositionLimits", "judge_position"]
 
 
 def health_of(reset: Reset) -> Health:
     """Return how bad a reset is."""
+    is_settled = reset.settled is not None
     if (
         reset.harmless
-        or reset.is_in_doubt
-        or reset.kind
-        in {
-            ResetKind.REWIND,
-            ResetKind.SYNCS_GONE,
-            ResetKind.UNVERIFIED,
-        }
+        or reset.kind in {ResetKind.REWIND, ResetKind.SYNCS_GONE}
+        or _is_in_doubt(reset)
     ):
         return Health.WARNING
-    if reset.kind is ResetKind.SOURCE_RECREATED and _is_empty(reset):
-        return Health.WARNING
+    if reset.kind is ResetKind.SOURCE_RECREATED and not is_settled:
+        is_empty = (reset.log_end or 0) <= (reset.first or 0)
+        return Health.WARNING if is_empty else Health.CRITICAL
     return Health.CRITICAL
 
 
-def _is_empty(reset: Reset) -> bool:
-    empty = (reset.log_end or 0) <= (reset.first or 0)
-    return reset.settled is None and empty
+def _is_in_doubt(reset: Reset) -> bool:
+    """Return whether it is unknown if any record was lost: none that expired
+    was seen to wait.
+    """
+    if reset.kind is ResetKind.EXPIRED:
+        return reset.at_most and reset.settled == reset.began
+    return reset.at_most and reset.settled is not None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,15 +81,15 @@ def judge_position(
     lag
         Lag observation; it tells which topics are hidden.
     skips
-        Skips observation: it shows the records that a mirror left out of a
-        truncated log, and a position does not.
+        Copies: they show records that expired unread, truncated logs and
+        rewinds.
     """
     return conclude(
         _find(seen, limits, now, lag, skips),
         flow=flow,
         check="position",
         now=now,
-        evidence={} if seen is None else _evidence(seen),
+        evidence={} if seen is None else _evidence(seen, skips),
     )
 
 
@@ -116,45 +116,6 @@ def _find(
     yield texts.OK.found(Health.OK, partitions=seen.partitions)
 
 
-NEAR = timedelta(minutes=1)
-"""Window before a truncated log is detected by its position, in which its
-skipped records may have been found."""
-
-
-def _prove(
-    reset: Reset, skips: SkipsObservation | None
-) -> tuple[Reset, int | None]:
-    """Return a truncated log by what is proved to be left out, and how many
-    records that are; `None` where it is not more than the position shows.
-
-    A log may have grown before its end was seen, so that a position that
-    seems to be at the truncation offset may lie beyond it.
-    """
-    if (
-        skips is None
-        or reset.kind is not ResetKind.BEYOND
-        or reset.settled is None
-        or reset.partition is None
-    ):
-        return reset, None
-    found = [
-        (event.ranges, missing)
-        for event, missing in skips.events
-        if event.kind is EventKind.SKIPPED
-        and event.place == (reset.topic, reset.partition)
-        and event.at > reset.began - NEAR
-        and not event.filtered
-        and event.ranges
-        and event.ranges[0][0] <= (reset.first or 0)
-    ]
-    missing = sum(number for _, number in found)
-    if not missing or missing < reset.count:
-        return reset, None
-    first = min(ranges[0][0] for ranges, _ in found)
-    end = max(ranges[-1][1] for ranges, _ in found) + 1
-    return replace(reset, first=first, end=end, harmless=False), missing
-
-
 def _resets(
     seen: PositionObservation,
     limits: PositionLimits,
@@ -163,29 +124,18 @@ def _resets(
 ) -> Iterator[Finding]:
     """Yield one finding of a code and topic, the worst and newest first."""
     recent: list[Reset] = []
-    proved: dict[int, int] = {}
-    for each in seen.resets:
-        if each.away and each.settled is None:
-            continue  # nothing of it is there
-        reset, missing = _prove(each, skips)
-        if missing is not None:
-            proved[reset.number] = missing
-        health = health_of(reset)
+    for reset in resets_of(seen, skips):
         may_lack = (
-            reset.kind is ResetKind.UNVERIFIED
-            or reset.is_in_doubt
-            or reset.is_in_truncated_log
-            or reset.gone
-            or reset.unseen
+            health_of(reset) is Health.CRITICAL
+            or reset.at_most
+            or reset.gone != 0
+            or reset.kind is ResetKind.BEYOND
         )
-        window = (
-            limits.lost_window
-            if health is Health.CRITICAL or may_lack
-            else limits.rewind_window
-        )
+        window = limits.lost_window if may_lack else limits.rewind_window
         if reset.settled is None or now - reset.settled <= window:
             recent.append(reset)
-    recent.sort(key=lambda r: (-health_of(r), bool(r.settled), -r.number))
+    recent.sort(key=lambda r: r.began, reverse=True)
+    recent.sort(key=lambda r: (-health_of(r), bool(r.settled)))
     groups: dict[tuple[Code, str], list[Reset]] = {}
     for reset in recent:
         code = _code_of(reset, seen)
@@ -198,14 +148,13 @@ def _resets(
             topics=topics[code],
             source=seen.source,
             target=seen.target,
-            **_numbers(resets, proved),
+            **_numbers(resets),
         )
         yield replace(found, past=all(r.settled for r in resets))
 
 
 CODES = {
     ResetKind.EXPIRED: texts.EXPIRED_UNREAD,
-    ResetKind.UNVERIFIED: texts.UNVERIFIABLE,
     ResetKind.BEYOND: texts.TRUNCATED,
     ResetKind.REWIND: texts.REWOUND,
     ResetKind.SOURCE_RECREATED: texts.RECREATED,
@@ -220,6 +169,8 @@ CODES = {
 def _code_of(reset: Reset, seen: PositionObservation) -> Code:
     if seen.keeps_offsets and reset.kind is ResetKind.REWIND:
         return texts.TARGET_TRUNCATED
+    if reset.kind is ResetKind.EXPIRED and _is_in_doubt(reset):
+        return texts.UNVERIFIABLE
     return CODES[reset.kind]
 
 
@@ -232,7 +183,7 @@ def _subject(resets: Sequence[Reset]) -> Subject:
     return topic_subject(first.topic, (r.partition for r in resets))
 
 
-def _numbers(resets: Sequence[Reset], proved: Mapping[int, int]) -> Numbers:
+def _numbers(resets: Sequence[Reset]) -> Numbers:
     """Return what resets of one code and topic concern: records by how
     certainly they do.
     """
@@ -251,7 +202,7 @@ def _numbers(resets: Sequence[Reset], proved: Mapping[int, int]) -> Numbers:
             pass
     records = Counter({"records": 0})
     for reset in resets:
-        records[_certainty(reset, proved)] += _count_of(reset, proved)
+        records[_certainty(reset)] += _count_of(reset)
     unsettled = [r for r in resets if r.settled is None]
     numbers: dict[str, int | str | None] = {
         "resets": sum(r.summed or 1 for r in resets),
@@ -273,12 +224,9 @@ def _numbers(resets: Sequence[Reset], proved: Mapping[int, int]) -> Numbers:
         numbers["skipped_records"] = records["records"] or None
         numbers["position"] = unsettled[0].end if unsettled else None
         numbers["log_end"] = unsettled[0].log_end if unsettled else None
-    if any(r.is_in_truncated_log for r in resets):
-        numbers["records_at_most"] = None
     if first.kind is ResetKind.SOURCE_RECREATED:
-        gone = sum(r.gone for r in resets)
-        unseen = not gone and any(r.unseen for r in resets)
-        numbers["old_records_at_most"] = None if unseen else gone
+        gone = [r.gone for r in resets if r.gone is not None]
+        numbers["old_records_at_most"] = sum(gone) if gone else None
     return numbers
 
 
@@ -286,29 +234,29 @@ IN_QUESTION = {ResetKind.BEYOND, ResetKind.SOURCE_RECREATED}
 """Resets that leave out records only if the mirror resumes where it was."""
 
 
-def _certainty(reset: Reset, proved: Mapping[int, int]) -> str:
-    if reset.kind is ResetKind.UNVERIFIED or reset.at_most:
+def _certainty(reset: Reset) -> str:
+    if reset.at_most:
         return "records_at_most"
     if reset.kind in IN_QUESTION and reset.settled is None:
         return "records_at_risk"
-    is_truncated = reset.kind is ResetKind.BEYOND and not reset.harmless
-    if (is_truncated or reset.at_least) and reset.number not in proved:
-        return "records_at_least"
     return "records"
 
 
-def _count_of(reset: Reset, proved: Mapping[int, int]) -> int:
+def _count_of(reset: Reset) -> int:
     """Return how many records a reset left out, may leave out, or repeats."""
-    is_open = reset.kind in IN_QUESTION and reset.settled is None
-    is_ahead = is_open and (reset.log_end or 0) < (reset.end or 0)
-    return 0 if is_ahead else proved.get(reset.number, reset.count)
+    if reset.kind not in IN_QUESTION:
+        return reset.count
+    if reset.settled is not None:
+        return 0 if reset.harmless else reset.count
+    is_ahead = (reset.log_end or 0) < (reset.end or 0)
+    return 0 if is_ahead else reset.count
 
 
-def _evidence(seen: PositionObservation) -> Evidence:
+def _evidence(
+    seen: PositionObservation, skips: SkipsObservation | None
+) -> Evidence:
     return {
         "partitions": seen.partitions,
         "resets": sum(seen.counts.values()),
-        "open_resets": sum(
-            r.settled is None and not r.away for r in seen.resets
-        ),
+        "open_resets": sum(r.settled is None for r in resets_of(seen, skips)),
     }

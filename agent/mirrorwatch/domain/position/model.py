@@ -7,7 +7,9 @@ from enum import StrEnum
 from typing import Any
 
 from ..cluster_view import TopicPartition
+from ..copies.pair import EventKind
 from ..losses.model import LostRecords
+from ..skips.model import SkipsObservation
 
 __all__ = [
     "PartitionPosition",
@@ -15,8 +17,7 @@ __all__ = [
     "PositionState",
     "Reset",
     "ResetKind",
-    "Truncation",
-    "UnexplainedGap",
+    "resets_of",
 ]
 
 
@@ -25,10 +26,6 @@ class ResetKind(StrEnum):
 
     EXPIRED = "expired"
     """Records left the source before they were copied."""
-
-    UNVERIFIED = "unverified"
-    """Offsets left the source, and nobody can say whether these were records
-    that had not been copied."""
 
     BEYOND = "beyond"
     """The mirror is past the end of the source's log."""
@@ -58,8 +55,8 @@ class Reset:
     first record that it copies afterwards decides.
     """
 
-    number: int
-    """Number of the reset, the first one 1."""
+    number: int = 0
+    """Number of the reset, the first one 1; 0 if copies show it."""
 
     kind: ResetKind
     topic: str
@@ -81,64 +78,39 @@ class Reset:
     end: int | None = None
     """Source offset after the last one concerned."""
 
-    proved: int | None = None
-    """Up to where the mirror had copied for sure, of what expired: the first
-    offset concerned may be counted back from the target. Of a recreated
-    topic: where copies made since then may be of either topic."""
-
     log_end: int | None = None
     """End of the source's log, as last seen while it was open."""
-
-    target_end: int | None = None
-    """End of the partition at the target when it was first seen."""
-
-    former_end: int | None = None
-    """The same when the topic that was recreated was last seen: what is below
-    are copies of that one."""
 
     places: int = 0
     """Partitions concerned, where it is not one."""
 
-    gone: int = 0
+    gone: int | None = 0
     """Records lost beside the range: of the topic that is no more, those
-    that were not copied, or all of its copies; at most so many."""
-
-    unseen: bool = False
-    """Log end of the topic that is no more was never seen, so that the number
-    of its records that were not copied is unknown."""
+    that were not copied, or all of its copies; at most so many. `None` if
+    its ends were never seen."""
 
     at_most: bool = False
-    """Upper bound: some of the offsets concerned may have been copied; of a
-    recreated topic, any of them."""
-
-    at_least: bool = False
-    """Lower bound: more may be concerned, as the position was not known
-    exactly."""
+    """Upper bound: some of the offsets concerned may have been copied."""
 
     harmless: bool = False
-    away: bool = False
-    """Topic is no longer carried by the flow: it was deleted, or is no longer
-    wanted. Of a recreated one: or it lacks the partition."""
-
     before: str = ""
     now: str = ""
-    """Id that was found. Of a topic that was recreated at the source: at the
-    target, where it was recreated as well."""
+    """Id that was found."""
 
     from_end: bool = False
-    """Mirror without a position begins at the log end. Of a truncated log: it
-    may do so, as far as that is known."""
+    """Mirror without a position begins at the log end."""
 
     summed: int = 0
     """Settled resets of one kind and topic that this one sums up; 0 if it is
     one itself. It has no partition and no range."""
 
     offsets: int = 0
+    """Source offsets concerned, where the range does not tell."""
 
     @property
     def count(self) -> int:
         """Number of source offsets concerned."""
-        if self.summed:
+        if self.offsets:
             return self.offsets
         if self.first is None or self.end is None:
             return 0
@@ -150,80 +122,15 @@ class Reset:
         a log that still holds them are counted among the dropped ones.
         """
         if self.kind is not ResetKind.EXPIRED:
-            return LostRecords(at_most=self.gone)
+            return LostRecords(at_most=self.gone or 0)
         if self.at_most:
             return LostRecords(at_most=self.count)
         return LostRecords(expired=self.count)
 
-    @property
-    def is_in_doubt(self) -> bool:
-        """Return whether it is unknown which records of a recreated topic were
-        copied.
-        """
-        return self.kind is ResetKind.SOURCE_RECREATED and self.at_most
-
-    @property
-    def is_in_truncated_log(self) -> bool:
-        """Return whether the mirror resumed in a truncated log, and may have
-        skipped what was written there before.
-        """
-        return (
-            self.kind is ResetKind.BEYOND and self.harmless and self.from_end
-        )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Truncation:
-    """A log of the source that ended below what was copied, by its copies."""
-
-    reached: int
-    """Position of the mirror."""
-
-    synced_at: datetime | None = None
-    """Time of the last offset sync: the next one shows the position."""
-
-    committed_at: datetime | None = None
-    """Time of the last commit: a commit within the log shows the position,
-    too."""
-
-    def is_over(self, place: "PartitionPosition", end: int) -> bool:
-        """Return whether it says no more where the mirror is."""
-        return (
-            self.reached <= end
-            or self.synced_at != place.synced_at
-            or (
-                self.committed_at != place.committed_at
-                and (place.committed or 0) <= end
-            )
-        )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class UnexplainedGap:
-    """Source offsets between two copies that had not been seen to expire."""
-
-    topic: str
-    partition: int
-    first: int
-    """First of them."""
-
-    end: int
-    at: datetime
-    at_most: bool = False
-    """Upper bound: the mirror may have copied some of them before."""
-
-
-MOST_PASSED = 100
-"""Positions of a partition that are kept until a sync comes: as many commits
-as MirrorMaker 2 may write without one (``offset.lag.max``)."""
-
 
 @dataclass(kw_only=True, slots=True)
 class PartitionPosition:
-    """Proved position in one partition of one topic id."""
-
-    reached: int | None = None
-    """Every offset below was copied or skipped; `None` if unknown."""
+    """Position in one partition of one topic id."""
 
     committed: int | None = None
     """Position that the mirror committed last."""
@@ -231,98 +138,20 @@ class PartitionPosition:
     committed_at: datetime | None = None
     """Time of that commit; earlier commits count no more."""
 
-    upstream: int | None = None
-    """Source offset of the last sync."""
-
-    downstream: int | None = None
-    """Target offset of it; `None` where that topic is no more."""
-
-    synced_at: datetime | None = None
-    """Time of that offset sync; earlier syncs count no more."""
+    reached: int | None = None
+    """Next source offset to copy, as last known; `None` if unknown."""
 
     empty_until: int = 0
-    """Up to here, only markers or emptied offsets follow the position, or
-    what a transform dropped on purpose."""
-
-    copies_end: int | None = None
-    """End at the target when nothing had been committed or synced for so long
-    that the mirror has copied no more; `None` if it may have."""
+    """Up to here, only markers or emptied offsets follow a position, or what
+    a transform dropped on purpose."""
 
     source_end: int | None = None
     """End at the source when it was last seen."""
 
-    target_end: int | None = None
-    """End at the target when that was last seen at the source."""
-
-    is_seen: bool = False
-    truncation: Truncation | None = None
-    """Truncation of the source's log, until it is over."""
-
-    passed: list[int] = field(default_factory=list)
-    """Positions before the mirror committed more, since the last sync."""
-
     @property
-    def is_begun(self) -> bool:
-        """Return whether the mirror ever wrote a position; otherwise its
-        position is the first offset that was seen.
-        """
-        return self.synced_at is not None or self.committed_at is not None
-
-    @property
-    def proved(self) -> int:
-        """Next source offset that may be copied, as far as it is proved."""
+    def next_offset(self) -> int:
+        """Next source offset to copy, past offsets that need no copy."""
         return max(self.reached or 0, self.empty_until)
-
-    def prove(self, position: int) -> None:
-        """Take where the mirror was before it committed more."""
-        if not self.passed or self.passed[-1] < position:
-            self.passed = [*self.passed, position][-MOST_PASSED:]
-
-    def proved_before(self, upstream: int) -> int:
-        """Return how far commits prove the mirror to have been before it
-        copied an offset; 0 if they do not.
-
-        A commit may be read before the copies that it is of: one beyond the
-        offset says nothing of those before it.
-        """
-        return max((p for p in self.passed if p <= upstream), default=0)
-
-    def proved_between(self, first: int, last: int) -> int | None:
-        """Return the first position beyond an offset that was proved since the
-        last sync, if it is not beyond another one.
-        """
-        found = [*self.passed, self.reached or 0]
-        return min((p for p in found if first < p <= last), default=None)
-
-    def forget_before(self, upstream: int) -> None:
-        """Forget what is proved below a sync."""
-        if self.passed and self.passed[0] <= upstream:
-            self.passed = [p for p in self.passed if p > upstream]
-
-    def origin_of(self, downstream: int) -> int | None:
-        """Return the source offset whose copy a target offset would be.
-
-        Right as long as nobody else writes there and nothing is left out.
-        """
-        if self.upstream is None or self.downstream is None:
-            return None
-        return self.upstream + downstream - self.downstream
-
-    def estimate(self, target_end: int | None) -> int | None:
-        """Return the next source offset, counted back from the target's end.
-
-        Notes
-        -----
-        Never below what is proved: that is a minute and a hundred records
-        old where the mirror was killed. Markers that follow are behind it.
-        """
-        if self.reached is None or target_end is None:
-            return self.reached
-        return max(self.reached, self.origin_of(target_end) or 0)
-
-    def begin_at(self, position: int) -> None:
-        """Take where the mirror is, with other records behind it."""
-        self.reached, self.empty_until = position, 0
 
 
 Pin = tuple[str, str]
@@ -355,9 +184,6 @@ class PositionState:
     lost: dict[str, LostRecords] = field(default_factory=dict)
     """Records lost by settled resets, by source topic; never forgotten."""
 
-    gaps: list[UnexplainedGap] = field(default_factory=list)
-    """Gaps that were skipped and had not been seen to expire."""
-
     last: int = 0
     """Number of the newest reset."""
 
@@ -368,11 +194,9 @@ class PositionState:
                 self._newest[_spot(reset)] = number
         self.touched: set[TopicPartition] = set()
 
-        self.moved: set[TopicPartition] = set()
-        """The same, of which only the ends of the logs were seen to move: that
-        is nearly all of them, and must not hold up the others."""
-
         self.urgent = False
+        self.seen: set[TopicPartition] = set()
+        """Partitions whose log ends were seen since the agent was started."""
 
         self.deleted: dict[str, int] = {}
         """Offsets that topics of the target held when they were deleted, by
@@ -504,8 +328,7 @@ class PositionState:
                 known,
                 settled=max(filter(None, (known.settled, reset.settled))),
                 places=max(known.places, reset.places),
-                gone=known.gone + reset.gone,
-                at_least=known.at_least or reset.at_least,
+                gone=(known.gone or 0) + (reset.gone or 0),
                 summed=known.summed + 1,
                 offsets=known.offsets + reset.count,
             )
@@ -514,7 +337,9 @@ class PositionState:
     def places_of(self, topic: str) -> Iterator[tuple[int, PartitionPosition]]:
         """Yield the partitions of a topic of which a position is known."""
         for (name, partition), place in self.places.items():
-            if name == topic and place.reached is not None:
+            if name == topic and (
+                place.reached is not None or place.committed is not None
+            ):
                 yield partition, place
 
 
@@ -533,7 +358,6 @@ def _likeness(reset: Reset) -> tuple[object, ...]:
         reset.topic,
         reset.harmless,
         reset.at_most,
-        reset.away,
         reset.from_end,
         reset.settled.timestamp() // SUM_OVER.total_seconds(),
     )
@@ -566,3 +390,70 @@ class PositionObservation:
     keeps_offsets: bool = False
     """Positions are log ends at the target: one that falls is a truncated log
     there."""
+
+
+KINDS = {
+    EventKind.EXPIRED: ResetKind.EXPIRED,
+    EventKind.SOURCE_TRUNCATED: ResetKind.BEYOND,
+    EventKind.REPEATED: ResetKind.REWIND,
+}
+
+
+def resets_of(
+    position: PositionObservation, skips: SkipsObservation | None
+) -> tuple[Reset, ...]:
+    """Return the resets that commits, topic ids, and copies show.
+
+    Parameters
+    ----------
+    position
+        Resets by commits and topic ids.
+    skips
+        Copies; `None` where offsets cannot be compared.
+    """
+    if skips is None:
+        return position.resets
+    found = [
+        Reset(
+            kind=ResetKind.BEYOND if each.is_beyond else ResetKind.EXPIRED,
+            topic=each.topic,
+            partition=each.partition,
+            began=each.since,
+            first=first,
+            end=end,
+            log_end=each.log_end,
+            at_most=end == each.sure_from,
+            settled=each.since if each.is_unseen else None,
+        )
+        for each in skips.out_of_range
+        for first, end in (
+            (each.first, each.sure_from),
+            (each.sure_from, each.end),
+        )
+        if first < end
+    ]
+    for event, _ in skips.events:
+        kind = KINDS.get(event.kind)
+        if kind is None or event.filtered:
+            continue
+        offsets = sum(last - first + 1 for first, last in event.ranges)
+        ranges = event.ranges
+        if kind is ResetKind.REWIND and ranges:
+            firsts, lasts = zip(*ranges, strict=True)
+            ranges = ((min(firsts), max(lasts)),)
+        is_named = offsets == event.count
+        found += [
+            Reset(
+                kind=kind,
+                topic=event.topic,
+                partition=event.partition,
+                began=event.at,
+                settled=event.at,
+                first=first,
+                end=last + 1,
+                offsets=0 if is_named else event.count,
+                harmless=kind is not ResetKind.EXPIRED,
+            )
+            for first, last in (ranges if is_named else ranges[:1])
+        ]
+    return (*position.resets, *found)

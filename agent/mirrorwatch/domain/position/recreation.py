@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
-from ..cluster_view import ClusterView, FlowView, TopicPartition
-from ..mirror_records import Committed
+from ..cluster_view import ClusterView, FlowView
 from .model import PartitionPosition, PositionState, ResetKind
 
 __all__ = ["check_clusters", "check_topics"]
@@ -57,22 +56,15 @@ def check_clusters(
 def _start_over(state: PositionState, side: str) -> None:
     state.unpin(side)
     if side == "source":
-        for place in state.places.values():
-            place.reached = place.committed = place.upstream = None
-            place.downstream, place.empty_until = None, 0
-    else:
-        for place in state.places.values():
-            place.downstream = None
-    state.touched.update(state.places)
+        for key in state.places:
+            state.places[key] = PartitionPosition()
+        state.touched.update(state.places)
 
 
 def check_topics(
-    state: PositionState,
-    view: FlowView,
-    before: FlowView | None,
-    newest: Mapping[TopicPartition, Committed],
-) -> set[str]:
-    """Pin the ids of all topics; return those that are new at the source.
+    state: PositionState, view: FlowView, before: FlowView | None
+) -> None:
+    """Pin the ids of all topics, and note those that were recreated.
 
     Parameters
     ----------
@@ -82,8 +74,6 @@ def check_topics(
         Snapshot of the flow in this survey; the source has answered.
     before
         Snapshot of one survey earlier, if there is one.
-    newest
-        Newest commit of each partition: of the topic that is no more.
     """
     assert view.source is not None  # noqa: S101 - the caller looked
     ids = {topic: view.source.topics[topic].id for topic in view.names}
@@ -92,140 +82,56 @@ def check_topics(
         for topic, id_ in ids.items()
         if state.pins.get(("source", topic), id_) != id_
     }
-    _reopen(state, ids)
     anew = _check_target(state, view, before)
     _note_lost_copies(state, view, anew, found)
     for topic, id_ in ids.items():
         if topic in found:
-            remote = view.names[topic]
-            remade = state.pins["target", remote] if remote in anew else ""
-            _replace(state, view, newest, topic, remade)
+            _replace(state, view, topic)
         state.pin("source", topic, id_)
-    return found
 
 
-def _reopen(state: PositionState, ids: Mapping[str, str]) -> None:
-    """Open again what was settled as its topic was gone, and is there again.
-
-    It may only have been denied. What the mirror makes of it is still to be
-    seen, and would else count the same records once more.
-    """
-    for reset in list(state.resets.values()):
-        if (
-            reset.kind is ResetKind.EXPIRED
-            and reset.away
-            and reset.before == ids.get(reset.topic)
-            and not reset.summed
-        ):
-            state.change(reset, settled=None, away=False)
-
-
-def _replace(
-    state: PositionState,
-    view: FlowView,
-    newest: Mapping[TopicPartition, Committed],
-    topic: str,
-    remade: str,
-) -> None:
+def _replace(state: PositionState, view: FlowView, topic: str) -> None:
     """Open a reset for each partition of a recreated topic.
 
-    Parameters
-    ----------
-    state
-        The state.
-    view
-        Snapshot of the flow in this survey.
-    newest
-        Newest commit of each partition.
-    topic
-        Which topic.
-    remade
-        Its id at the target where it was recreated there, too, since it was
-        last seen: copies of the new topic may lie anywhere in it.
-
-    Notes
-    -----
-    One that was recreated before, of which the mirror had not shown what it
-    makes: of the topic in between, nobody knows which records it copied.
-
-    Of partitions that the new topic lacks, nothing is reported but what went
-    with them. The mirror keeps its positions there, should the topic grow.
+    A partition that the new topic lacks is settled at once: only what went
+    with it is known.
     """
-    source = view.source
-    assert source is not None  # noqa: S101 - the caller looked
-    partitions = source.topics[topic].partitions
-    for (name, partition), place in list(state.places.items()):
-        key = (topic, partition)
-        waiting = state.open(ResetKind.SOURCE_RECREATED, topic, partition)
-        if name != topic or (place.reached is None and waiting is None):
+    assert view.source is not None  # noqa: S101 - the caller looked
+    for key, place in list(state.places.items()):
+        name, partition = key
+        if name != topic:
             continue
-        reached = place.estimate(place.target_end) or 0
-        left = (place.source_end or 0) - max(reached, place.empty_until)
-        gone = max(0, left)
-        unseen, lacked = not place.is_seen, False
-        if waiting is not None:
-            # It may go on where it was in either of the two.
-            reached = max(reached, waiting.end or 0)
-            lacked = waiting.away and place.source_end is None
-            gone += waiting.gone
-            unseen = waiting.unseen or (unseen and not lacked)
-            state.drop(waiting)
+        left = max(0, (place.source_end or 0) - place.next_offset)
+        gone = left if left or key in state.seen else None
         for kind in (ResetKind.EXPIRED, ResetKind.BEYOND, ResetKind.REWIND):
-            known = state.open(kind, topic, partition)
-            if known is not None:
+            if (known := state.open(kind, *key)) is not None:
                 state.change(known, settled=view.at)
-        lacks = partition >= partitions
-        if (lacks and not lacked) or (not place.is_begun and (gone or unseen)):
-            state.begin(
-                ResetKind.SOURCE_RECREATED,
-                topic,
-                view.at,
-                partition=partition,
-                settled=view.at,
-                gone=gone,
-                unseen=unseen,
-                harmless=True,
-                away=lacks,
-            )
-            gone, unseen = 0, False
+        waiting = state.open(ResetKind.SOURCE_RECREATED, *key)
+        reached = max(place.reached or 0, place.committed or 0)
+        if waiting is not None:
+            # Recreated twice: it may go on where it was in either of the two.
+            reached = max(reached, waiting.end or 0)
+            gone = None
+            state.drop(waiting)
+        lacks = partition >= view.source.topics[topic].partitions
+        never_copied = not reached and waiting is None
+        state.places[key] = PartitionPosition(committed_at=place.committed_at)
         state.touched.add(key)
-        if not place.is_begun:
-            state.places[key] = PartitionPosition()
+        if never_copied and gone == 0:
             continue
-        log_end = source.ends.get(key)
-        target_end = 0 if remade else view.target_end(key)
-        # Where the target grew, some copies may be of the new topic already.
-        unsure = (log_end is None or log_end > reached) and (
-            target_end is None
-            or place.target_end is None
-            or target_end > place.target_end
-        )
         state.begin(
             ResetKind.SOURCE_RECREATED,
             topic,
             view.at,
             partition=partition,
             counted=() if lacks else None,
+            settled=view.at if lacks or never_copied else None,
             # Every log begins there, whatever has expired of it since.
             first=0,
-            end=reached,
-            proved=reached if unsure else None,
-            at_least=unsure or bool(remade),
-            now=remade,
-            log_end=log_end,
-            target_end=target_end,
-            former_end=None if remade else place.target_end,
+            end=0 if lacks or never_copied else reached,
+            harmless=lacks or never_copied,
+            log_end=view.source.ends.get(key),
             gone=gone,
-            unseen=unseen,
-            away=lacks,
-        )
-        fact = newest.get(key)
-        state.places[key] = PartitionPosition(
-            committed_at=fact.written_at if fact else place.committed_at,
-            # Syncs that go on from there are still of the old topic.
-            upstream=place.upstream,
-            downstream=place.downstream,
-            synced_at=place.synced_at,
         )
 
 
@@ -268,28 +174,10 @@ def _note_lost_copies(
     Where the source topic was replaced, too, what the copies were of is gone:
     no mirror can copy it again.
     """
-    for reset in list(state.resets.values()) if anew else ():
-        remote = view.names.get(reset.topic, "")
-        if (
-            reset.kind is ResetKind.SOURCE_RECREATED
-            and reset.settled is None
-            and remote in anew
-        ):
-            remade = state.pins["target", remote]
-            state.change(
-                reset,
-                target_end=0,
-                former_end=None,
-                at_least=True,
-                now=remade,
-            )
     for topic, remote in view.names.items():
         places = dict(state.places_of(topic)) if remote in anew else {}
         if not places or topic in replaced:
             continue
-        for partition, place in places.items():
-            place.downstream = None
-            state.touched.add((topic, partition))
         state.begin(
             ResetKind.TARGET_RECREATED,
             topic,

@@ -69,7 +69,6 @@ RECREATED = Code(
     "[; {mirror} has position {position} of the old topic, the new log ends at {log_end}]"
     "[; {records_at_risk:record} skipped if it resumes there]"
     "[; {skipped_records:new record} not copied]"
-    "[; at least {records_at_least:new record} not copied]"
     "[; {records_at_most:new record} unverifiable]"
     "[; at most {old_records_at_most:record} of the old topic not copied]",
     meaning="""\
@@ -103,14 +102,12 @@ TRUNCATED = Code(
     "[ {position}: it ends at {log_end}]"
     "[; {records_at_risk:new record} skipped if it resumes there]"
     "[; {skipped_records:new record} not copied]"
-    "[; at least {records_at_least:new record} not copied]"
     "[ ({ranges})]",
     meaning="""\
 By an unclean leader election, or the mirror reads another cluster. If the log
 grows past the position before the mirror resets it, the records below are
-never copied; [`skips`](#skips) names them. Warning: it resumed at or before
-the truncation (the target may hold truncated records), or may have skipped
-some with `auto.offset.reset=latest`.""",
+never copied: [`skips`](#skips) calls them unverifiable. Warning: the mirror
+has resumed; the target may hold records that the source has lost.""",
     steps="""\
 1. Log shorter than the position: [restart the task](#restart-a-task) to reset
    it.

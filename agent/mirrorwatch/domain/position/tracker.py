@@ -1,28 +1,25 @@
 """Follows the positions of one flow, survey by survey."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 
-from ..cluster_view import FlowView, SyncBuffer, TopicPartition
-from ..mirror_records import LONGEST_FLUSH, Committed, Sync
+from ..cluster_view import FlowView, PartitionView, TopicPartition
+from ..copies.pair import Beginning
+from ..mirror_records import Committed
+from .commits import CommittedPositions, take_empty
 from .internal_topics import InternalTopics
 from .model import (
     PartitionPosition,
     PositionObservation,
     PositionState,
+    Reset,
     ResetKind,
 )
-from .moves import PositionMoves, UnexplainedGaps
-from .out_of_range import OutOfRangePositions, PositionBeyond
 from .recreation import check_clusters, check_topics
 
 __all__ = ["PositionInputs", "PositionTracker"]
 
-
-SYNCS_KEPT = 10_000
-"""Syncs that are kept of topics that are not seen: hours of some topics."""
 
 READING = "The mirror's internal topics are still being read"
 
@@ -32,6 +29,21 @@ class PositionInputs:
     """Inputs of the position tracker beside a survey."""
 
     homes: Mapping[str, str | None] = field(default_factory=dict)
+    position: Callable[[TopicPartition, PartitionView], int | None] = (
+        lambda _place, _seen: None
+    )
+    """Returns the next source offset to copy as copies show it; `None` if it
+    is not known."""
+
+    compares: Callable[[str], bool] = lambda _topic: False
+    """Returns whether the copies of a topic are compared: else commits alone
+    show positions."""
+
+    beginnings: Mapping[TopicPartition, Beginning] = field(
+        default_factory=dict
+    )
+    """First copied records of recreated topics."""
+
     empty_until: Mapping[TopicPartition, int] = field(default_factory=dict)
     """Up to where no data follows proved positions, by partition."""
 
@@ -41,31 +53,15 @@ class PositionInputs:
     """First offset and end of what a transform seems to have dropped at the
     end of a partition, on purpose: it may expire."""
 
+    resets: Mapping[str, int] = field(default_factory=dict)
+    """Resets that copies show, by topic, since the state file was made."""
+
     from_end: bool = False
-    foreign: AbstractSet[TopicPartition] = frozenset()
-    """Source partitions at whose copies others write, too, or two tasks of the
-    mirror, as was seen by comparing records: there, the target's end counts
-    no copies."""
-
-    first_copies: Mapping[TopicPartition, tuple[str, int]] = field(
-        default_factory=dict
-    )
-    """Ids of recreated topics, and where the mirror began in them, as far as
-    copies that were read show that."""
-
-    flush: timedelta = LONGEST_FLUSH
-    """Longest commit interval of the mirror."""
-
     problems: Sequence[str] = ()
-    resumes_at_end: bool = False
-    """Mirror resumes at the log end where its position has expired."""
-
-    may_resume_at_end: bool = False
-    """Mirror resumes there, or nothing says that it does not."""
 
 
 class PositionTracker:
-    """Finds resets of the positions of one flow.
+    """Finds resets of the positions of one flow by topic ids and commits.
 
     Parameters
     ----------
@@ -81,23 +77,16 @@ class PositionTracker:
         Cluster ids that the configuration gives, by alias.
     internal
         Names of the mirror's own topics, by kind.
-    estimates
-        Log ends of the target may be counted back to positions: not where a
-        mirror writes in transactions.
     keeps_offsets
         Commits are log ends at the target, where records have their source
         offsets.
-    merged
-        Returns of a source topic whether others write to its target topic as
-        well.
     memory
         Time for which resets that are over are kept.
 
     Notes
     -----
-    Syncs and commits carry no topic id. They are judged by the survey after
-    the one that they came with, so that all of them were read before the
-    topics were described.
+    Commits carry no topic id. They are judged by the survey after the one that
+    they came with, so that they were read before the topics were described.
     """
 
     def __init__(
@@ -109,9 +98,7 @@ class PositionTracker:
         state: PositionState,
         accepted: Mapping[str, str] | None = None,
         internal: Mapping[str, str] | None = None,
-        estimates: bool = True,
         keeps_offsets: bool = False,
-        merged: Callable[[str], bool] = lambda _: False,
         memory: timedelta = timedelta(hours=1),
     ) -> None:
         self.state = state
@@ -119,204 +106,117 @@ class PositionTracker:
         self._aliases = (source, target)
         self._accepted = accepted or {}
         self._internal = InternalTopics(state, internal or {})
-        # An end is a proof, so that nothing is left to be estimated.
-        self._estimates = estimates = estimates and not keeps_offsets
         self._keeps_offsets = keeps_offsets
-        standing = self._standing = OutOfRangePositions(state, estimates)
-        self._counted: Callable[[TopicPartition], bool] = lambda key: (
-            standing.estimates
-            and key not in standing.foreign
-            and not merged(key[0])
-        )
+        self._commits = CommittedPositions(state, keeps_offsets)
         self._memory = memory
-        self._gaps = UnexplainedGaps(state)
-        self._first_copies: Mapping[TopicPartition, tuple[str, int]] = {}
         # What came with the survey before, to be judged by the next one.
-        self._syncs = SyncBuffer()
         self._committed: Mapping[TopicPartition, Committed] = {}
         self._complete = False
         self._before: FlowView | None = None
-        self._partitions = sum(p.is_begun for p in state.places.values())
+        self._partitions = sum(
+            p.reached is not None for p in state.places.values()
+        )
 
     def take(
         self, view: FlowView, news: PositionInputs
     ) -> PositionObservation:
         """Learn from a survey, and say what is known."""
         problems = [*news.problems, *view.problems]
-        self._standing.estimates = self._estimates and not view.exactly_once
         self._internal.see(news.homes, view.at)
-        same = check_clusters(self.state, view, self._accepted)
-        if not same:
+        if not check_clusters(self.state, view, self._accepted):
             # Whatever it says is of other topics.
-            self._syncs, self._committed = SyncBuffer(), {}
-            self._complete, self._before = False, None
-        elif view.source is None or not self._complete:
-            self._hold(view)
-            if view.source is not None:
-                problems.append(READING)
+            self._committed, self._complete, self._before = {}, False, None
         else:
-            self._judge(view, news)
-            self._hold(view)
+            if view.source is not None and self._complete:
+                self._judge(view, news)
+            elif view.source is not None:
+                problems.append(READING)
+            self._complete = view.caught_up and not self._internal.awaits(
+                "syncs", view.at
+            )
+            self._committed = view.committed
         self.state.forget(view.at, self._memory)
-        if view.source is not None:
-            places = self.state.places
-            begun = [key for key in places if places[key].is_begun]
-            carried = sum(key in view.partitions for key in begun)
-            self._partitions = carried or len(begun)
         source, target = self._aliases
+        counts = dict.fromkeys(view.names, 0) | self.state.counts
+        for topic, resets in news.resets.items():
+            counts[topic] = counts.get(topic, 0) + resets
         return PositionObservation(
             flow=self._flow,
             at=view.at,
             source=source,
             target=target,
             partitions=self._partitions,
-            resets=tuple(self._standing.reported(view.at)),
-            counts=dict.fromkeys(view.names, 0) | self.state.counts,
+            resets=tuple(self._reported(view)),
+            counts=counts,
             lost=dict(self.state.lost),
             problems=tuple(dict.fromkeys(problems)),
             keeps_offsets=self._keeps_offsets,
         )
 
-    @property
-    def doubted(self) -> Mapping[TopicPartition, PositionBeyond]:
-        """Positions at which to try whether the source refuses to read."""
-        return self._standing.doubted
-
-    def refuse(self, refused: Mapping[TopicPartition, PositionBeyond]) -> None:
-        """Take where it does."""
-        self._standing.refuse(refused, self._syncs.partitions)
-
-    def _hold(self, view: FlowView) -> None:
-        """Keep what came with a survey for the next one."""
-        for sync in view.new_syncs:
-            place = self.state.places.get(sync.key)
-            if place is None or (place.is_begun and place.synced_at is None):
-                # Nothing to compare it with: it is where the mirror begins,
-                # unless the first sync of a recreated topic is pending.
-                pending = self._complete and self.state.open(
-                    ResetKind.SOURCE_RECREATED, *sync.key
-                )
-                if not pending:
-                    self._syncs.drop(sync.key)
-            elif (
-                not self._complete
-                and place.synced_at is not None
-                and sync.written_at <= place.synced_at
-            ):
-                continue  # read again, after a restart of the agent
-            self._syncs.hold(sync)
-        self._complete = view.caught_up and not self._internal.awaits(
-            "syncs", view.at
-        )
-        self._committed = view.committed
+    def _reported(self, view: FlowView) -> Sequence[Reset]:
+        """Return the resets, but open ones of partitions that are not there:
+        only what the mirror makes of them would settle these.
+        """
+        return [
+            reset
+            for reset in self.state.resets.values()
+            if reset.settled is not None
+            or reset.partition is None
+            or view.source is None
+            or (reset.topic, reset.partition) in view.partitions
+        ]
 
     def _judge(self, view: FlowView, news: PositionInputs) -> None:
-        state = self.state
-        growth = self._standing.growth
-        growth.flush = news.flush
-        self._first_copies = news.first_copies
-        foreign = self._standing.foreign = news.foreign | growth.found
-        for key in foreign:
-            place = state.places.get(key)
-            if place is not None and place.downstream is not None:
-                place.downstream = None
-                state.touched.add(key)
         self._internal.look(news.homes, view, from_end=news.from_end)
-        released = dict(self._syncs.release())
-        self._take_former(view, released)
-        new = check_topics(state, view, self._before, view.committed)
-        moves = self._moves(view)
-        for (topic, partition), syncs in released.items():
-            if topic not in view.names:
-                if (topic, partition) in state.places:
-                    self._keep(syncs)
-                continue
-            if (topic, partition) not in state.places:
-                self._standing.fresh.add((topic, partition))
-            left: Sequence[Sync] = syncs
-            if topic in new:
-                left = moves.leave_old(topic, partition, syncs)
-            moves.take_syncs(topic, partition, left)
-        self._gaps.look(view)
-        self._take_commits(view, moves, news)
-        self._begin(view)
-        self._standing.resumes_at_end = news.resumes_at_end
-        self._standing.look(view, news.empty_until, news.dropped)
-        if news.may_resume_at_end and not self._keeps_offsets:
-            self._doubt_truncated(view.at)
+        check_topics(self.state, view, self._before)
+        self._settle_recreated(view, news)
+        take_empty(self.state, news.empty_until, news.dropped)
+        self._take_commits(view, news)
+        self._commits.leave(view)
+        for key, seen in view.partitions.items():
+            if seen is not None:
+                self._look(key, seen, view, news)
+        places = self.state.places
+        known = [key for key in places if places[key].reached is not None]
+        carried = sum(key in view.partitions for key in known)
+        self._partitions = carried or len(known)
         self._before = view
 
-    def _begin(self, view: FlowView) -> None:
-        """Take the first offset of a partition without copies as its position:
-        what expires there was never read.
-        """
-        for key, seen in view.partitions.items():
-            if seen is None or not seen.has_no_copies:
-                continue
-            place = self.state.places.setdefault(key, PartitionPosition())
-            if place.reached is None and not place.is_begun:
-                place.reached = seen.log_start
-                self.state.touched.add(key)
-
-    def _doubt_truncated(self, at: datetime) -> None:
-        """Doubt where a mirror resumed in a truncated log that was settled."""
+    def _settle_recreated(self, view: FlowView, news: PositionInputs) -> None:
+        """Settle recreated topics whose first copied record is known."""
         for reset in list(self.state.resets.values()):
-            if reset.kind is ResetKind.BEYOND and reset.settled == at:
-                self.state.change(reset, from_end=True)
-
-    def _moves(self, view: FlowView) -> PositionMoves:
-        return PositionMoves(
-            self.state,
-            view,
-            self._counted,
-            self._gaps,
-            self._keeps_offsets,
-            self._first_copies,
-        )
-
-    def _take_former(
-        self, view: FlowView, syncs: dict[TopicPartition, list[Sync]]
-    ) -> None:
-        """Take the syncs of recreated topics that are of the old ones.
-
-        What was read before a survey that still saw the old topic is of that
-        one, wherever it was: the mirror may have rewound.
-        """
-        before = self._before
-        if before is None or view.source is None:
-            return
-        for key, each in syncs.items():
-            facts = view.source.topics.get(key[0])
-            pinned = self.state.pins.get(
-                ("source", key[0]), facts and facts.id
+            if (
+                reset.kind is not ResetKind.SOURCE_RECREATED
+                or reset.settled is not None
+            ):
+                continue
+            key = (reset.topic, reset.partition or 0)
+            seen = view.partitions.get(key)
+            if seen is None:
+                continue
+            waiting = self.state.change(reset, log_end=seen.source_end)
+            begun = news.beginnings.get(key)
+            if begun is None or begun.source_id != seen.source_id:
+                continue
+            self.state.change(
+                waiting,
+                settled=view.at,
+                end=begun.first,
+                at_most=begun.first > 0 and not begun.is_exact,
+                harmless=begun.first == 0,
             )
-            former = before.syncs.get(key)
-            if facts and facts.id != pinned and former in each:
-                end = each.index(former) + 1
-                self._moves(before).take_syncs(*key, each[:end])
-                syncs[key] = each[end:]
 
-    def _keep(self, syncs: Iterable[Sync]) -> None:
-        """Keep syncs of a topic that is not seen now, for when it is: it may
-        be denied or hidden, and its records expire all the same.
-        """
-        for sync in syncs:
-            self._syncs.hold(sync)
-        self._syncs.trim(SYNCS_KEPT)
-
-    def _take_commits(
-        self, view: FlowView, moves: PositionMoves, news: PositionInputs
-    ) -> None:
+    def _take_commits(self, view: FlowView, news: PositionInputs) -> None:
         deleted = []
         for key, fact in self._committed.items():
-            if key[0] not in view.names:
-                continue
             known = self.state.places.get(key)
-            if known is None:
-                self._standing.fresh.add(key)
-            elif known.committed_at == fact.written_at:
+            if key[0] not in view.names or (
+                known is not None and known.committed_at == fact.written_at
+            ):
                 continue
-            if moves.take_commit(fact):
+            seen = view.partitions.get(key)
+            is_alone = seen is not None and _is_alone(key, seen, news)
+            if self._commits.take(fact, view, is_alone=is_alone):
                 deleted.append(key)
         if deleted:
             self.state.begin(
@@ -328,3 +228,38 @@ class PositionTracker:
                 places=len(deleted),
                 from_end=news.from_end,
             )
+
+    def _look(
+        self,
+        key: TopicPartition,
+        seen: PartitionView,
+        view: FlowView,
+        news: PositionInputs,
+    ) -> None:
+        place = self.state.places.get(key)
+        was = None if self._before is None else self._before.partitions
+        if place is not None and was is not None and was.get(key) is seen:
+            start, end = seen.log_start, seen.source_end
+            if start <= place.next_offset <= end:
+                return  # nearly all of them, at every tick
+        if _is_alone(key, seen, news):
+            self._commits.look(key, seen, view.at)
+            place = self.state.places.get(key)
+        elif (copied := news.position(key, seen)) is not None:
+            place = self.state.places.setdefault(key, PartitionPosition())
+            place.reached = copied
+        self.state.seen.add(key)
+        if place is not None and place.source_end != seen.source_end:
+            place.source_end = seen.source_end
+            self.state.touched.add(key)
+
+
+def _is_alone(
+    key: TopicPartition, seen: PartitionView, news: PositionInputs
+) -> bool:
+    """Return whether commits alone show the position of a partition: its
+    copies are not compared, or the mirror writes no offset syncs.
+    """
+    return not news.compares(key[0]) or (
+        seen.sync is None and news.position(key, seen) is None
+    )

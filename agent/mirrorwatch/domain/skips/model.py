@@ -9,6 +9,7 @@ from ..copies.journal import (
     FilterExcess,
     ForeignRecords,
 )
+from ..copies.out_of_range import OutOfRange
 
 __all__ = ["PendingReads", "SkipsObservation"]
 
@@ -40,6 +41,10 @@ class SkipsObservation:
 
     foreign: tuple[tuple[str, ForeignRecords], ...] = ()
     excesses: tuple[tuple[str, FilterExcess], ...] = ()
+    out_of_range: tuple[OutOfRange, ...] = ()
+    """Positions that the source's log does not hold, for the check
+    `position`."""
+
     unread: PendingReads | None = None
     """Ranges that are still to be read."""
 
