@@ -139,8 +139,8 @@ def test_records_that_expire_while_the_mirror_is_down_are_counted(
     source.set_configs(topic, RETENTION)
     produce(lab, topic, numbers(500, 700))
     for grade, share in ((Health.WARNING, 0.9), (Health.CRITICAL, 0.5)):
-        verdict = await_time_to_loss(watch, grade, topic, share)
-        assert verdict.evidence["records"] == 200
+        found = await_time_to_loss(watch, grade, topic, share)
+        assert found.numbers["records"] == 200
         assert resets(watch, topic, ResetKind.EXPIRED) == []
     produce(lab, topic, numbers(700, 1000))
 

@@ -7,13 +7,13 @@ from typing import TypeVar
 
 from confluent_kafka import Message, Producer
 
+from mirrorwatch.domain.finding import Finding, Health
 from mirrorwatch.domain.position.model import (
     PositionObservation,
     Reset,
     ResetKind,
     resets_of,
 )
-from mirrorwatch.domain.report import Health, Verdict
 from mirrorwatch.domain.skips.model import SkipsObservation
 from mirrorwatch_lab import Lab
 from mirrorwatch_lab.settings import SOURCE, TARGET
@@ -141,17 +141,17 @@ def await_found(watch: Watch, code: str, **facts: str | float | None) -> None:
 
 def await_time_to_loss(
     watch: Watch, grade: Health, topic: str, share: float
-) -> Verdict:
+) -> Finding:
     """Wait until a topic is said to lose records, within this share of what
     it is kept for.
     """
     verdict = watch.wait_for(grade, check="retention")
-    find(verdict, "retention.expiring", topic=topic)
-    left = verdict.evidence["time_to_loss_seconds"]
+    found = find(verdict, "retention.expiring", topic=topic)
+    left = found.numbers["seconds"]
     print(f"retention {grade.name}: {left} s before the loss")
-    assert isinstance(left, int)
+    assert isinstance(left, (int, float))
     assert 0 < left <= share * RETENTION_SECONDS
-    return verdict
+    return found
 
 
 def is_settled(reset: Reset) -> bool:
