@@ -621,6 +621,7 @@ def test_duplicates_are_reported_at_once_and_then_each_minute() -> None:
     assert events(world) == ["repeated 1: 20-20"]
     world.do(*words("look"))
     assert events(world)[1:] == ["repeated 200: 21-120 121-220"]
+    assert world.books.counters[TOPIC].resets == 1
 
 
 def test_brokers_are_asked_of_an_end_that_is_low_for_long() -> None:

@@ -28,6 +28,9 @@ SMALL = 50_000
 """Records up to which a partition that was created while nobody watched is
 read from its first record on."""
 
+ONE_REWIND = timedelta(minutes=10)
+"""Time within which duplicates are of the same position reset."""
+
 REPORTED_EVERY = timedelta(minutes=1)
 """Least time between events of duplicates of one partition: a mirror that
 copies days again writes a sync every hundred records."""
@@ -603,7 +606,8 @@ class CopyTracker:
                     filtered=False,
                 )
             )
-            self._counters_of(key[0]).resets += 1
+            if last is None or at - last >= ONE_REWIND:
+                self._counters_of(key[0]).resets += 1
             self._reported[key] = at
             del self._repeats[key]
 
