@@ -8,7 +8,7 @@ Both are held to what is written, so neither is the measure of the other.
 
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -17,7 +17,12 @@ from typing import Any, Literal, Self
 
 from mirrorwatch.domain.canary.model import CanaryObservation
 from mirrorwatch.domain.lag.model import LagObservation
-from mirrorwatch.domain.position.model import PositionObservation, ResetKind
+from mirrorwatch.domain.position.model import (
+    PositionObservation,
+    Reset,
+    ResetKind,
+    resets_of,
+)
 from mirrorwatch.domain.report import Health, Report, Verdict
 from mirrorwatch.domain.skips.model import SkipsObservation
 from tests.simulation.cluster import Kind, Record
@@ -137,11 +142,15 @@ def counted(report: Report | None, topic: str) -> Counter[str]:
     def is_its(name: str) -> bool:
         return name == topic or name.startswith(f"{topic}.")
 
-    for seen in report.observations if report else ():
+    observed = report.observations if report else ()
+    skips = next(
+        (o for o in observed if isinstance(o, SkipsObservation)), None
+    )
+    for seen in observed:
         if isinstance(seen, SkipsObservation):
             found += _skips(seen, is_its)
         elif isinstance(seen, PositionObservation):
-            found += _resets(seen, is_its)
+            found += _resets(resets_of(seen, skips), is_its)
         elif isinstance(seen, LagObservation):
             found["lag"] = seen.records
         elif isinstance(seen, CanaryObservation):
@@ -163,10 +172,10 @@ def _skips(
 
 
 def _resets(
-    seen: PositionObservation, is_its: Callable[[str], bool]
+    resets: Iterable[Reset], is_its: Callable[[str], bool]
 ) -> Counter[str]:
     found: Counter[str] = Counter()
-    for reset in seen.resets:
+    for reset in resets:
         if not is_its(reset.topic):
             continue
         found[f"{reset.kind} resets"] += 1

@@ -300,7 +300,12 @@ class CopyTracker:
             proved_at = seen.proved_at
             if proved_at is not None and at - proved_at <= self.flush:
                 pair.count_copies(seen.source_end, seen.copies_end)
-        if known or pair.beyond or seen.log_start > pair.passed:
+        if (
+            known
+            or pair.beyond
+            or seen.log_start > pair.passed
+            or key in self._dropped
+        ):
             self._note_out_of_range(at, key, pair, seen, known)
         if pair.source_end != seen.source_end:
             pair.source_end = seen.source_end
@@ -516,6 +521,7 @@ class CopyTracker:
         judged, is_search = pair.judged, pair.awaits_first
         events = pair.answer(request, content)
         self._note(key, pair, events, now, judged)
+        self._report_repeats(now)
         is_compared = not (
             is_search or pair.is_wide or pair.judged < pair.truncated_until
         )

@@ -8,7 +8,13 @@ from datetime import datetime, timedelta
 
 from ..cluster_view import FlowView, PartitionView, TopicPartition
 from ..mirror_records import Committed
-from .model import PartitionPosition, PositionState, Reset, ResetKind
+from .model import (
+    ONE_REWIND,
+    PartitionPosition,
+    PositionState,
+    Reset,
+    ResetKind,
+)
 
 __all__ = ["CommittedPositions", "take_empty"]
 
@@ -19,10 +25,6 @@ comes with the flush interval, 60 s by default."""
 BEYOND_AFTER = timedelta(minutes=2)
 """Time for which a committed position must be beyond the log end: a new leader
 may report an old end, and a mirror that runs resets its position."""
-
-ONE_REWIND = timedelta(minutes=10)
-"""Steps back within this time are one rewind: two mirrors that write at once
-take turns for minutes."""
 
 Spot = tuple[ResetKind, TopicPartition]
 

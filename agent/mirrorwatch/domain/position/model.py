@@ -7,11 +7,13 @@ from enum import StrEnum
 from typing import Any
 
 from ..cluster_view import TopicPartition
+from ..copies.journal import CopyEvent
 from ..copies.pair import EventKind
 from ..losses.model import LostRecords
 from ..skips.model import SkipsObservation
 
 __all__ = [
+    "ONE_REWIND",
     "PartitionPosition",
     "PositionObservation",
     "PositionState",
@@ -392,10 +394,13 @@ class PositionObservation:
     there."""
 
 
+ONE_REWIND = timedelta(minutes=10)
+"""Steps back within this time are one rewind: two mirrors that write at once
+take turns for minutes."""
+
 KINDS = {
     EventKind.EXPIRED: ResetKind.EXPIRED,
     EventKind.SOURCE_TRUNCATED: ResetKind.BEYOND,
-    EventKind.REPEATED: ResetKind.REWIND,
 }
 
 
@@ -432,28 +437,59 @@ def resets_of(
         )
         if first < end
     ]
+    rewinds: dict[TopicPartition, Reset] = {}
     for event, _ in skips.events:
-        kind = KINDS.get(event.kind)
-        if kind is None or event.filtered:
-            continue
-        offsets = sum(last - first + 1 for first, last in event.ranges)
-        ranges = event.ranges
-        if kind is ResetKind.REWIND and ranges:
-            firsts, lasts = zip(*ranges, strict=True)
-            ranges = ((min(firsts), max(lasts)),)
-        is_named = offsets == event.count
-        found += [
-            Reset(
-                kind=kind,
-                topic=event.topic,
-                partition=event.partition,
-                began=event.at,
-                settled=event.at,
-                first=first,
-                end=last + 1,
-                offsets=0 if is_named else event.count,
-                harmless=kind is not ResetKind.EXPIRED,
-            )
-            for first, last in (ranges if is_named else ranges[:1])
-        ]
-    return (*position.resets, *found)
+        if event.kind is EventKind.REPEATED:
+            before = rewinds.get(event.place)
+            if before and event.at - before.began >= ONE_REWIND:
+                found.append(before)
+                before = None
+            rewinds[event.place] = _rewind(event, before)
+        elif (kind := KINDS.get(event.kind)) and not event.filtered:
+            found += _resets(event, kind)
+    return (*position.resets, *found, *rewinds.values())
+
+
+def _rewind(event: CopyEvent, before: Reset | None) -> Reset:
+    """Return one reset for duplicates and those shortly before."""
+    firsts, lasts = zip(*event.ranges, strict=True)
+    found = Reset(
+        kind=ResetKind.REWIND,
+        topic=event.topic,
+        partition=event.partition,
+        began=event.at,
+        settled=event.at,
+        first=min(firsts),
+        end=max(lasts) + 1,
+        offsets=event.count,
+        harmless=True,
+    )
+    if before is None:
+        return found
+    return replace(
+        found,
+        began=before.began,
+        first=min(found.first or 0, before.first or 0),
+        end=max(found.end or 0, before.end or 0),
+        offsets=found.offsets + before.offsets,
+    )
+
+
+def _resets(event: CopyEvent, kind: ResetKind) -> Iterator[Reset]:
+    """Yield a reset for each range of an event; only one if it is not known
+    which offsets of its ranges are concerned.
+    """
+    offsets = sum(last - first + 1 for first, last in event.ranges)
+    is_named = offsets == event.count
+    for first, last in event.ranges if is_named else event.ranges[:1]:
+        yield Reset(
+            kind=kind,
+            topic=event.topic,
+            partition=event.partition,
+            began=event.at,
+            settled=event.at,
+            first=first,
+            end=last + 1,
+            offsets=0 if is_named else event.count,
+            harmless=kind is ResetKind.BEYOND,
+        )
