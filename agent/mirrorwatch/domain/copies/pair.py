@@ -123,6 +123,7 @@ class LogPair:
     flush interval: what comes later is not known to be its copies."""
 
     source_end: int = 0
+    """Log end of the source when it was last seen to hold anything."""
 
     since: datetime | None = None
     """First sight of these ids, where others were before: syncs that were
@@ -247,6 +248,7 @@ class LogPair:
         self.coverage.truncate_source(end)
         self.judged = min(self.judged, end)
         self.empty_until = min(self.empty_until, end)
+        self.source_end = min(self.source_end, end)
         self.truncated_until = min(self.truncated_until, end)
         if self.cursor is not None and self.cursor.source >= end:
             self.cursor, self.waiting = None, []

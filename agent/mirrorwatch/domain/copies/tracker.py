@@ -307,7 +307,7 @@ class CopyTracker:
             or key in self._dropped
         ):
             self._note_out_of_range(at, key, pair, seen, known)
-        if pair.source_end != seen.source_end:
+        if seen.log_start < seen.source_end != pair.source_end:
             pair.source_end = seen.source_end
             self.changed.add(key)
 
