@@ -1,9 +1,8 @@
 """The `audit` block: the nightly comparison of both sides."""
 
 import re
-from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
+from typing import Annotated
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from apscheduler.triggers.cron import CronTrigger
@@ -11,9 +10,9 @@ from pydantic import AfterValidator, Field, SecretStr
 from pydantic_core import PydanticCustomError
 
 from ..domain.audit.check import AuditLimits
-from .base import NEVER_SHOWN, ConfigProblem, Duration, Model
+from .base import NEVER_SHOWN, Duration, Model
 from .kafka import JavaProperties
-from .properties import PROPERTY_NAME, Properties, find_no_text
+from .properties import PROPERTY_NAME, Properties
 from .types import HttpUrl, PemFile
 
 __all__ = [
@@ -179,26 +178,12 @@ class SparkProperties(Properties):
     """Properties of Spark by its own names."""
 
     kind = "Spark properties"
-
-    @classmethod
-    def find_faults(
-        cls, properties: Mapping[str, Any]
-    ) -> Iterator[ConfigProblem]:
-        for key, value in properties.items():
-            if not key.startswith("spark.") or not PROPERTY_NAME.fullmatch(
-                key
-            ):
-                message = (
-                    "must hold properties of Spark only: these begin with "
-                    "spark.; those of Hadoop with spark.hadoop."
-                )
-                yield ConfigProblem((), message, shows_value=False)
-            elif key in SPARK_OWNED:
-                yield ConfigProblem(
-                    (key,), f"must be left out: {SPARK_OWNED[key]}"
-                )
-            else:
-                yield from find_no_text(key, value)
+    names = re.compile(rf"spark\.{PROPERTY_NAME.pattern}", re.ASCII)
+    names_are = (
+        "must hold properties of Spark only: these begin with spark.; those "
+        "of Hadoop with spark.hadoop."
+    )
+    owned = SPARK_OWNED
 
 
 class AuditPost(Model):

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import Field
 
 from .base import ConfigProblem, Model
-from .properties import PROPERTY_NAME, Properties, find_no_text
+from .properties import Properties
 from .types import HttpServer, HttpUrl, find_file_fault
 
 __all__ = [
@@ -191,21 +191,7 @@ class JavaProperties(Properties):
     """Properties of Kafka's Java client by its own names."""
 
     kind = "Java client properties"
-
-    @classmethod
-    def find_faults(
-        cls, properties: Mapping[str, Any]
-    ) -> Iterator[ConfigProblem]:
-        for key, value in properties.items():
-            if not PROPERTY_NAME.fullmatch(key):
-                message = "must hold names of properties only"
-                yield ConfigProblem((), message, shows_value=False)
-            elif key in JAVA_OWNED:
-                yield ConfigProblem(
-                    (key,), f"must be left out: {JAVA_OWNED[key]}"
-                )
-            else:
-                yield from find_no_text(key, value)
+    owned = JAVA_OWNED
 
 
 class ClusterConfig(Model):

@@ -40,6 +40,13 @@ class Properties(Mapping[str, str]):
     kind: ClassVar[str] = "properties"
     """Kind of properties, for messages."""
 
+    names: ClassVar[re.Pattern[str]] = PROPERTY_NAME
+    names_are: ClassVar[str] = "must hold names of properties only"
+    """Message where a name does not match."""
+
+    owned: ClassVar[Mapping[str, str]] = {}
+    """Properties that must be left out, and why."""
+
     def __init__(self, properties: Mapping[str, str]) -> None:
         self._values = {k: str(v) for k, v in properties.items()}
         self._hidden = frozenset(
@@ -91,8 +98,15 @@ class Properties(Mapping[str, str]):
     def find_faults(
         cls, properties: Mapping[str, Any]
     ) -> Iterator[ConfigProblem]:
-        """Yield what is wrong with properties as they stand in the file."""
-        raise NotImplementedError
+        """Yield faults of properties as they are in the file."""
+        for key, value in properties.items():
+            if not cls.names.fullmatch(key):
+                yield ConfigProblem((), cls.names_are, shows_value=False)
+            elif key in cls.owned:
+                message = f"must be left out: {cls.owned[key]}"
+                yield ConfigProblem((key,), message)
+            else:
+                yield from find_no_text(key, value)
 
     @classmethod
     def __get_pydantic_core_schema__(
