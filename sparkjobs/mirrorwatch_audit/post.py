@@ -1,6 +1,5 @@
 """Results posted to the agent, which then needs no folder in common."""
 
-import ssl
 from threading import Event
 
 import httpx
@@ -8,7 +7,7 @@ import httpx
 from mirrorwatch.config.audit import AuditPost
 from mirrorwatch.domain.audit.result import FinishedAudit
 from mirrorwatch.exceptions import AuditError
-from mirrorwatch.http import bounded_client, describe_failure
+from mirrorwatch.http import bounded_client, describe_failure, trust
 from mirrorwatch.state.audits import to_versioned
 
 __all__ = ["post_result"]
@@ -32,7 +31,7 @@ def post_result(audit: FinishedAudit, post: AuditPost) -> None:
     address = f"{post.url.rstrip('/')}/api/audit/results"
     token = post.token.get_secret_value()
     try:
-        verify = ssl.create_default_context(cafile=post.ca)
+        verify = trust(post.ca)
     except OSError as e:
         raise AuditError(f"audit.post.ca {post.ca}: {e}") from e
     with bounded_client(
