@@ -51,7 +51,7 @@ class Ran:
 
     @property
     def document(self) -> dict[str, Any]:
-        """What it printed, as JSON, without the times of the run."""
+        """Printed JSON, without the times of the run."""
         result = json.loads(self.output)
         times = {"began_at", "ended_at"}
         return {k: v for k, v in result.items() if k not in times}

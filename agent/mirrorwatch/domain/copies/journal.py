@@ -13,6 +13,7 @@ from ..topics import is_beyond
 from .pair import LOSSES, EventKind, RangeEvent
 
 __all__ = [
+    "ONE_REWIND",
     "CopyCounters",
     "CopyEvent",
     "FilterExcess",
@@ -20,6 +21,10 @@ __all__ = [
     "ForeignRecords",
     "sum_up",
 ]
+
+ONE_REWIND = timedelta(minutes=10)
+"""Steps back within this time are one rewind: two mirrors that write at once
+take turns for minutes."""
 
 RANGES_KEPT = 20
 """Ranges that an event names, the newest."""

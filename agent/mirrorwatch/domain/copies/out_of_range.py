@@ -40,8 +40,7 @@ class OutOfRange:
 
     is_beyond: bool = False
     is_unseen: bool = False
-    """Nobody saw what expired: there may have been transaction markers
-    only."""
+    """Records that nobody saw wait: perhaps transaction markers only."""
 
     def is_believed(self, at: datetime) -> bool:
         """Return whether it was so in two surveys, or for longer where the

@@ -14,7 +14,7 @@ from ..cluster_view import (
 from ..mirror_records import LONGEST_FLUSH, Sync
 from ..topics import FilteredTopics
 from .coverage import OffsetPair, State
-from .journal import CopyCounters, CopyEvent, ForeignRecords
+from .journal import ONE_REWIND, CopyCounters, CopyEvent, ForeignRecords
 from .out_of_range import NOTHING, OutOfRange, find_out_of_range
 from .pair import LOSSES, Beginning, EventKind, LogPair, RangeEvent
 from .ranges import EndRequest, LogSide, RangeContent, RangeRequest, match
@@ -27,9 +27,6 @@ SYNCS_KEPT = 100_000
 SMALL = 50_000
 """Records up to which a partition that was created while nobody watched is
 read from its first record on."""
-
-ONE_REWIND = timedelta(minutes=10)
-"""Time within which duplicates are of the same position reset."""
 
 REPORTED_EVERY = timedelta(minutes=1)
 """Least time between events of duplicates of one partition: a mirror that

@@ -19,26 +19,18 @@ __all__ = ["PositionLimits", "judge_position"]
 
 def health_of(reset: Reset) -> Health:
     """Return how bad a reset is."""
-    is_settled = reset.settled is not None
     if (
         reset.harmless
+        or reset.is_unseen
         or reset.kind in {ResetKind.REWIND, ResetKind.SYNCS_GONE}
-        or _is_in_doubt(reset)
     ):
         return Health.WARNING
-    if reset.kind is ResetKind.SOURCE_RECREATED and not is_settled:
+    if reset.kind in IN_QUESTION and reset.settled is not None:
+        return Health.WARNING if reset.at_most else Health.CRITICAL
+    if reset.kind is ResetKind.SOURCE_RECREATED:
         is_empty = (reset.log_end or 0) <= (reset.first or 0)
         return Health.WARNING if is_empty else Health.CRITICAL
     return Health.CRITICAL
-
-
-def _is_in_doubt(reset: Reset) -> bool:
-    """Return whether it is unknown if any record was lost: none that expired
-    was seen to wait.
-    """
-    if reset.kind is ResetKind.EXPIRED:
-        return reset.at_most and reset.settled == reset.began
-    return reset.at_most and reset.settled is not None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -169,7 +161,7 @@ CODES = {
 def _code_of(reset: Reset, seen: PositionObservation) -> Code:
     if seen.keeps_offsets and reset.kind is ResetKind.REWIND:
         return texts.TARGET_TRUNCATED
-    if reset.kind is ResetKind.EXPIRED and _is_in_doubt(reset):
+    if reset.is_unseen:
         return texts.UNVERIFIABLE
     return CODES[reset.kind]
 

@@ -5,16 +5,12 @@ commits that were set back or deleted.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from ..cluster_view import FlowView, PartitionView, TopicPartition
+from ..copies.journal import ONE_REWIND
 from ..mirror_records import Committed
-from .model import (
-    ONE_REWIND,
-    PartitionPosition,
-    PositionState,
-    Reset,
-    ResetKind,
-)
+from .model import PartitionPosition, PositionState, Reset, ResetKind
 
 __all__ = ["CommittedPositions", "take_empty"]
 
@@ -135,14 +131,20 @@ class CommittedPositions:
                 settled=None,
             )
             return
+        self._begin(ResetKind.REWIND, key, at, first, end)
+
+    def _begin(
+        self,
+        kind: ResetKind,
+        key: TopicPartition,
+        at: datetime,
+        first: int,
+        end: int,
+        **more: Any,
+    ) -> None:
         topic, partition = key
         self.state.begin(
-            ResetKind.REWIND,
-            topic,
-            at,
-            partition=partition,
-            first=first,
-            end=end,
+            kind, topic, at, partition=partition, first=first, end=end, **more
         )
 
     def _go_on(
@@ -170,14 +172,14 @@ class CommittedPositions:
         if expired is not None and position >= (expired.end or 0):
             self.state.change(expired, settled=at)
         elif expired is None and place.reached is not None and first < start:
-            self.state.begin(
+            self._begin(
                 ResetKind.EXPIRED,
-                key[0],
+                key,
                 at,
-                partition=key[1],
-                first=first,
-                end=start,
+                first,
+                start,
                 at_most=True,
+                is_unseen=True,
                 settled=at,
             )
 
@@ -241,14 +243,8 @@ class CommittedPositions:
             return
         since = self._since.setdefault((ResetKind.BEYOND, key), at)
         if at - since >= BEYOND_AFTER:
-            self.state.begin(
-                ResetKind.BEYOND,
-                key[0],
-                since,
-                partition=key[1],
-                first=end,
-                end=reached,
-                log_end=end,
+            self._begin(
+                ResetKind.BEYOND, key, since, end, reached, log_end=end
             )
 
     def _look_expired(
@@ -272,13 +268,12 @@ class CommittedPositions:
             self._unsure.add(key)
         patience = UNSURE_AFTER if key in self._unsure else timedelta()
         if since < at and at - since >= patience:
-            self.state.begin(
+            self._begin(
                 ResetKind.EXPIRED,
-                key[0],
+                key,
                 at,
-                partition=key[1],
-                first=first,
-                end=start,
+                first,
+                start,
                 log_end=end,
                 at_most=not is_exact,
             )

@@ -7,13 +7,12 @@ from enum import StrEnum
 from typing import Any
 
 from ..cluster_view import TopicPartition
-from ..copies.journal import CopyEvent
+from ..copies.journal import ONE_REWIND, CopyEvent
 from ..copies.pair import EventKind
 from ..losses.model import LostRecords
 from ..skips.model import SkipsObservation
 
 __all__ = [
-    "ONE_REWIND",
     "PartitionPosition",
     "PositionObservation",
     "PositionState",
@@ -93,6 +92,10 @@ class Reset:
 
     at_most: bool = False
     """Upper bound: some of the offsets concerned may have been copied."""
+
+    is_unseen: bool = False
+    """Records that nobody saw wait before they expired: perhaps transaction
+    markers, or copied."""
 
     harmless: bool = False
     before: str = ""
@@ -394,10 +397,6 @@ class PositionObservation:
     there."""
 
 
-ONE_REWIND = timedelta(minutes=10)
-"""Steps back within this time are one rewind: two mirrors that write at once
-take turns for minutes."""
-
 KINDS = {
     EventKind.EXPIRED: ResetKind.EXPIRED,
     EventKind.SOURCE_TRUNCATED: ResetKind.BEYOND,
@@ -429,6 +428,7 @@ def resets_of(
             log_end=each.log_end,
             at_most=end == each.sure_from,
             settled=each.since if each.is_unseen else None,
+            is_unseen=each.is_unseen,
         )
         for each in skips.out_of_range
         for first, end in (
