@@ -339,6 +339,20 @@ HISTORIES = {
         "",
         27,
     ),
+    "one dropped among copies that expired on both sides": (
+        BEFORE + "write 9, copy 3, drop, copy 5, flush, expire 27, "
+        "expire_here 26",
+        ["unverifiable 1: 20-23 25-26"],
+        "",
+        29,
+    ),
+    "two dropped among copies that expired on both sides": (
+        BEFORE + "write 9, copy 3, drop 2, copy 4, flush, expire 27, "
+        "expire_here 25",
+        ["expired 2: 20-24 26-26"],
+        "",
+        29,
+    ),
     "a copy that was compacted": (
         BEFORE + "write 9, copy 3, drop, copy 5, remove_last_here, flush",
         ["unverifiable 1: 23-23 27-27", "skipped 1: 23-23 27-27"],

@@ -602,7 +602,8 @@ class LogPair:
             ranges = tuple(to_ranges(sorted(guessed)))
             yield RangeEvent(EventKind.UNVERIFIABLE, ranges, len(guessed))
         gone = sum(map(len, spans))
-        is_marker = gone == 1 and spans[0].start >= self.expired
+        count = max(0, gone - hidden)
+        is_marker = count == 1 and spans[0].start >= self.expired
         is_proved = not (
             content.source_compacted
             or matched.is_altered
@@ -613,8 +614,9 @@ class LogPair:
         state = State.UNKNOWN if hidden or not is_proved else State.ABSENT
         for span in spans:
             self._put(span, state, lowest)
-        count = max(0, gone - hidden)
-        counts = {EventKind.UNVERIFIABLE: gone - count if is_proved else 0}
+        # Of copies that are gone, too, there is no doubt.
+        rest = min(gone - count, matched.unmatched) if is_proved else 0
+        counts = {EventKind.UNVERIFIABLE: rest}
         for which, records in (counts | {kind: count}).items():
             if records:
                 yield RangeEvent(which, tuple(spans), records)
